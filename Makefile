@@ -1,0 +1,45 @@
+# Each target makes .venv on first use; its stamps are older than pyproject.toml or constraints.txt
+# whenever something has to be installed again.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip
+INSTALL := $(PIP) install -q -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+
+demo: .venv/.stamp-demo ## Audit the bundled collection, without network
+	HF_HUB_OFFLINE=1 $(BIN)/ranktilt demo
+
+test: .venv/.stamp-dev ## Run every test, with coverage
+	$(BIN)/python -m pytest --cov
+
+lint: .venv/.stamp-dev ## Check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/.stamp-dev ## Measure speed against the peers
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+clean: ## Remove caches and build output (not .venv)
+	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# venv, a pip that knows pyproject.toml, and torch first, so that the extras find it in place.
+.venv/.stamp-torch: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -c "import pip, sys; sys.exit(int(pip.__version__.split('.')[0]) < 23)" || $(PIP) install -q -U pip
+	$(INSTALL) torch==2.13.0
+	@touch $@
+
+.venv/.stamp-demo: .venv/.stamp-torch
+	$(INSTALL) -e '.[neural,demo]'
+	@touch $@
+
+.venv/.stamp-dev: .venv/.stamp-torch
+	$(INSTALL) -e '.[neural,demo,paper,bench,dev]'
+	@touch $@

@@ -1,0 +1,65 @@
+"""RankTilt: what a ranker favours, how sure that is, why, and how to level it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ranktilt._version import __version__
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.audit import audit
+    from ranktilt.auditing.result import Audit
+    from ranktilt.collection import Collection
+    from ranktilt.data.bundled.reader import bundled
+    from ranktilt.data.load import load
+    from ranktilt.data.mix import mix
+    from ranktilt.data.save import save
+    from ranktilt.errors import DataError, MissingExtra, UserError
+    from ranktilt.measures.base import AP, RR, Measure, P, R, measure, nDCG
+    from ranktilt.measures.delta import relative_delta
+    from ranktilt.rankers.base import Ranker
+    from ranktilt.reporting.table import table
+    from ranktilt.run import Run
+    from ranktilt.specs import ranker
+
+_NAMES = {
+    "AP": "measures.base",
+    "Audit": "auditing.result",
+    "Collection": "collection",
+    "DataError": "errors",
+    "Measure": "measures.base",
+    "MissingExtra": "errors",
+    "P": "measures.base",
+    "R": "measures.base",
+    "RR": "measures.base",
+    "Ranker": "rankers.base",
+    "Run": "run",
+    "UserError": "errors",
+    "audit": "auditing.audit",
+    "bundled": "data.bundled.reader",
+    "load": "data.load",
+    "measure": "measures.base",
+    "mix": "data.mix",
+    "nDCG": "measures.base",
+    "ranker": "specs",
+    "relative_delta": "measures.delta",
+    "save": "data.save",
+    "table": "reporting.table",
+}
+
+__all__ = [
+    "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "R", "Ranker", "Run", "UserError",
+    "__version__", "audit", "bundled", "load", "measure", "mix", "nDCG", "ranker", "relative_delta", "save", "table",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import ranktilt` stays quick."""
+    if name not in _NAMES:
+        raise AttributeError(f"module 'ranktilt' has no attribute {name!r}")
+    return getattr(import_module(f"ranktilt.{_NAMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

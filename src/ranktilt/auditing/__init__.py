@@ -1,0 +1,1 @@
+"""The heart: measure × group on one mixed ranking, with intervals, tests and verdicts."""

@@ -1,0 +1,174 @@
+"""Per-query values of every measure and group from one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.groups import Groups
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError
+from ranktilt.measures.base import Measure
+from ranktilt.measures.relevance import Judged, Ranking, values
+from ranktilt.measures.trec import trec_eval_values
+from ranktilt.run import Run, codes, collection_rows
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """Relevant judgments as arrays: queries by number, documents by row.
+
+    Rows from the collection's number of documents on are judged documents that it does not hold.
+    """
+
+    queries: tuple[str, ...]
+    known_query: npt.NDArray[np.bool_]
+    """Whether the collection has the query; judgments of others count in no group."""
+    ids: pl.Series
+    query: Ints
+    row: Ints
+    grade: Floats
+    group: Ints
+    """Group of each judged document; -1 for none."""
+
+    @classmethod
+    def of(cls, collection: Collection, groups: Groups) -> Judgments:
+        """Collect the relevant judgments of a collection's queries."""
+        qrels = collection.qrels
+        names = qrels["query_id"].unique(maintain_order=True)
+        known = collection.judged["id"]
+        queries = pl.concat([known, names.filter(~names.is_in(known.implode()))])
+        strange = qrels["doc_id"].filter(~qrels["doc_id"].is_in(collection.ids.implode())).unique(maintain_order=True)
+        ids = pl.concat([collection.ids, strange.alias("id")])
+        relevant = qrels.filter(pl.col("grade") > 0)
+        query, row = codes(relevant["query_id"], queries), codes(relevant["doc_id"], ids)
+        order = np.lexsort((row, query))
+        is_known = np.arange(len(queries)) < len(known)
+        group = np.append(groups.code, np.full(len(strange), -1))[row]
+        group = np.where(is_known[query], group, -1)
+        grade = relevant["grade"].to_numpy().astype(np.float64)
+        return cls(tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order])
+
+    def of_group(self, group: int | None) -> Judged:
+        """Judgments of one group, of all documents where None."""
+        keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group
+        return Judged(self.query[keep], self.grade[keep], len(self.queries))
+
+    def frame(self) -> pl.DataFrame:
+        """Columns ``query``, ``row``, ``grade``."""
+        return pl.DataFrame({"query": self.query, "row": self.row, "grade": self.grade})
+
+    def find(self, query: Ints, row: Ints) -> Ints:
+        """Position of each (query, document row) among the judgments; -1 where it is not relevant."""
+        width = len(self.ids) + 1
+        keys, wanted = self.query * width + self.row, query * width + row
+        at = np.searchsorted(keys, wanted)
+        at = np.minimum(at, max(len(keys) - 1, 0))
+        return np.where((row >= 0) & (keys[at] == wanted), at, -1) if len(keys) else np.full(len(row), -1)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A run brought to the judgments' queries and to rows of the collection."""
+
+    run: Run
+    ranking: Ranking
+    row: Ints
+    """Row of each entry's document; -1 for one that neither collection nor judgments know."""
+    missing: int
+    """Judged queries of the collection that the run does not hold."""
+    judgments: Judgments
+
+    @classmethod
+    def of(cls, run: Run, collection: Collection, judgments: Judgments) -> Aligned:
+        """Join a run with a collection by document and query ids."""
+        rows = _rows(run, collection, judgments)
+        at = codes(pl.Series(judgments.queries, dtype=pl.String), pl.Series(run.queries, dtype=pl.String))
+        held = at >= 0
+        starts = np.where(held, run.offsets[np.maximum(at, 0)], 0)
+        lengths = np.where(held, run.offsets[np.maximum(at, 0) + 1] - starts, 0)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+        missing = int((~held & judgments.known_query).sum())
+        return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], missing, judgments)
+
+    @cached_property
+    def judgment(self) -> Ints:
+        """Position of each entry among the relevant judgments; -1 where it is not relevant."""
+        return self.judgments.find(self.ranking.query, self.row)
+
+    def gains(self, group: int | None) -> Floats:
+        """Grade of each entry in one group, 0 for all others; of every document where None."""
+        if not len(self.judgments.grade):
+            return np.zeros(len(self.row))
+        at = self.judgment
+        relevant = at >= 0
+        if group is not None:
+            relevant &= self.judgments.group[at] == group
+        return np.where(relevant, self.judgments.grade[at], 0.0)
+
+
+def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
+    rows = collection_rows(run, collection)
+    if run.ids is collection.ids:
+        return rows
+    if not (rows >= 0).any() and len(rows):
+        where = run.spec.get("file", run.name)
+        raise DataError(where, f"no overlap: none of its {len(rows)} documents is in the collection")
+    beyond = codes(run.ids, judgments.ids)
+    return np.where(rows >= 0, rows, beyond)
+
+
+def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, ties: str) -> Floats:
+    """Compute every measure for all documents and for each group.
+
+    Parameters
+    ----------
+    aligned : Aligned
+        The run.
+    measures : sequence of Measure
+        What to compute.
+    groups : Groups
+        The grouping.
+    ties : {"expected", "trec_eval"}
+        The tie policy.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_measures, 1 + n_groups, n_queries)
+        The first row counts all documents; NaN where a query has no relevant document in the group.
+    """
+    every: list[int | None] = [None, *range(len(groups.names))]
+    if ties == "trec_eval":
+        return np.stack([_trec_eval(aligned, measures, g) for g in every], axis=1)
+    out = np.empty((len(measures), len(every), len(aligned.judgments.queries)))
+    cutoffs = [m.cutoff for m in measures]
+    depth = None if None in cutoffs else max(c for c in cutoffs if c is not None)
+    ranking, keep = aligned.ranking.head(depth)
+    for position, group in enumerate(every):
+        gains, judged = aligned.gains(group)[keep], aligned.judgments.of_group(group)
+        for index, m in enumerate(measures):
+            out[index, position] = values(m, ranking, gains, judged)
+    return out
+
+
+def _trec_eval(aligned: Aligned, measures: Sequence[Measure], group: int | None) -> Floats:
+    judgments = aligned.judgments
+    names = pl.Series(judgments.queries, dtype=pl.String)
+    keep = np.ones(len(judgments.query), dtype=bool) if group is None else judgments.group == group
+    qrels = pl.DataFrame(
+        {
+            "query_id": names.gather(judgments.query[keep]),
+            "doc_id": judgments.ids.gather(judgments.row[keep]),
+            "grade": judgments.grade[keep].astype(np.int64),
+        }
+    )
+    return np.stack(trec_eval_values(measures, judgments.queries, aligned.run.frame(), qrels))

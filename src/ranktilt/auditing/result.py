@@ -1,0 +1,254 @@
+"""The audit: one tidy table and its views, as one versioned file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import polars as pl
+
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.tilt import LEVEL, Tilt
+from ranktilt.auditing.verdict import Verdict, judge
+from ranktilt.errors import DataError, UserError, unknown
+from ranktilt.files import write_bytes
+from ranktilt.measures.base import Measure, measure
+
+FORMAT = "ranktilt-audit"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What `audit` found: measure × group on one mixed ranking per run; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: options, inputs with their hashes, versions.
+    runs, groups, queries : tuple of str
+        Names along the axes; the first group is ``all`` (no grouping).
+    measures : tuple of Measure
+        The first is the primary one, on which verdicts are given.
+    values : ndarray of float64, shape (runs, measures, groups, queries)
+        Per-query values in [0, 1]; NaN where the query has no relevant document in the group.
+    tilts : tuple of Tilt
+        Relative Δ of every run, pair and measure.
+    pair_counts : polars.DataFrame
+        ``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
+        ``ties``, ``both`` (both sides retrieved).
+    notes : tuple of str
+        What a reader should know: exclusions, small samples, unknown documents.
+    """
+
+    spec: Mapping[str, Any]
+    runs: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    groups: tuple[str, ...]
+    queries: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    tilts: tuple[Tilt, ...]
+    pair_counts: pl.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pairs of groups that were compared, in order."""
+        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+
+    @property
+    def level(self) -> float:
+        """Half-width, in percent, of what counts as level."""
+        return float(self.spec.get("level", LEVEL))
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The tidy table: ``run``, ``measure``, ``group``, ``query``, ``value``; undefined values are NaN."""
+        names = pl.DataFrame({"run": self.runs}, schema={"run": pl.String})
+        for column, labels in (
+            ("measure", map(repr, self.measures)),
+            ("group", self.groups),
+            ("query", self.queries),
+        ):
+            names = names.join(pl.DataFrame({column: list(labels)}, schema={column: pl.String}), how="cross")
+        return names.with_columns(pl.Series("value", self.values.ravel()))
+
+    def by_group(self) -> pl.DataFrame:
+        """Return the means per run, measure and group.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``run``, ``measure``, ``group``, ``mean`` (NaN where nothing is defined), ``queries`` (those with a
+            relevant document in the group) and ``excluded`` (the others).
+        """
+        defined = pl.col("value").is_not_nan()
+        return self.table.group_by("run", "measure", "group", maintain_order=True).agg(
+            pl.col("value").filter(defined).mean().fill_null(float("nan")).alias("mean"),
+            defined.sum().cast(pl.Int64).alias("queries"),
+            (~defined).sum().cast(pl.Int64).alias("excluded"),
+        )
+
+    def relative_delta(self, a: str, b: str) -> pl.DataFrame:
+        """Return Relative Δ between two groups for every run and measure.
+
+        Parameters
+        ----------
+        a, b : str
+            Groups; positive values favour `a`. Naming them the other way round negates every value exactly.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a run and measure with the fields of `Tilt` (in percent, 95 % interval), ``detectable``, and
+            ``tied_share``: of relevant twins with at least one side retrieved, the share with equal scores.
+
+        Raises
+        ------
+        UserError
+            If the audit did not compare these groups.
+        """
+        rows = [
+            {**(t if (t.a, t.b) == (a, b) else t.swapped()).row(), "tied_share": self.tied_share(t.run, a, b)}
+            for t in self.tilts
+            if {t.a, t.b} == {a, b}
+        ]
+        if not rows:
+            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
+        return pl.DataFrame(rows)
+
+    def tied_share(self, run: str, a: str, b: str) -> float:
+        """Share of ties among relevant twins with at least one side retrieved; NaN where there are none."""
+        side = pl.col("relevant") & (pl.col("run") == run)
+        either = ((pl.col("a") == a) & (pl.col("b") == b)) | ((pl.col("a") == b) & (pl.col("b") == a))
+        counts = (
+            self.pair_counts.filter(side & either)
+            .select("ties", pl.col("wins") + pl.col("losses") + pl.col("ties"))
+            .sum()
+        )
+        ties, pairs = counts.row(0)
+        return ties / pairs if pairs else float("nan")
+
+    def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
+        """Return the verdict on one run: which side it favours, how surely, in one sentence.
+
+        Parameters
+        ----------
+        run : str
+            Name of a run.
+        a, b : str, optional
+            The groups; by default the first pair.
+
+        Returns
+        -------
+        Verdict
+            On the primary measure, with how many measures agree.
+        """
+        if run not in self.runs:
+            raise unknown("run", run, self.runs)
+        if not self.pairs:
+            raise UserError("nothing to compare: this audit has no groups")
+        if a is None or b is None:
+            a, b = self.pairs[0]
+        found = [t for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
+        if not found:
+            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
+        return judge([t if t.a == a else t.swapped() for t in found], self.level)
+
+    def to_json(self) -> bytes:
+        """Return the whole audit as JSON: versioned, floats exact, NaN as null."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "spec": dict(self.spec),
+            "runs": self.runs,
+            "measures": [repr(m) for m in self.measures],
+            "groups": self.groups,
+            "queries": self.queries,
+            "values": np.ascontiguousarray(self.values),
+            "tilts": [t.row() for t in self.tilts],
+            "pair_counts": self.pair_counts.to_dict(as_series=False),
+            "notes": self.notes,
+        }
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the whole audit into one JSON file; see `to_json`."""
+        write_bytes(Path(path), self.to_json())
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Audit:
+        """Read an audit back; it equals the one that was saved.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Audit
+            The audit.
+
+        Raises
+        ------
+        DataError
+            If the file is no audit, or of a newer format.
+        """
+        path = Path(path)
+        try:
+            content = orjson.loads(path.read_bytes())
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror or error}") from error
+        except orjson.JSONDecodeError as error:
+            raise DataError(path, f"expected an audit as JSON: {error}") from error
+        return cls._from(content, path)
+
+    @classmethod
+    def _from(cls, content: Any, path: Path) -> Audit:
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise DataError(path, f"expected an audit (format {FORMAT!r})")
+        if content["version"] > VERSION:
+            message = f"is an audit of format {content['version']}, this RankTilt reads up to {VERSION}; update it"
+            raise DataError(path, message)
+        shape = tuple(len(content[k]) for k in ("runs", "measures", "groups", "queries"))
+        values = np.array(content["values"], dtype=np.float64).reshape(shape)
+        tilts = tuple(_tilt(row) for row in content["tilts"])
+        return cls(
+            content["spec"],
+            tuple(content["runs"]),
+            tuple(measure(m) for m in content["measures"]),
+            tuple(content["groups"]),
+            tuple(content["queries"]),
+            values,
+            tilts,
+            pl.DataFrame(content["pair_counts"], schema=PAIR_COUNTS),
+            tuple(content["notes"]),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Audit) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.runs, self.measures, self.groups, self.queries))
+
+    def __repr__(self) -> str:
+        groups = [g for g in self.groups if g != ALL]
+        return f"Audit({', '.join(self.runs)}; {', '.join(map(repr, self.measures))}; by {', '.join(groups) or 'none'})"
+
+
+PAIR_COUNTS = {
+    "run": pl.String, "a": pl.String, "b": pl.String, "query": pl.String, "relevant": pl.Boolean,
+    "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64,
+}  # fmt: skip
+
+
+def _tilt(row: dict[str, Any]) -> Tilt:
+    fields: dict[str, Any] = {k: (float("nan") if v is None else v) for k, v in row.items() if k != "detectable"}
+    return Tilt(**fields)

@@ -1,0 +1,203 @@
+"""From per-query values to Relative Δ with interval, test, random band and verdict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.inference import (
+    correct,
+    detectable_effect,
+    interval,
+    resampled_means,
+    shuffle_p,
+    sign_flip_ps,
+    t_test_p,
+)
+
+Floats = npt.NDArray[np.float64]
+LEVEL = 5.0
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Tilt:
+    """Relative Δ of one run and measure between two groups; all effects in percent."""
+
+    run: str
+    measure: str
+    a: str
+    b: str
+    mean_a: float
+    mean_b: float
+    value: float
+    """Relative Δ; positive favours `a`."""
+    low: float
+    high: float
+    """95 % bootstrap interval."""
+    error: float
+    """Standard error: the resamples' standard deviation."""
+    p: float
+    p_corrected: float
+    queries: int
+    """Queries with a relevant document in both groups; the others are excluded."""
+    excluded: int
+    dropped: int
+    """Resamples in which Relative Δ was undefined."""
+    band_low: float
+    band_high: float
+    """What random labels give in 95 %; both 0 for twins."""
+    twins: bool
+    """Whether each relevant document has a twin on the other side, so that 0 is level."""
+
+    @property
+    def detectable(self) -> float:
+        """Smallest absolute Relative Δ that these queries detect with 80 % power (2.8 standard errors)."""
+        return detectable_effect(self.error)
+
+    def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
+        """Say which side is favoured (MEASURES: corrected p < .05 and the interval beyond the level value).
+
+        Parameters
+        ----------
+        level : float, optional
+            Half-width, in percent, of what counts as level.
+
+        Returns
+        -------
+        {"a", "b", "level", "inconclusive"}
+            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value.
+        """
+        if np.isnan(self.low):
+            return "inconclusive"
+        if self.p_corrected < ALPHA and self.low > self.band_high:
+            return "a"
+        if self.p_corrected < ALPHA and self.high < self.band_low:
+            return "b"
+        if self.band_low - level <= self.low and self.high <= self.band_high + level:
+            return "level"
+        return "inconclusive"
+
+    def swapped(self) -> Tilt:
+        """Return the same comparison seen from the other side: every sign turned."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            value=-self.value + 0.0,
+            low=-self.high + 0.0,
+            high=-self.low + 0.0,
+            band_low=-self.band_high + 0.0,
+            band_high=-self.band_low + 0.0,
+        )
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields, and the detectable effect, by name."""
+        return {**asdict(self), "detectable": self.detectable}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Per-query values of both groups for one run and measure, before any statistics."""
+
+    run: str
+    measure: str
+    a: str
+    b: str
+    values_a: Floats
+    values_b: Floats
+    null: Floats | None = None
+    """Relative Δ under random labels; None for twins."""
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Queries with a relevant document in both groups."""
+        mask: npt.NDArray[np.bool_] = ~(np.isnan(self.values_a) | np.isnan(self.values_b))
+        return mask
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How certainty is computed.
+
+    Parameters
+    ----------
+    resamples : int
+        Bootstrap resamples and sign flips.
+    seed : int
+        Of both.
+    test : {"permutation", "t"}
+        Paired test for twins; where groups are not twins, labels are shuffled instead.
+    correction : {"holm", "bonferroni"}
+        Over all p-values of the table.
+    rounding : {"none", "paper"}
+        Of the means before Relative Δ.
+    """
+
+    resamples: int
+    seed: int
+    test: str
+    correction: str
+    rounding: str
+
+
+def tilts(sides: Sequence[Side], how: Statistics) -> tuple[Tilt, ...]:
+    """Compute Relative Δ, interval and corrected p of every comparison in one table.
+
+    Comparisons over the same queries share their resamples.
+    """
+    families: dict[bytes, list[int]] = defaultdict(list)
+    for index, side in enumerate(sides):
+        families[side.mask.tobytes()].append(index)
+    made: dict[int, Tilt] = {}
+    for members in families.values():
+        made.update(_family([(i, sides[i]) for i in members], how))
+    ordered = [made[i] for i in range(len(sides))]
+    corrected = correct([t.p for t in ordered], how.correction)
+    return tuple(replace(t, p_corrected=float(p)) for t, p in zip(ordered, corrected, strict=True))
+
+
+def _family(members: list[tuple[int, Side]], how: Statistics) -> dict[int, Tilt]:
+    mask = members[0][1].mask
+    columns = [column[mask] for _, side in members for column in (side.values_a, side.values_b)]
+    means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
+    differences = [a - b for a, b in zip(columns[::2], columns[1::2], strict=True)]
+    twin = [i for i, (_, side) in enumerate(members) if side.null is None]
+    ps = dict(zip(twin, _paired_ps([differences[i] for i in twin], how), strict=True))
+    made = {}
+    for position, (index, side) in enumerate(members):
+        a, b = columns[2 * position], columns[2 * position + 1]
+        samples = relative_delta(means[2 * position], means[2 * position + 1])
+        made[index] = _tilt(side, (a, b), samples, ps.get(position), how.rounding)
+    return made
+
+
+def _paired_ps(differences: list[Floats], how: Statistics) -> list[float]:
+    if how.test == "t":
+        return [t_test_p(d) for d in differences]
+    return sign_flip_ps(differences, resamples=how.resamples, seed=how.seed)
+
+
+def _tilt(side: Side, values: tuple[Floats, Floats], samples: Floats, p: float | None, rounding: str) -> Tilt:
+    a, b = (float(np.mean(v)) if len(v) else np.nan for v in values)
+    value = float(relative_delta(a, b, rounding=rounding))
+    spread = interval(samples)
+    band_low = band_high = 0.0
+    if side.null is not None:
+        band = interval(side.null)
+        band_low, band_high = band.low, band.high
+        p = shuffle_p(float(relative_delta(a, b)), side.null)
+    n = int(side.mask.sum())
+    return Tilt(
+        side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
+        np.nan if p is None else p, np.nan, n, len(side.mask) - n, spread.dropped,
+        band_low, band_high, side.null is None,
+    )  # fmt: skip

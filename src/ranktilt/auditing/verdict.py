@@ -1,0 +1,88 @@
+"""One plain sentence per ranker, by one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ranktilt.auditing.tilt import Tilt
+
+
+class Verdict(NamedTuple):
+    """What an audit says about one run."""
+
+    run: str
+    kind: Literal["favours", "level", "inconclusive"]
+    favours: str | None
+    """The favoured group; None unless `kind` is ``favours``."""
+    sentence: str
+    agree: int
+    """Measures with the same verdict, the primary one included."""
+    measures: int
+
+
+def judge(tilts: Sequence[Tilt], level: float) -> Verdict:
+    """Give the verdict on one run from its tilts, the primary measure's first.
+
+    Parameters
+    ----------
+    tilts : sequence of Tilt
+        One a measure, all of one run and pair.
+    level : float
+        Half-width, in percent, of what counts as level.
+
+    Returns
+    -------
+    Verdict
+        ``favours``: corrected p < .05 and the interval beyond the level value (0 for twins, the random band
+        otherwise). ``level``: the interval within ±`level` of it. ``inconclusive``: neither.
+    """
+    first = tilts[0]
+    kinds = [t.verdict(level) for t in tilts]
+    agree = kinds.count(kinds[0])
+    counted = f"agrees on {agree} of {len(tilts)} measures" if len(tilts) > 1 else ""
+    side = {"a": first.a, "b": first.b}.get(kinds[0])
+    delta = f"Relative Δ {signed(first.value)} % on {first.measure}, 95 % interval {bounds(first.low, first.high)}"
+    band = "" if first.twins else f", random band {bounds(first.band_low, first.band_high)}"
+    if side is not None:
+        text = f"{first.run} favours {side} text: {delta}{band}, corrected p {probability(first.p_corrected)}"
+        text = "; ".join(filter(None, (text, counted)))
+        return Verdict(first.run, "favours", side, text, agree, len(tilts))
+    if kinds[0] == "level":
+        text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} %"
+        return Verdict(first.run, "level", None, "; ".join(filter(None, (text, counted))), agree, len(tilts))
+    text = "; ".join(filter(None, (_inconclusive(first, delta + band), _elsewhere(tilts, kinds))))
+    return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
+
+
+def _elsewhere(tilts: Sequence[Tilt], kinds: Sequence[str]) -> str:
+    """What other measures find where the primary one finds nothing."""
+    sides = {"a": f"{tilts[0].a} favoured", "b": f"{tilts[0].b} favoured", "level": "level"}
+    found = {kind: [t.measure for t, k in zip(tilts, kinds, strict=True) if k == kind] for kind in sides}
+    said = [f"{sides[kind]} on {', '.join(names)}" for kind, names in found.items() if names]
+    return f"but {'; '.join(said)}" if said else ""
+
+
+def _inconclusive(tilt: Tilt, delta: str) -> str:
+    if tilt.queries == 0:
+        return f"{tilt.run}: inconclusive: no query has a relevant document of both {tilt.a} and {tilt.b}"
+    if tilt.value != tilt.value:
+        return f"{tilt.run}: inconclusive: {tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
+    could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
+    return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """Print a percentage with its sign; what rounds to nothing has none."""
+    text = f"{value:+.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
+
+
+def bounds(low: float, high: float) -> str:
+    """Print an interval of percentages."""
+    return f"[{signed(low)}, {signed(high)}]"
+
+
+def probability(p: float) -> str:
+    """Print a p-value with a relation sign."""
+    return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)

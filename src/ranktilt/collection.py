@@ -1,0 +1,248 @@
+"""The collection: documents, queries and judgments, with where each document came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.errors import UserError, unknown
+
+T = TypeVar("T")
+
+DOC_COLUMNS = ("id", "title", "text", "source", "origin")
+TEXT_CHOICES = ("title+text", "text", "title")
+_TIE_SEED = b"ranktilt-tie-0"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Collection:
+    """Documents, queries and relevance judgments (qrels); immutable.
+
+    Parameters
+    ----------
+    docs : polars.DataFrame
+        One row a document: ``id`` (unique), ``title``, ``text``, ``source`` (who wrote it),
+        ``origin`` (id of the document it was rewritten from; its own id otherwise), and any
+        further columns to group by. Only ``id`` and ``text`` must be given: the title defaults to
+        ``""``, the source to ``"human"``, the origin to the id. Columns of type Binary hold raw JSON.
+    queries : polars.DataFrame
+        ``id`` (unique) and ``text``, and any further columns.
+    qrels : polars.DataFrame
+        ``query_id``, ``doc_id`` and ``grade`` (Int32; 0 or less is not relevant). May judge documents
+        and queries that are not in the collection; they count only where no grouping is used.
+    spec : mapping, optional
+        How it was made: paths, split, options. Not part of equality.
+
+    Raises
+    ------
+    UserError
+        If a column is missing, an id is empty or given twice, or one judgment is given twice.
+    """
+
+    docs: pl.DataFrame
+    queries: pl.DataFrame
+    qrels: pl.DataFrame
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    _memo: dict[Any, Any] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        docs = _with_defaults(_columns(self.docs, "docs", ("id", "text")))
+        queries = _columns(self.queries, "queries", ("id", "text"))
+        qrels = _columns(self.qrels, "qrels", ("query_id", "doc_id", "grade"))
+        docs = _canonical(docs.with_columns(pl.col(DOC_COLUMNS).cast(pl.String)), "docs")
+        queries = _canonical(queries.with_columns(pl.col("id", "text").cast(pl.String)), "queries")
+        object.__setattr__(self, "docs", docs)
+        object.__setattr__(self, "queries", queries)
+        qrels = qrels.select(
+            pl.col("query_id").cast(pl.String),
+            pl.col("doc_id").cast(pl.String),
+            pl.col("grade").cast(pl.Int32),
+        )
+        object.__setattr__(self, "qrels", qrels)
+        _unique(self.docs, ["id"], "document")
+        _unique(self.queries, ["id"], "query")
+        _unique(self.qrels, ["query_id", "doc_id"], "judgment")
+
+    @property
+    def ids(self) -> pl.Series:
+        """Document ids in row order; the same object at every call, so that runs can share it."""
+        return self.memo("ids", lambda: self.docs["id"])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources, in the order in which they first appear."""
+        return tuple(self.docs["source"].unique(maintain_order=True).to_list())
+
+    @property
+    def judged(self) -> pl.DataFrame:
+        """The queries that have at least one judgment, in their order; only these are ranked."""
+        judged = self.qrels.select("query_id").unique()
+        return self.queries.join(judged, left_on="id", right_on="query_id", how="semi", maintain_order="left")
+
+    def texts(self, choice: str = "title+text") -> pl.Series:
+        """Return the text of each document that is ranked.
+
+        Parameters
+        ----------
+        choice : {"title+text", "text", "title"}
+            Which fields; title and text are joined by one space.
+
+        Returns
+        -------
+        polars.Series
+            One string a document, in row order.
+        """
+        if choice not in TEXT_CHOICES:
+            raise unknown("text choice", choice, TEXT_CHOICES)
+        if choice != "title+text":
+            return self.docs[choice].alias("text")
+        joined = pl.concat_str("title", "text", separator=" ").str.strip_chars()
+        return self.docs.select(joined.alias("text"))["text"]
+
+    def pairs(self, a: str, b: str) -> pl.DataFrame:
+        """Return the twins: documents of source `a` and of source `b` with one origin.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of two sources.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ``origin``, ``a`` and ``b`` (document ids), in the order of `a`'s documents.
+            Where a source has several documents of one origin, each combination is a row.
+
+        Raises
+        ------
+        UserError
+            If one of them is not a source of this collection, or both are the same.
+        """
+        for name in (a, b):
+            if name not in self.sources:
+                raise unknown("source", name, self.sources)
+        if a == b:
+            raise UserError(f"twins need two different sources, got {a!r} twice")
+        side = self.docs.select("origin", "id", "source")
+        left = side.filter(pl.col("source") == a).select("origin", a="id")
+        right = side.filter(pl.col("source") == b).select("origin", b="id")
+        return left.join(right, on="origin", how="inner", maintain_order="left_right")
+
+    def unpaired(self, a: str, b: str) -> pl.DataFrame:
+        """Return the documents of `a` and `b` that have no twin on the other side (``id``, ``source``)."""
+        twins = self.pairs(a, b)
+        lone = self.docs.filter(pl.col("source").is_in([a, b]))
+        return lone.filter(~pl.col("id").is_in(pl.concat([twins["a"], twins["b"]]).implode())).select("id", "source")
+
+    def bare_ids(self) -> pl.Series:
+        """Return each document's id without the ``-<source>`` that loading added where files share ids."""
+        suffix = pl.format("-{}", "source")
+        bare = pl.col("id").str.head(-suffix.str.len_chars().cast(pl.Int64))
+        added = pl.col("id").str.ends_with(suffix) & (pl.col("origin") == pl.format("{}-human", bare))
+        return self.docs.select(pl.when(added).then(bare).otherwise("id").alias("bare"))["bare"]
+
+    def tie_keys(self) -> npt.NDArray[np.uint64]:
+        """Return the seeded key by which a cut through tied documents is decided.
+
+        Returns
+        -------
+        ndarray of uint64, shape (n_docs,)
+            A hash of the origin where a document has a twin, of its text where it has none; it depends
+            on neither source nor id, and twins and identical lone texts share it.
+        """
+        return self.memo("tie_keys", self._tie_keys)
+
+    def _tie_keys(self) -> npt.NDArray[np.uint64]:
+        shared = pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
+        basis = pl.when(shared).then(pl.format("o{}", "origin")).otherwise(pl.format("t{} {}", "title", "text"))
+        strings = self.docs.select(basis.alias("key"))["key"]
+        digests = b"".join(hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings)
+        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+    def memo(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what `make` gives, made once and kept with the collection under `key`."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        return cast(T, self._memo[key])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Collection):
+            return NotImplemented
+        return (
+            _same(self.docs, other.docs, ["id"])
+            and _same(self.queries, other.queries, ["id"])
+            and _same(self.qrels, other.qrels, ["query_id", "doc_id"])
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.docs.height, self.queries.height, self.qrels.height))
+
+    def __repr__(self) -> str:
+        sources = ", ".join(f"{n} {s}" for s, n in self._counts())
+        return f"Collection({sources}; {self.queries.height} queries, {self.qrels.height} judgments)"
+
+    def _counts(self) -> list[tuple[str, int]]:
+        counts = self.docs.group_by("source", maintain_order=True).len()
+        return [(str(s), int(n)) for s, n in counts.iter_rows()]
+
+
+def _columns(frame: pl.DataFrame, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
+    missing = [c for c in needed if c not in frame.columns]
+    if missing:
+        raise UserError(f"{name}: expected columns {', '.join(needed)}; missing: {', '.join(missing)}")
+    for column in needed:
+        if frame[column].null_count():
+            row = frame[column].is_null().arg_max()
+            raise UserError(f"{name}: column {column!r} has no value in row {row}")
+    return frame
+
+
+def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
+    defaults = {"title": pl.lit(""), "source": pl.lit("human"), "origin": pl.col("id").cast(pl.String)}
+    given = {
+        name: pl.col(name).fill_null(default) if name in docs.columns else default for name, default in defaults.items()
+    }
+    docs = docs.with_columns(**given)
+    return docs.select(*DOC_COLUMNS, pl.exclude(DOC_COLUMNS))
+
+
+def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Further columns in the types that a file keeps; those without any value are dropped."""
+    columns = []
+    for series in frame.iter_columns():
+        if series.null_count() == frame.height and frame.height:
+            continue
+        kind = series.dtype
+        if kind.is_integer():
+            series = series.cast(pl.Int64)
+        elif kind.is_float():
+            series = series.cast(pl.Float64)
+            series = series.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first()))[series.name]
+        elif isinstance(kind, pl.Categorical | pl.Enum):
+            series = series.cast(pl.String)
+        elif kind not in (pl.String, pl.Boolean, pl.Binary, pl.Null):
+            raise UserError(
+                f"{name}: column {series.name!r} of type {kind} cannot be kept; use strings, "
+                "numbers, truth values, or raw JSON as bytes"
+            )
+        columns.append(series)
+    return pl.DataFrame(columns)
+
+
+def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
+    repeated = frame.filter(pl.struct(key).is_duplicated())
+    if repeated.height:
+        name = ", ".join(repr(value) for value in repeated.select(key).row(0))
+        raise UserError(f"{noun} {name} is given more than once; ids must be unique")
+
+
+def _same(one: pl.DataFrame, two: pl.DataFrame, key: list[str]) -> bool:
+    if set(one.columns) != set(two.columns) or one.height != two.height:
+        return False
+    return one.sort(key).equals(two.select(one.columns).sort(key), null_equal=True)

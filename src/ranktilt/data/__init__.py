@@ -1,0 +1,1 @@
+"""Bytes to `Collection` and back: one file per format."""

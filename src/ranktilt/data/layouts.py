@@ -1,0 +1,93 @@
+"""How folders lie: BEIR, Cocktail, and the first paper's layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ranktilt.errors import DataError, unknown
+
+_ENDINGS = (".jsonl", ".jsonl.gz")
+_CORPUS = "corpus"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a collection's folder."""
+
+    name: str
+    folder: Path
+    corpora: tuple[tuple[str | None, Path], ...]
+    """(source, file); source None where the file itself says it."""
+
+    @property
+    def queries(self) -> Path:
+        """The query file."""
+        found = _plain_or_gz(self.folder / "queries.jsonl")
+        if found is None:
+            raise DataError(self.folder, "expected queries.jsonl (or .gz) in this folder")
+        return found
+
+    def qrels(self, split: str | None) -> tuple[str, Path]:
+        """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
+        folder = self.folder / "qrels"
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_tsv(f)}
+        if not splits:
+            raise DataError(folder, "expected judgments in qrels/<split>.tsv (or .gz)")
+        if split is None:
+            split = next(iter(splits)) if len(splits) == 1 else "test"
+        if split not in splits:
+            raise DataError(folder, str(unknown("split", split, splits)) + "; choose one with --split")
+        return split, splits[split]
+
+
+def find_layout(folder: Path) -> Layout:
+    """Recognise a folder's layout by its files, or say which files were expected."""
+    if not folder.is_dir():
+        raise DataError(folder, "expected a folder, got a file" if folder.exists() else "no such folder")
+    one = _plain_or_gz(folder / "corpus.jsonl")
+    if one:
+        return Layout("beir", folder, ((None, one),))
+    if (folder / _CORPUS).is_dir():
+        corpora = [(_stem(f), f) for f in sorted((folder / _CORPUS).iterdir()) if _is_jsonl(f)]
+        if corpora:
+            return Layout("cocktail", folder, _human_first(corpora))
+    corpora = _paper(folder)
+    if corpora:
+        return Layout("paper", folder, _human_first(corpora))
+    raise DataError(
+        folder,
+        "expected corpus.jsonl (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
+        "<temperature>/corpus-<llm>.jsonl, plain or .gz",
+    )
+
+
+def _paper(folder: Path) -> list[tuple[str, Path]]:
+    top = [(_stem(f).removeprefix("corpus-"), f) for f in sorted(folder.glob("corpus-*")) if _is_jsonl(f)]
+    deep = [
+        (f"{_stem(f).removeprefix('corpus-')}_{f.parent.name}", f)
+        for f in sorted(folder.glob("*/corpus-*"))
+        if _is_jsonl(f)
+    ]
+    return [*top, *deep]
+
+
+def _human_first(corpora: list[tuple[str, Path]]) -> tuple[tuple[str | None, Path], ...]:
+    return tuple(sorted(corpora, key=lambda c: (c[0] != "human", c[0])))
+
+
+def _plain_or_gz(path: Path) -> Path | None:
+    return next((p for p in (path, path.with_name(path.name + ".gz")) if p.exists()), None)
+
+
+def _is_jsonl(path: Path) -> bool:
+    return path.name.endswith(_ENDINGS)
+
+
+def _is_tsv(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".tsv")
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".jsonl")

@@ -1,0 +1,102 @@
+"""Find out how a folder lies, and read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.data.jsonl import read_jsonl, stack
+from ranktilt.data.layouts import Layout, find_layout
+from ranktilt.data.qrels import read_qrels
+from ranktilt.errors import DataError
+
+
+def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = False) -> Collection:
+    """Load a collection from a folder.
+
+    Parameters
+    ----------
+    path : str or Path
+        A BEIR folder (``corpus.jsonl``; fields ``source`` and ``origin`` are read where given), a
+        Cocktail folder (``corpus/<source>.jsonl``), or the layout of Dai et al. (``corpus-human.jsonl``,
+        ``<temperature>/corpus-<llm>.jsonl``, source ``<llm>_<temperature>``), each with ``queries.jsonl``
+        and ``qrels/<split>.tsv``; every file plain or ``.gz``. Where files share ``_id``s, these are
+        twins: ids become ``<_id>-<source>``, origins ``<_id>-human``, and a judgment of a bare ``_id``
+        holds for every version.
+    split : str, optional
+        Which judgments; ``"test"`` by default, or the only split there is.
+    ignore_unknown : bool, optional
+        Keep judgments of documents or queries that are not in the folder instead of refusing them.
+        They count in results without grouping, and nowhere else.
+
+    Returns
+    -------
+    Collection
+        With ``spec`` naming the files it was read from.
+
+    Raises
+    ------
+    DataError
+        Naming file and line of what is wrong.
+    """
+    layout = find_layout(Path(path))
+    docs, shared = _documents(layout)
+    queries = read_jsonl(layout.queries)
+    name, file = layout.qrels(split)
+    qrels = read_qrels(file)
+    if shared:
+        qrels = _spread(qrels, docs)
+    docs = docs.drop("bare")
+    unknown = _unknown(file, qrels, docs, queries)
+    if unknown and not ignore_unknown:
+        raise unknown
+    files = [str(f) for f in (*(f for _, f in layout.corpora), layout.queries, file)]
+    spec = {"path": str(path), "split": name, "layout": layout.name, "files": files}
+    return Collection(docs, queries, qrels, {**spec, "ignore_unknown": True} if ignore_unknown else spec)
+
+
+def _documents(layout: Layout) -> tuple[pl.DataFrame, bool]:
+    """All documents of a folder, with ``bare``, the id as written; and whether files share ids."""
+    frames = []
+    for source, file in layout.corpora:
+        frame = read_jsonl(file).with_columns(pl.col("id").alias("bare"))
+        given = pl.lit(None, dtype=pl.String) if "source" not in frame.columns or source else pl.col("source")
+        frames.append(frame.with_columns(given.fill_null(source or "human").alias("source")))
+    docs = stack(frames)
+    if "origin" not in docs.columns:
+        docs = docs.with_columns(pl.lit(None, dtype=pl.String).alias("origin"))
+    shared = docs["bare"].n_unique() < docs.height
+    if shared:
+        docs = docs.with_columns(
+            pl.format("{}-{}", "bare", "source").alias("id"),
+            pl.col("origin").fill_null(pl.format("{}-human", "bare")),
+        )
+    return docs.with_columns(pl.col("origin").fill_null(pl.col("id"))), shared
+
+
+def _spread(qrels: pl.DataFrame, docs: pl.DataFrame) -> pl.DataFrame:
+    """Let a judgment of a bare id hold for every document of that id; full ids stay as they are."""
+    known = docs.select(doc_id="bare", full="id")
+    exact = docs.select(doc_id="id").with_columns(full=pl.col("doc_id"))
+    table = pl.concat([exact, known]).unique(maintain_order=True)
+    spread = qrels.join(table, on="doc_id", how="left", maintain_order="left_right")
+    spread = spread.with_columns(pl.col("full").fill_null(pl.col("doc_id")).alias("doc_id")).drop("full")
+    return spread.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+
+
+def _unknown(file: Path, qrels: pl.DataFrame, docs: pl.DataFrame, queries: pl.DataFrame) -> DataError | None:
+    parts = []
+    first: int | None = None
+    for noun, column, table in (("document", "doc_id", docs["id"]), ("query", "query_id", queries["id"])):
+        strange = qrels.filter(~pl.col(column).is_in(table.implode()))
+        if strange.height:
+            n = strange[column].n_unique()
+            plural = {"document": "documents", "query": "queries"}[noun] if n > 1 else noun
+            parts.append(f"{strange.height} judgments of {n} unknown {plural} (first: {strange[column][0]!r})")
+            first = min(first or strange["line"][0], strange["line"][0])
+    if not parts:
+        return None
+    hint = "--ignore-unknown (ignore_unknown=True) keeps them out of group measures"
+    return DataError(file, f"{'; '.join(parts)}; {hint}", line=first)

@@ -1,0 +1,107 @@
+"""Relevance judgments: BEIR's tab-separated files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.files import decode_lines, line_chunks
+
+_HEADER = ("query-id", "corpus-id", "score")
+
+
+def read_qrels(path: Path) -> pl.DataFrame:
+    """Read judgments from a BEIR ``qrels/<split>.tsv`` file.
+
+    Parameters
+    ----------
+    path : Path
+        Three tab-separated fields a line: query-id, corpus-id, score (a whole number); the header line
+        ``query-id corpus-id score`` may be left out.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``query_id``, ``doc_id``, ``grade`` (Int32), and ``line``, the line number. A judgment that is
+        repeated with the same grade is kept once.
+
+    Raises
+    ------
+    DataError
+        Naming the line: another number of fields, an empty id, a grade that is no whole number, or a
+        second, different grade for a pair.
+    """
+    frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)])
+    if not frame.height:
+        raise DataError(path, "expected judgments, got a header only")
+    frame = frame.unique(["query_id", "doc_id", "grade"], keep="first", maintain_order=True)
+    clash = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_())
+    if clash.height:
+        row = clash.row(0, named=True)
+        message = f"a second grade ({row['grade']}) for query {row['query_id']!r}, document {row['doc_id']!r}"
+        raise DataError(path, message, line=row["line"])
+    return frame
+
+
+def _parse(path: Path, first_line: int, offset: int, lines: list[bytes]) -> pl.DataFrame:
+    text = pl.Series("text", decode_lines(path, first_line, offset, lines).split("\n"))
+    frame = text.to_frame().with_row_index("line", offset=first_line)
+    frame = frame.filter(pl.col("text").str.strip_chars() != "")
+    frame = frame.with_columns(fields=pl.col("text").str.split("\t"))
+    if first_line == 1:
+        head = pl.col("fields").list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
+        frame = frame.filter(~((pl.col("line") == 1) & head.is_in(["query-id", "qid", "query"])))
+    wrong = frame.filter(pl.col("fields").list.len() != 3)
+    if wrong.height:
+        line, raw, fields = wrong.row(0)
+        expected = f"{', '.join(_HEADER)} (3 tab-separated fields)"
+        raise DataError(path, f"expected {expected}, got {len(fields)}: {shorten(raw)}", line=line)
+    field = [pl.col("fields").list.get(i) for i in range(3)]
+    frame = frame.select("line", "text", query_id=field[0], doc_id=field[1], raw=field[2].str.strip_chars())
+    _check(path, frame)
+    return frame.select("query_id", "doc_id", pl.col("raw").cast(pl.Int32).alias("grade"), "line")
+
+
+def _check(path: Path, frame: pl.DataFrame) -> None:
+    blank = frame.filter((pl.col("query_id") == "") | (pl.col("doc_id") == ""))
+    if blank.height:
+        row = blank.row(0, named=True)
+        raise DataError(
+            path,
+            f"expected a query-id and a corpus-id, one is empty: {shorten(row['text'])}",
+            line=row["line"],
+        )
+    whole = pl.col("raw").str.contains(r"^[+-]?\d{1,9}$")
+    bad = frame.filter(~whole)
+    if bad.height:
+        row = bad.row(0, named=True)
+        raise DataError(path, f"expected a whole number as score, got {row['raw']!r}", line=row["line"])
+
+
+def to_tsv(qrels: pl.DataFrame) -> bytes:
+    """Write judgments as a BEIR file, the inverse of `read_qrels`.
+
+    Parameters
+    ----------
+    qrels : polars.DataFrame
+        ``query_id``, ``doc_id``, ``grade``.
+
+    Returns
+    -------
+    bytes
+        Header and one line a judgment.
+
+    Raises
+    ------
+    UserError
+        If an id has a tab or a line end in it.
+    """
+    ids = pl.concat([qrels["query_id"], qrels["doc_id"]])
+    unfit = ids.filter(ids.str.contains(r"[\t\r\n]"))
+    if len(unfit):
+        raise UserError(f"id {unfit[0]!r} has a tab or line end in it, which a qrels file cannot hold")
+    lines = ["\t".join(_HEADER)]
+    lines += [f"{q}\t{d}\t{g}" for q, d, g in qrels.select("query_id", "doc_id", "grade").iter_rows()]
+    return ("\n".join(lines) + "\n").encode()

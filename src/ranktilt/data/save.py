@@ -1,0 +1,100 @@
+"""Write a collection as a folder: BEIR's layout or Cocktail's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.data.jsonl import to_jsonl
+from ranktilt.data.qrels import to_tsv
+from ranktilt.errors import UserError, unknown
+from ranktilt.files import write_bytes
+
+LAYOUTS = ("beir", "cocktail")
+
+
+def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> Path:
+    """Write a collection as a folder that `load` reads back equal.
+
+    Parameters
+    ----------
+    collection : Collection
+        What to write; its split's name (``test`` where it has none) names the judgments' file.
+    path : str or Path
+        The folder; made where needed.
+    layout : {"beir", "cocktail"}, optional
+        One ``corpus.jsonl`` with ``source`` and ``origin`` fields, or one ``corpus/<source>.jsonl`` a
+        source. In the latter, twins share their ``_id`` wherever loading can give the full ids back.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    UserError
+        If the layout is unknown, a source's name cannot be a file's, the folder holds another
+        collection, or it cannot be written.
+    """
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    folder = Path(path)
+    split = str(collection.spec.get("split", "test"))
+    corpora, qrels = _beir(collection) if layout == "beir" else _cocktail(collection)
+    files = {folder / name: data for name, data in corpora.items()}
+    files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
+    files[folder / "qrels" / f"{split}.tsv"] = to_tsv(qrels)
+    _refuse_other(folder, set(files))
+    for file, data in files.items():
+        write_bytes(file, data)
+    return folder
+
+
+def _refuse_other(folder: Path, ours: set[Path]) -> None:
+    found = [p for pattern in ("corpus*.jsonl*", "corpus/*.jsonl*", "qrels/*.tsv*") for p in folder.glob(pattern)]
+    strange = sorted(str(p) for p in found if p not in ours)
+    if strange:
+        raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")
+
+
+def _beir(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
+    return {"corpus.jsonl": to_jsonl(collection.docs)}, collection.qrels
+
+
+def _cocktail(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
+    bad = [s for s in collection.sources if "/" in s or s in ("", ".", "..")]
+    if bad:
+        raise UserError(f"source {bad[0]!r} cannot be a file's name; save with layout 'beir'")
+    docs, qrels = collection.docs, collection.qrels
+    bare = _bare(collection)
+    if bare is not None:
+        docs, qrels = bare
+    corpora = {}
+    for source in collection.sources:
+        side = docs.filter(pl.col("source") == source).drop("source")
+        side = side.drop([c for c in side.columns if side[c].null_count() == side.height])
+        corpora[f"corpus/{source}.jsonl"] = to_jsonl(side)
+    return corpora, qrels
+
+
+def _bare(collection: Collection) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """Documents and judgments under shared ids, or None where loading could not undo it."""
+    docs = collection.docs.with_columns(collection.bare_ids().alias("bare"))
+    all_bare = (docs["bare"] != docs["id"]).all()
+    if not all_bare or docs["bare"].n_unique() == docs.height or docs.select("bare", "source").is_duplicated().any():
+        return None
+    table = docs.select("bare", doc_id="id")
+    judged = collection.qrels.join(table, on="doc_id", how="left", maintain_order="left")
+    versions = docs.group_by("bare").len("versions")
+    folded = judged.group_by("query_id", "bare", maintain_order=True).agg(
+        pl.col("grade").first(), pl.col("grade").n_unique().alias("grades"), pl.len().alias("n")
+    )
+    folded = folded.join(versions, on="bare", how="left", maintain_order="left")
+    whole = (folded["grades"] == 1) & (folded["n"] == folded["versions"])
+    if not whole.fill_null(False).all():
+        return None
+    qrels = folded.select("query_id", pl.col("bare").alias("doc_id"), "grade")
+    return docs.with_columns(pl.col("bare").alias("id")).drop("bare", "origin"), qrels

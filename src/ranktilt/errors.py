@@ -1,0 +1,97 @@
+"""What can go wrong by the user's hand, each with one sentence that says what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class UserError(Exception):
+    """A mistake the user can fix; the command line prints it in one line and exits with 2."""
+
+
+class DataError(UserError):
+    """A file that does not hold what it should.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file as the user named it.
+    message : str
+        What was expected and what came.
+    line : int, optional
+        1-based line number; None where the whole file is meant.
+    """
+
+    def __init__(self, path: str | Path, message: str, *, line: int | None = None) -> None:
+        self.path = str(path)
+        self.line = line
+        self.message = message
+        where = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{where}: {message}")
+
+
+class MissingExtra(UserError):
+    """An optional package is needed and not installed.
+
+    Parameters
+    ----------
+    package : str
+        The package that could not be imported.
+    extra : str
+        The extra of RankTilt that brings it.
+    for_ : str
+        What needs it, in the user's words.
+    """
+
+    def __init__(self, package: str, *, extra: str, for_: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f'{for_} needs {package}. Install it with: pip install "ranktilt[{extra}]"')
+
+
+class DataWarning(UserWarning):
+    """Something about the data that does not stop the work but colours its result."""
+
+
+def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
+    """Make the error for a name that is not on a list: suggests the nearest and lists them all.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should be, such as ``"measure"``.
+    name : str
+        What came.
+    valid : iterable of str
+        The names there are.
+
+    Returns
+    -------
+    UserError
+        To be raised by the caller.
+    """
+    names = list(valid)
+    folded = {n.casefold(): n for n in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
+    return UserError(f"unknown {kind} {name!r}{hint} (valid: {', '.join(names) or 'none'})")
+
+
+def shorten(text: str, width: int = 80) -> str:
+    """Quote a piece of input for an error message, cut to `width` characters.
+
+    Parameters
+    ----------
+    text : str
+        The input.
+    width : int
+        Most characters to show.
+
+    Returns
+    -------
+    str
+        The ``repr`` of the text, or of its beginning and an ellipsis.
+    """
+    return repr(text if len(text) <= width else text[: width - 1] + "…")

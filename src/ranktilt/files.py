@@ -1,0 +1,158 @@
+"""Text files in, text files out: encodings, line ends, compression, and errors that name the place."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from ranktilt.errors import DataError, UserError
+
+CHUNK = 8 << 20
+_BOM = b"\xef\xbb\xbf"
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a plain or gzip file for reading; a missing one is a `DataError`."""
+    try:
+        if path.is_dir():
+            raise DataError(path, "expected a file, got a folder")
+        raw: IO[bytes] = path.open("rb")
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror or error}") from error
+    magic = raw.read(2)
+    raw.seek(0)
+    return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if magic == b"\x1f\x8b" else raw
+
+
+def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:
+    """Yield the lines of a file, a few megabytes at a time.
+
+    A byte-order mark is dropped; LF, CRLF and lone CR all end a line.
+
+    Yields
+    ------
+    first_line : int
+        1-based number of the chunk's first line.
+    offset : int
+        Byte offset of the chunk in the (decompressed) file.
+    lines : list of bytes
+        The chunk's lines without their ends; empty lines are kept, so that numbers stay true.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is cut off, or is empty.
+    """
+    number, offset, rest, empty = 1, 0, b"", True
+    with open_bytes(path) as stream:
+        while True:
+            block = _read(stream, path)
+            at_start = offset == 0 and number == 1 and not rest
+            if at_start and block.startswith(_BOM):
+                block, offset = block[3:], 3
+            data = rest + block
+            if not block:
+                lines, rest = data.splitlines(), b""
+            else:
+                # A CR at the very end may be half of a CRLF: it waits for the next block.
+                cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
+                lines, rest = data[:cut].splitlines(), data[cut:]
+            if lines:
+                empty = empty and not any(line.strip() for line in lines)
+                yield number, offset, lines
+            number += len(lines)
+            offset += len(data) - len(rest)
+            if not block:
+                break
+    if empty:
+        raise DataError(path, "the file is empty")
+
+
+def _read(stream: IO[bytes], path: Path) -> bytes:
+    try:
+        return stream.read(CHUNK)
+    except (OSError, EOFError) as error:
+        raise DataError(path, f"cannot be read to its end: {error}") from error
+
+
+def decode_lines(path: Path, first_line: int, offset: int, lines: list[bytes]) -> str:
+    """Decode a chunk of lines as UTF-8, joined by LF, or name line and byte of what is not UTF-8."""
+    try:
+        return b"\n".join(lines).decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, column = bad_utf8(lines)
+        raise not_utf8(path, first_line + line, offset, lines[:line], column) from error
+
+
+def bad_utf8(lines: list[bytes]) -> tuple[int, int]:
+    """Index of the first line that is not UTF-8, and the byte within it."""
+    for index, line in enumerate(lines):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return index, error.start
+    return len(lines), 0
+
+
+def not_utf8(path: Path, line: int, offset: int, before: list[bytes], column: int) -> DataError:
+    """Make the error for invalid UTF-8, with the byte offset in the whole file.
+
+    `before` are the chunk's lines ahead of the bad one; the length of their line ends is read from the file.
+    """
+    with open_bytes(path) as stream:
+        stream.read(offset)
+        data = stream.read(sum(len(b) + 2 for b in before))
+    position = 0
+    for text in before:
+        position += len(text)
+        position += 2 if data[position : position + 2] == b"\r\n" else 1
+    return DataError(path, f"invalid UTF-8 at byte {offset + position + column} of the file", line=line)
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes as they lie on disk, as 64 hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; compresses where the name ends in ``.gz``.
+
+    Raises
+    ------
+    UserError
+        If there is no room, no permission, or no such folder; nothing is left behind.
+    """
+    if path.suffix == ".gz":
+        data = gzip.compress(data, compresslevel=6, mtime=0)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            with path.open("wb") as stream:
+                stream.write(data)
+            return
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> UserError:
+    """Make the one-line error for a file or folder that cannot be written."""
+    hint = {
+        errno.ENOSPC: "free some space or choose another place",
+        errno.EACCES: "choose a place you may write to",
+        errno.EROFS: "choose a place you may write to",
+    }.get(error.errno or 0, "choose another place")
+    return UserError(f"{path}: cannot be written: {error.strerror or error}; {hint}")

@@ -1,0 +1,1 @@
+"""Measures: numbers from plain arrays; no files, no models."""

@@ -1,0 +1,219 @@
+"""Intervals, tests, corrections and detectable effects, on by default and in array code only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from ranktilt.errors import unknown
+
+Floats = npt.NDArray[np.float64]
+RESAMPLES = 10_000
+ENUMERATED = 16
+POWER_80 = 2.8
+_CELLS = 1 << 19
+_EPSILON = 1e-12
+
+
+class Interval(NamedTuple):
+    """A 95 % interval and the spread behind it."""
+
+    low: float
+    high: float
+    error: float
+    """Standard deviation of the resampled statistic (its standard error)."""
+    dropped: int
+    """Resamples in which the statistic was undefined."""
+
+
+def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[Floats]:
+    """Means of each column over bootstrap resamples of the rows; all columns share the resamples.
+
+    Parameters
+    ----------
+    columns : list of ndarray, each of shape (n,)
+        Per-query values without NaN.
+    resamples : int, optional
+        How many.
+    seed : int, optional
+        Of the generator.
+
+    Returns
+    -------
+    list of ndarray, each of shape (resamples,)
+        A column's result depends on its values, the seed and the two sizes, and on nothing else, to the last
+        bit: what is computed beside it does not matter.
+    """
+    n = len(columns[0]) if columns else 0
+    if n == 0:
+        return [np.full(resamples, np.nan) for _ in columns]
+    rng = np.random.default_rng(seed)
+    stacked = [np.ascontiguousarray(c, dtype=np.float64) for c in columns]
+    means = [np.empty(resamples) for _ in columns]
+    for start, stop in _blocks(resamples, n):
+        draws = rng.integers(0, n, size=(stop - start, n), dtype=np.int32)
+        draws += (np.arange(stop - start, dtype=np.int32) * n)[:, None]
+        weights = np.bincount(draws.ravel(), minlength=(stop - start) * n).reshape(-1, n).astype(np.float64)
+        for column, mean in zip(stacked, means, strict=True):
+            mean[start:stop] = weights @ column / n
+    return means
+
+
+def _blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
+    step = max(_CELLS // max(width, 1), 1)
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)
+
+
+def interval(samples: Floats) -> Interval:
+    """95 % interval of resampled statistics: order statistics 250 and 9,751 of 10,000.
+
+    Parameters
+    ----------
+    samples : ndarray of float64
+        Resampled statistics; NaN ones are dropped and counted.
+
+    Returns
+    -------
+    Interval
+        NaN ends where nothing is left. Negating the samples negates and swaps the ends exactly.
+    """
+    kept = np.sort(samples[~np.isnan(samples)])
+    dropped = len(samples) - len(kept)
+    if not len(kept):
+        return Interval(np.nan, np.nan, np.nan, dropped)
+    low = max(int(0.025 * len(kept)), 1)
+    error = float(np.std(kept)) if kept[0] != kept[-1] else 0.0
+    return Interval(float(kept[low - 1]), float(kept[len(kept) - low]), error, dropped)
+
+
+def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
+    """Paired sign-flip permutation test of a mean difference of 0, two-sided.
+
+    Parameters
+    ----------
+    difference : ndarray of float64, shape (n,)
+        Per-query differences without NaN.
+    resamples : int, optional
+        Random sign vectors; all 2^n are enumerated where n ≤ 16.
+    seed : int, optional
+        Of the generator.
+
+    Returns
+    -------
+    float
+        ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``, or the exact share where enumerated (no +1); 1 where all
+        differences are 0; NaN without a query.
+    """
+    return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
+
+
+def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+    """`sign_flip_p` of several difference vectors over the same queries, sharing the sign vectors."""
+    n = len(differences[0]) if differences else 0
+    if n == 0:
+        return [np.nan for _ in differences]
+    if n <= ENUMERATED:
+        counts = [np.arange(2**n, dtype=np.int64)]
+        signs = [1.0 - 2.0 * ((counts[0][:, None] >> np.arange(n)) & 1)]
+        extra, total = 0, 2**n
+    else:
+        rng = np.random.default_rng(seed)
+        signs = (_random_signs(rng, stop - start, n) for start, stop in _blocks(resamples, n))  # type: ignore[assignment]
+        extra, total = 1, resamples
+    hits = np.zeros(len(differences), dtype=np.int64)
+    observed = [abs(float(np.mean(d))) for d in differences]
+    for block in signs:
+        for j, d in enumerate(differences):
+            hits[j] += int((np.abs(block @ d / n) >= observed[j] - _EPSILON).sum())
+    return [1.0 if not d.any() else (extra + int(h)) / (extra + total) for d, h in zip(differences, hits, strict=True)]
+
+
+def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
+    bits = np.unpackbits(rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8), axis=1)[:, :n]
+    return (1.0 - 2.0 * bits).astype(np.float64)
+
+
+def t_test_p(difference: Floats) -> float:
+    """Paired t test of a mean difference of 0, two-sided; 1 where all are 0, NaN below two queries."""
+    if len(difference) < 2:
+        return np.nan
+    if not difference.any():
+        return 1.0
+    spread = float(np.std(difference, ddof=1))
+    if spread == 0:
+        return 0.0
+    t = float(np.mean(difference)) / (spread / np.sqrt(len(difference)))
+    return float(2 * stats.t.sf(abs(t), len(difference) - 1))
+
+
+def shuffle_p(observed: float, null: Floats) -> float:
+    """Two-sided p of a statistic against its values under random labels.
+
+    Parameters
+    ----------
+    observed : float
+        The statistic.
+    null : ndarray of float64
+        Its values under shuffled labels; NaN ones are dropped.
+
+    Returns
+    -------
+    float
+        Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined.
+    """
+    kept = null[~np.isnan(null)]
+    if np.isnan(observed) or not len(kept):
+        return np.nan
+    low = 1 + int((kept <= observed + _EPSILON).sum())
+    high = 1 + int((kept >= observed - _EPSILON).sum())
+    return min(1.0, 2 * min(low, high) / (1 + len(kept)))
+
+
+def holm(ps: Floats) -> Floats:
+    """Holm's step-down correction of a family of p-values; NaN stays NaN and is not in the family."""
+    out = np.full(len(ps), np.nan)
+    valid = np.flatnonzero(~np.isnan(ps))
+    order = valid[np.argsort(ps[valid], kind="stable")]
+    steps = ps[order] * np.arange(len(order), 0, -1)
+    out[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return out
+
+
+def bonferroni(ps: Floats) -> Floats:
+    """Bonferroni's correction of a family of p-values; NaN stays NaN and is not in the family."""
+    corrected: Floats = np.minimum(ps * np.count_nonzero(~np.isnan(ps)), 1.0)
+    return corrected
+
+
+_CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferroni": bonferroni}
+CORRECTIONS = tuple(_CORRECTIONS)
+
+
+def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
+    """Correct a family of p-values for its size.
+
+    Parameters
+    ----------
+    ps : array_like of float
+        The family; NaN (undefined) entries stay NaN and do not count.
+    method : {"holm", "bonferroni"}, optional
+        Which correction.
+
+    Returns
+    -------
+    ndarray of float64
+        Corrected p-values, at most 1, in the same order.
+    """
+    if method not in _CORRECTIONS:
+        raise unknown("correction", method, _CORRECTIONS)
+    return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
+
+
+def detectable_effect(error: float) -> float:
+    """Smallest absolute effect that would be detected with 80 % power at α = .05: 2.8 standard errors."""
+    return POWER_80 * error

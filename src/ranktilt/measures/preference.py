@@ -1,0 +1,103 @@
+"""Twins against each other: which of two versions of one document stands higher."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_CELLS = 1 << 22
+
+
+class PairCounts(NamedTuple):
+    """Per query, over pairs of twins with at least one side retrieved; arrays of shape (n_queries,)."""
+
+    wins: Ints
+    """The first side stands higher, or is retrieved alone."""
+    losses: Ints
+    """The second side stands higher, or is retrieved alone."""
+    ties: Ints
+    """Both retrieved with the same score."""
+    both: Ints
+    """Both retrieved."""
+
+
+def pair_counts(
+    offsets: Ints,
+    docs: Ints,
+    scores: Floats,
+    pairs: npt.NDArray[np.int64],
+    chosen: npt.NDArray[np.bool_] | None = None,
+) -> PairCounts:
+    """Count wins, losses and ties of twins in a run.
+
+    Parameters
+    ----------
+    offsets, docs, scores : ndarray
+        A run: query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``; documents are rows.
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Rows of the first and of the second side's document of each pair.
+    chosen : ndarray of bool, shape (n_entries,), optional
+        Entries whose pairs count, such as the relevant ones; a pair counts if either entry is chosen.
+
+    Returns
+    -------
+    PairCounts
+        An unretrieved twin stands below every retrieved document.
+    """
+    n_docs = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
+    n_queries = len(offsets) - 1
+    totals = np.zeros((4, n_queries), dtype=np.int64)
+    step = max(_CELLS // max(n_docs, 1), 1)
+    of_a, of_b = _Partners.of(pairs, n_docs), _Partners.of(pairs[:, ::-1], n_docs)
+    query = np.repeat(np.arange(n_queries), np.diff(offsets))
+    marked = np.ones(len(docs), dtype=bool) if chosen is None else chosen
+    table = np.full(min(step, max(n_queries, 1)) * n_docs, -np.inf)
+    marks = np.zeros(len(table), dtype=bool)
+    for first in range(0, n_queries, step):
+        last = min(first + step, n_queries)
+        part = slice(offsets[first], offsets[last])
+        row = (query[part] - first) * n_docs
+        here = row + docs[part]
+        table[here], marks[here] = scores[part], marked[part]
+        entry, partner = of_a.expand(docs[part])
+        twin = row[entry] + partner
+        counts = marks[here[entry]] | marks[twin]
+        entry, twin = entry[counts], twin[counts]
+        mine, theirs = scores[part][entry], table[twin]
+        lone, lone_partner = of_b.expand(docs[part])
+        alone = marked[part][lone] & np.isneginf(table[row[lone] + lone_partner])
+        owner = query[part] - first
+        for total, owners in (
+            (totals[0], owner[entry[mine > theirs]]),
+            (totals[1], np.concatenate([owner[entry[mine < theirs]], owner[lone[alone]]])),
+            (totals[2], owner[entry[mine == theirs]]),
+            (totals[3], owner[entry[~np.isneginf(theirs)]]),
+        ):
+            total[first:last] = np.bincount(owners, minlength=last - first)
+        table[here], marks[here] = -np.inf, False
+    return PairCounts(*totals)
+
+
+class _Partners(NamedTuple):
+    """For each document row, the rows of its twins on the other side."""
+
+    start: Ints
+    length: Ints
+    partner: Ints
+
+    @classmethod
+    def of(cls, pairs: Ints, n_docs: int) -> _Partners:
+        order = np.argsort(pairs[:, 0], kind="stable")
+        count = np.bincount(pairs[:, 0], minlength=n_docs)
+        return cls(np.cumsum(count) - count, count, pairs[order, 1])
+
+    def expand(self, docs: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
+        """Each (entry, twin): positions in `docs`, and rows of their twins."""
+        count = self.length[docs]
+        entry = np.repeat(np.arange(len(docs)), count)
+        within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
+        return entry, self.partner[self.start[docs[entry]] + within]

@@ -1,0 +1,227 @@
+"""nDCG, AP, P, R and RR over tie blocks: the expected value over all orders of tied documents.
+
+Closed forms after McSherry & Najork, ECIR 2008. Everything is array code over all queries at once: entries lie
+query by query, sorted by falling score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from ranktilt.errors import UserError
+from ranktilt.measures.base import Measure
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Scores of many queries, and the tie blocks in them.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``.
+    scores : ndarray of float64, shape (n_entries,)
+        Falling within each query.
+    """
+
+    offsets: Ints
+    scores: Floats
+
+    @cached_property
+    def query(self) -> Ints:
+        """Query of each entry."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def starts(self) -> Ints:
+        """First entry of each tie block."""
+        new = np.ones(len(self.scores), dtype=bool)
+        new[1:] = (self.scores[1:] != self.scores[:-1]) | (self.query[1:] != self.query[:-1])
+        return np.flatnonzero(new)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Documents in each tie block (n)."""
+        return np.diff(np.append(self.starts, len(self.scores)))
+
+    @cached_property
+    def block_query(self) -> Ints:
+        """Query of each tie block."""
+        return self.query[self.starts]
+
+    @cached_property
+    def before(self) -> Ints:
+        """Documents ranked above each tie block (s)."""
+        return self.starts - self.offsets[:-1][self.block_query]
+
+    def head(self, depth: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
+        """Keep the blocks that begin above `depth`; all where None. Returns the mask of kept entries too."""
+        if depth is None:
+            return self, np.ones(len(self.scores), dtype=bool)
+        keep = np.repeat(self.before < depth, self.sizes)
+        lengths = np.bincount(self.query[keep], minlength=len(self.offsets) - 1)
+        return Ranking(np.concatenate([[0], np.cumsum(lengths)]), self.scores[keep]), keep
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All judgments of one group: what an ideal ranking would hold.
+
+    Parameters
+    ----------
+    query : ndarray of int64, shape (n_judgments,)
+        Query of each relevant document.
+    grade : ndarray of float64, shape (n_judgments,)
+        Its grade, above 0.
+    n_queries : int
+        How many queries there are.
+    """
+
+    query: Ints
+    grade: Floats
+    n_queries: int
+
+    def count(self, rel: int = 1) -> Ints:
+        """Relevant documents of each query (R_g), retrieved or not."""
+        return np.bincount(self.query[self.grade >= rel], minlength=self.n_queries)
+
+    def ideal(self, cutoff: int | None) -> Floats:
+        """DCG of the ideal ranking of each query, down to `cutoff`."""
+        order = np.lexsort((-self.grade, self.query))
+        query, grade = self.query[order], self.grade[order]
+        first = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=self.n_queries))])
+        rank = np.arange(len(query)) - first[query] + 1
+        gain = grade / np.log2(1 + rank)
+        if cutoff is not None:
+            gain = np.where(rank <= cutoff, gain, 0.0)
+        return np.bincount(query, weights=gain, minlength=self.n_queries).astype(np.float64)
+
+
+def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
+    """Compute one measure for one group, per query, in expectation over ties.
+
+    Parameters
+    ----------
+    measure : Measure
+        What to compute.
+    ranking : Ranking
+        The run.
+    gains : ndarray of float64, shape (n_entries,)
+        Grade of each entry in this group; 0 for documents that are not relevant or of another group, which
+        keep their ranks (Dai et al., KDD 2024, sec. 3.1).
+    judged : Judged
+        All relevant documents of the group.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries,)
+        In [0, 1]; NaN for a query without a relevant document in the group; 0 for one that has some and
+        retrieved none.
+    """
+    ranking, keep = ranking.head(measure.cutoff)
+    gains = gains[keep]
+    if measure.name == "nDCG":
+        total, ideal = _dcg(ranking, gains, measure.cutoff), judged.ideal(measure.cutoff)
+    else:
+        relevant = (gains >= measure.rel).astype(np.float64)
+        count = judged.count(measure.rel).astype(np.float64)
+        total, ideal = _BINARY[measure.name](ranking, relevant, measure.cutoff), count
+        if measure.name == "P":
+            if measure.cutoff is None:
+                raise UserError("measure P needs a cutoff")
+            ideal = np.where(count > 0, float(measure.cutoff), 0.0)
+        elif measure.name == "RR":
+            ideal = np.where(count > 0, 1.0, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(ideal > 0, total / ideal, np.nan)
+
+
+def _ends(ranking: Ranking, cutoff: int | None) -> tuple[Ints, Ints]:
+    """Ranks above each block, and of its last document, both no deeper than the cutoff."""
+    low, high = ranking.before, ranking.before + ranking.sizes
+    return (low, high) if cutoff is None else (np.minimum(low, cutoff), np.minimum(high, cutoff))
+
+
+def _per_block(ranking: Ranking, per_entry: Floats) -> Floats:
+    return np.add.reduceat(per_entry, ranking.starts) if len(per_entry) else np.empty(0)
+
+
+def _per_query(ranking: Ranking, per_block: Floats) -> Floats:
+    return np.bincount(ranking.block_query, weights=per_block, minlength=len(ranking.offsets) - 1).astype(np.float64)
+
+
+def discounts(depth: int) -> Floats:
+    """Running sums of ``1/log2(1 + rank)`` over the first 0, 1, … `depth` ranks."""
+    return np.concatenate([[0.0], np.cumsum(1 / np.log2(2.0 + np.arange(depth)))])
+
+
+def _dcg(ranking: Ranking, gains: Floats, cutoff: int | None) -> Floats:
+    low, high = _ends(ranking, cutoff)
+    running = discounts(int(high.max(initial=0)))
+    mean = _per_block(ranking, gains) / ranking.sizes
+    # A block of one takes its own discount: the difference of running sums would lose its last digits.
+    single = ranking.sizes == 1
+    span = np.where(single & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
+    return _per_query(ranking, mean * span)
+
+
+def _hits(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
+    low, high = _ends(ranking, cutoff)
+    return _per_query(ranking, _per_block(ranking, relevant) * (high - low) / ranking.sizes)
+
+
+def _in_block(ranking: Ranking) -> tuple[Ints, Ints]:
+    """Block of each entry, and its place in it (i, from 1)."""
+    block = np.repeat(np.arange(len(ranking.starts)), ranking.sizes)
+    return block, np.arange(len(block)) - ranking.starts[block] + 1
+
+
+def _precisions(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
+    r = _per_block(ranking, relevant)
+    above = np.cumsum(r) - r
+    above = above - above[np.searchsorted(ranking.block_query, ranking.block_query)] if len(r) else above
+    block, place = _in_block(ranking)
+    n, r, above, rank = ranking.sizes[block], r[block], above[block], ranking.before[block] + place
+    with np.errstate(invalid="ignore", divide="ignore"):
+        among = np.where(n > 1, (place - 1) * (r - 1) / (n - 1), 0.0)
+    term = r / n * (above + among + 1) / rank
+    if cutoff is not None:
+        term = np.where(rank <= cutoff, term, 0.0)
+    return _per_query(ranking, _per_block(ranking, term))
+
+
+def _first_hit(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
+    r = _per_block(ranking, relevant)
+    hit = np.flatnonzero(r > 0)
+    hit = hit[np.unique(ranking.block_query[hit], return_index=True)[1]]
+    is_first = np.zeros(len(r), dtype=bool)
+    is_first[hit] = True
+    block, place = _in_block(ranking)
+    inside = is_first[block] & (place <= ranking.sizes[block] - r[block] + 1)
+    block, place = block[inside], place[inside]
+    n, k = ranking.sizes[block], r[block]
+    rank = ranking.before[block] + place
+    log_chance = _log_choose(n - place, k - 1) - _log_choose(n, k)
+    chance = np.where(k == 1, 1.0 / n, np.exp(log_chance))
+    chance = np.where(n == k, 1.0, chance)
+    term = chance / rank
+    if cutoff is not None:
+        term = np.where(rank <= cutoff, term, 0.0)
+    per_block = np.bincount(block, weights=term, minlength=len(r)).astype(np.float64)
+    return _per_query(ranking, per_block)
+
+
+def _log_choose(n: npt.NDArray[np.number], k: npt.NDArray[np.number]) -> Floats:
+    log: Floats = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return log
+
+
+_BINARY = {"AP": _precisions, "P": _hits, "R": _hits, "RR": _first_hit}

@@ -1,0 +1,39 @@
+"""The one way to reach an optional package."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ranktilt.errors import MissingExtra
+
+
+def need(module: str, *, extra: str, for_: str) -> Any:
+    """Import an optional package, or say how to install it.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name of the module to import.
+    extra : str
+        The extra of RankTilt that brings it.
+    for_ : str
+        What needs it, for the message.
+
+    Returns
+    -------
+    module
+        The imported module.
+
+    Raises
+    ------
+    MissingExtra
+        If the package is not installed. Errors inside an installed package come through as they are.
+    """
+    package = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise MissingExtra(package, extra=extra, for_=for_) from error

@@ -1,0 +1,43 @@
+"""Progress without a progress bar: work reports steps, whoever listens draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Listener = Callable[[str, int, int], None]
+"""Called with (label, steps done, steps in all)."""
+
+_listener: ContextVar[Listener | None] = ContextVar("ranktilt_progress", default=None)
+
+
+def report(label: str, done: int, total: int) -> None:
+    """Tell the listener, if there is one, how far a piece of work has come.
+
+    Parameters
+    ----------
+    label : str
+        What is being done; one label is one bar.
+    done, total : int
+        Steps finished and steps in all; the work is over when they are equal.
+    """
+    listener = _listener.get()
+    if listener is not None:
+        listener(label, done, total)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Send all progress reported inside the ``with`` block to `listener`.
+
+    Parameters
+    ----------
+    listener : callable
+        Takes (label, done, total).
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

@@ -1,0 +1,1 @@
+"""Rankers: a run from a collection, one family a file."""

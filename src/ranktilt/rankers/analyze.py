@@ -1,0 +1,212 @@
+"""Text to terms: the analyzers, and the term counts that all lexical rankers share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files as package_files
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import scipy.sparse as sp
+import Stemmer
+
+from ranktilt.collection import Collection
+from ranktilt.errors import DataWarning, unknown
+from ranktilt.optional import need
+from ranktilt.progress import report
+
+CHUNK = 16_384
+
+# Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them: letters may be joined by an
+# apostrophe, full stop, colon or middle dot, digits by what stands in numbers; ideographs stand alone.
+_LETTER = r"[[\p{L}\p{M}]--[\p{Han}\p{Hiragana}]]"
+_STANDARD = (
+    r"[\p{Han}\p{Hiragana}]"
+    rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*|\p{{N}}(?:[.,;'\u2019]\p{{N}})*|[\w--[\p{{L}}\p{{M}}\p{{N}}]])+"
+)
+_LUCENE_STOP = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
+    "they this to was will with".split(" ")
+)
+
+Normalize = Callable[[list[str]], list[str | None]]
+
+
+@dataclass(frozen=True)
+class Analyzer:
+    """How text becomes terms: a way to split it, then a map from distinct tokens to terms (None drops one)."""
+
+    name: str
+    split: Callable[[pl.Series], pl.Series]
+    normalize: Normalize
+
+
+@cache
+def analyzer(name: str) -> Analyzer:
+    """Return an analyzer by name.
+
+    Parameters
+    ----------
+    name : str
+        ``english``: Lucene's English chain (standard tokenizer, possessive ``'s`` off, lower case, Lucene's 33
+        stop words, Porter). ``paper``: the papers' NLTK chain (untrained Punkt sentences, Treebank words,
+        NLTK's 179 stop words; no lower-casing, no stemming). ``whitespace``: split on white space and nothing
+        else. Or a Snowball language by its English name: standard tokenizer, lower case, that stemmer.
+
+    Returns
+    -------
+    Analyzer
+        The same object at every call.
+
+    Raises
+    ------
+    UserError
+        If there is none of that name.
+    """
+    if name == "english":
+        return Analyzer(name, _split_standard, _english)
+    if name == "paper":
+        return Analyzer(name, _split_nltk, _drop(nltk_stop_words()))
+    if name == "whitespace":
+        return Analyzer(name, lambda texts: texts.str.extract_all(r"\S+"), list)
+    if name not in analyzers():
+        raise unknown("analyzer", name, analyzers())
+    stem = Stemmer.Stemmer(name).stemWords
+    return Analyzer(name, _split_standard, lambda tokens: list(stem(tokens)))
+
+
+def analyzers() -> list[str]:
+    """Return the names of all analyzers."""
+    languages = [n for n in Stemmer.algorithms() if n not in ("english", "porter", "lovins")]
+    return ["english", "paper", "whitespace", *languages]
+
+
+def nltk_stop_words() -> frozenset[str]:
+    """Return NLTK's 179 English stop words (its list before 2024), as the papers used them."""
+    text = package_files("ranktilt.rankers").joinpath("stopwords-nltk-english.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
+
+
+def _split_standard(texts: pl.Series) -> pl.Series:
+    return texts.str.to_lowercase().str.extract_all(_STANDARD)
+
+
+def _split_nltk(texts: pl.Series) -> pl.Series:
+    punkt = need("nltk.tokenize.punkt", extra="paper", for_="analyzer 'paper'").PunktSentenceTokenizer()
+    words = need("nltk.tokenize.destructive", extra="paper", for_="analyzer 'paper'").NLTKWordTokenizer()
+    tokens = [[w for s in punkt.tokenize(text) for w in words.tokenize(s)] for text in texts]
+    return pl.Series(tokens, dtype=pl.List(pl.String))
+
+
+def _english(tokens: list[str]) -> list[str | None]:
+    bare = [t[:-2] if t.endswith(("'s", "\u2019s")) else t for t in tokens]
+    stems = Stemmer.Stemmer("porter").stemWords(bare)
+    return [None if t in _LUCENE_STOP or not t else s for t, s in zip(bare, stems, strict=True)]
+
+
+def _drop(stop: frozenset[str]) -> Normalize:
+    return lambda tokens: [None if t in stop else t for t in tokens]
+
+
+class Vocabulary:
+    """Distinct tokens to term numbers, growing with the documents and fixed for the queries."""
+
+    def __init__(self, how: Analyzer) -> None:
+        self.how = how
+        self.terms: dict[str, int] = {}
+        self._of_token: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def encode(self, texts: pl.Series, *, grow: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return text number and term number of every token that is a term."""
+        lists = self.how.split(texts)
+        flat = lists.explode(empty_as_null=False)
+        owner = np.repeat(np.arange(len(texts)), lists.list.len().to_numpy())
+        distinct = flat.unique().sort()
+        self._learn([t for t in distinct if t not in self._of_token], grow)
+        table = pl.DataFrame({"token": distinct, "term": [self._of_token.get(t, -1) for t in distinct]})
+        found = flat.alias("token").to_frame().join(table, on="token", how="left", maintain_order="left")
+        term = found["term"].to_numpy()
+        keep = term >= 0
+        return owner[keep], term[keep]
+
+    def _learn(self, tokens: list[str], grow: bool) -> None:
+        for token, term in zip(tokens, self.how.normalize(tokens), strict=True):
+            if term is None:
+                number = -1
+            elif grow:
+                number = self.terms.setdefault(term, len(self.terms))
+            else:
+                number = self.terms.get(term, -1)
+            self._of_token[token] = number
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Term counts of a collection: ``counts[document, term]`` and the vocabulary behind the columns."""
+
+    counts: sp.csr_array
+    vocabulary: Vocabulary
+
+    def of_queries(self, texts: pl.Series) -> sp.csr_array:
+        """Count the collection's terms in queries; terms that no document holds are left out."""
+        owner, term = self.vocabulary.encode(texts, grow=False)
+        return _count(owner, term, (len(texts), len(self.vocabulary)))
+
+
+def terms(collection: Collection, how: str, text: str) -> Terms:
+    """Return the term counts of a collection's documents, made once for all rankers that share them."""
+    return collection.memo(("terms", how, text), lambda: _make(collection, how, text))
+
+
+def _make(collection: Collection, how: str, text: str) -> Terms:
+    texts = collection.texts(text)
+    vocabulary = Vocabulary(analyzer(how))
+    encoded = []
+    for start in range(0, len(texts), CHUNK):
+        part = texts.slice(start, CHUNK)
+        owner, term = vocabulary.encode(part, grow=True)
+        encoded.append((owner, term, len(part)))
+        report(f"analyzer {how}: documents", min(start + CHUNK, len(texts)), len(texts))
+    width = len(vocabulary)
+    blocks = [_count(owner, term, (n, width)) for owner, term, n in encoded]
+    counts = sp.csr_array(sp.vstack(blocks, format="csr")) if blocks else _count(*_NOTHING, (0, width))
+    if how == "english":
+        _warn_of_script(collection, counts, vocabulary)
+    return Terms(counts, vocabulary)
+
+
+_NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _count(owner: npt.NDArray[np.int64], term: npt.NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_array:
+    ones = np.ones(len(owner), dtype=np.float32)
+    counts = sp.coo_array((ones, (owner.astype(np.int32), term.astype(np.int32))), shape=shape).tocsr()
+    counts.sum_duplicates()
+    return sp.csr_array(counts)
+
+
+def _warn_of_script(collection: Collection, counts: sp.csr_array, vocabulary: Vocabulary) -> None:
+    foreign = _foreign(vocabulary.terms)
+    if not foreign.any():
+        return
+    share = counts @ foreign / np.maximum(counts.sum(axis=1), 1)
+    rows = np.flatnonzero(share > 0.5)
+    if len(rows):
+        warnings.warn(
+            f"analyzer 'english' meets {len(rows)} documents in a script that is not Latin "
+            f"(first: {collection.ids[int(rows[0])]!r}); choose another, such as bm25(analyzer=whitespace)",
+            DataWarning,
+            stacklevel=2,
+        )
+
+
+def _foreign(names: Iterable[str]) -> npt.NDArray[np.float64]:
+    series = pl.Series(list(names), dtype=pl.String)
+    return (series.str.contains(r"\p{L}") & ~series.str.contains(r"\p{Latin}")).cast(pl.Float64).to_numpy()

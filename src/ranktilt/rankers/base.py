@@ -1,0 +1,244 @@
+"""What every ranker is: one verb, and a text that makes it again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any, ClassVar, Self, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt._version import __version__
+from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.progress import report
+from ranktilt.rankers.own import own_documents
+from ranktilt.rankers.stage import Stage
+from ranktilt.run import Run
+
+Rows = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+
+DEPTH = 1000
+
+
+class Ranker(ABC):
+    """Anything that ranks: ``rank(collection, run=None) -> Run``.
+
+    Subclasses are frozen dataclasses: their fields are the options one can type, ``repr`` is the text
+    one would type, and `ranktilt.ranker` reads that text back to an equal object.
+    """
+
+    name: ClassVar[str]
+    argument: ClassVar[str | None] = None
+    """Field that takes what stands behind the colon."""
+
+    @abstractmethod
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Rank the collection's documents for each judged query.
+
+        Parameters
+        ----------
+        collection : Collection
+            What to rank.
+        run : Run, optional
+            The candidates, for a re-ranker.
+
+        Returns
+        -------
+        Run
+            Every judged query is in it, with as many documents as were found.
+        """
+
+    @classmethod
+    def from_stage(cls, stage: Stage) -> Self:
+        """Make the ranker that a stage's text describes; unknown options and wrong values are refused."""
+        options = {f.name: f for f in fields(cls) if f.name not in ("k", cls.argument)}  # type: ignore[arg-type]
+        hints = get_type_hints(cls)
+        given: dict[str, Any] = {}
+        for name, value in stage.options.items():
+            if name not in options:
+                raise unknown(f"option of {cls.name}", name, options)
+            given[name] = _convert(value, hints[name], f"option {name!r} of {cls.name}")
+        if stage.argument is not None and cls.argument is None:
+            raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")
+        if cls.argument is not None:
+            if not stage.argument:
+                raise UserError(f"{cls.name} needs an argument: {cls.name}:{cls.argument.upper()}")
+            given[cls.argument] = stage.argument
+        if stage.k is not None:
+            given["k"] = stage.k
+        return cls(**given)
+
+    def stage(self) -> Stage:
+        """Return the text of this ranker in parts: options that have their defaults are left out."""
+        options, argument, k = {}, None, None
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            if item.name == self.argument:
+                argument = str(value)
+            elif value != _default(item):
+                if item.name == "k":
+                    k = int(value)
+                else:
+                    options[item.name] = str(value).lower() if isinstance(value, bool) else str(value)
+        return Stage(self.name, argument, options, k)
+
+    def __repr__(self) -> str:
+        return str(self.stage())
+
+    def __rshift__(self, other: Ranker) -> Pipeline:
+        return Pipeline((*_stages(self), *_stages(other)))
+
+
+@dataclass(frozen=True, repr=False)
+class Pipeline(Ranker):
+    """Rankers one after the other, each on the run of the one before.
+
+    Parameters
+    ----------
+    stages : tuple of Ranker
+        At least two.
+    """
+
+    stages: tuple[Ranker, ...]
+    name: ClassVar[str] = "pipeline"
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Rank with each stage in turn; see `Ranker.rank`."""
+        for stage in self.stages:
+            run = stage.rank(collection, run)
+        if run is None:
+            raise UserError("a pipeline needs at least one stage")
+        return Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {**run.spec, "ranker": repr(self)})
+
+    def __repr__(self) -> str:
+        return ">>".join(map(repr, self.stages))
+
+
+def _stages(ranker: Ranker) -> tuple[Ranker, ...]:
+    return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FirstStage(Ranker):
+    """A ranker that searches the whole collection.
+
+    Parameters
+    ----------
+    k : int, optional
+        How deep to rank; documents tied at the cut are chosen by a hash that knows neither source nor
+        id, and versions of one text stay together, so a query may get a few more.
+    text : {"title+text", "text", "title"}, optional
+        What of a document is ranked.
+    exclude_self : bool, optional
+        Drop a query's own document, and all its versions, where queries are documents. By default it
+        is done where query and document ids coincide (see `own_documents`).
+    """
+
+    k: int = DEPTH
+    text: str = "title+text"
+    exclude_self: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
+        if self.text not in TEXT_CHOICES:
+            raise unknown(f"text choice of {self.name}", self.text, TEXT_CHOICES)
+
+    @abstractmethod
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        """Yield, per judged query, document rows and scores: at least the best ``k + slack`` and all tied."""
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Search the collection; see `Ranker.rank`."""
+        if run is not None:
+            raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
+        own = own_documents(collection, self.exclude_self)
+        found = self.candidates(collection, max(map(len, own.values()), default=0))
+        return collect(self, collection, _without(found, own), own=len(own))
+
+
+def _without(found: Iterable[tuple[Rows, Scores]], own: dict[int, Rows]) -> Iterator[tuple[Rows, Scores]]:
+    for query, (rows, scores) in enumerate(found):
+        if query in own:
+            keep = ~np.isin(rows, own[query])
+            rows, scores = rows[keep], scores[keep]
+        yield rows, scores
+
+
+def collect(ranker: FirstStage, collection: Collection, found: Iterable[tuple[Rows, Scores]], *, own: int = 0) -> Run:
+    """Cut each query's candidates at the ranker's depth and make the run of them; `own` queries lost documents."""
+    queries = collection.judged["id"].to_list()
+    keys = collection.tie_keys()
+    docs, scores, lengths = [], [], []
+    step = max(len(queries) // 100, 1)
+    for number, (rows, values) in enumerate(found, start=1):
+        best = top_k(values, keys[rows], ranker.k)
+        docs.append(rows[best].astype(np.int32))
+        scores.append(values[best])
+        lengths.append(len(best))
+        if number % step == 0 or number == len(queries):
+            report(f"{ranker!r}: ranking", number, len(queries))
+    spec: dict[str, Any] = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
+    if own:
+        spec["own_documents_dropped"] = own
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    empty = not docs
+    return Run(
+        tuple(queries),
+        offsets,
+        np.empty(0, np.int32) if empty else np.concatenate(docs),
+        np.empty(0) if empty else np.concatenate(scores),
+        collection.ids,
+        spec,
+    )
+
+
+def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
+    """Positions of the best `k` scores, best first; ties fall by key, and equal keys stay together.
+
+    Parameters
+    ----------
+    scores : ndarray of float64
+        Higher is better.
+    keys : ndarray of uint64
+        Tie keys of the same documents.
+    k : int
+        How many; more come back where the last place is shared by documents with one key.
+
+    Returns
+    -------
+    ndarray of int64
+        Positions in `scores`.
+    """
+    chosen = np.arange(len(scores))
+    if len(scores) > k:
+        last = np.partition(scores, len(scores) - k)[len(scores) - k]
+        above, tied = np.flatnonzero(scores > last), np.flatnonzero(scores == last)
+        room = k - len(above)
+        if len(tied) > room:
+            limit = np.partition(keys[tied], room - 1)[room - 1]
+            tied = tied[keys[tied] <= limit]
+        chosen = np.concatenate([above, tied])
+    return chosen[np.lexsort((keys[chosen], -scores[chosen]))]
+
+
+def _default(item: Field[Any]) -> Any:
+    return None if item.default is MISSING else item.default
+
+
+def _convert(value: str, hint: Any, what: str) -> Any:
+    kinds = [k for k in getattr(hint, "__args__", (hint,)) if k is not type(None)]
+    kind = kinds[0]
+    if kind is bool:
+        if value.lower() not in ("true", "false"):
+            raise UserError(f"{what}: expected true or false, got {value!r}")
+        return value.lower() == "true"
+    try:
+        return kind(value)
+    except ValueError as error:
+        noun = {int: "a whole number", float: "a number"}.get(kind, kind.__name__)
+        raise UserError(f"{what}: expected {noun}, got {value!r}") from error

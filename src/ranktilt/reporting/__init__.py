@@ -1,0 +1,1 @@
+"""Audits as tables, pages and figures."""

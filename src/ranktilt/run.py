@@ -1,0 +1,275 @@
+"""The run: scored documents per query, and its file format (TREC, with a JSON sidecar)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.files import decode_lines, line_chunks, write_bytes
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float64]
+
+_FIELDS = "query-id, Q0, document-id, rank, score, tag (6 fields)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """Scored documents per query and the spec that made them; immutable.
+
+    Parameters
+    ----------
+    queries : sequence of str
+        Query ids.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``.
+    docs : ndarray of int32, shape (n_entries,)
+        Row of each document in `ids`.
+    scores : ndarray of float64, shape (n_entries,)
+        Higher is better; falling within each query; finite. Never rounded.
+    ids : polars.Series
+        The id table, shared with the collection where one made the run.
+    spec : mapping, optional
+        ``ranker`` holds the text that made the run; further keys say how.
+
+    Raises
+    ------
+    UserError
+        If a score is NaN or infinite, or the arrays do not fit together.
+    """
+
+    queries: tuple[str, ...]
+    offsets: Int64
+    docs: Int32
+    scores: Float
+    ids: pl.Series
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "queries", tuple(self.queries))
+        object.__setattr__(self, "offsets", np.asarray(self.offsets, dtype=np.int64))
+        object.__setattr__(self, "docs", np.asarray(self.docs, dtype=np.int32))
+        object.__setattr__(self, "scores", np.asarray(self.scores, dtype=np.float64))
+        if len(self.offsets) != len(self.queries) + 1 or self.offsets[-1] != len(self.docs):
+            raise UserError("a run's offsets must have one entry more than queries and end at its length")
+        if len(self.docs) != len(self.scores):
+            raise UserError(f"a run needs one score a document, got {len(self.docs)} and {len(self.scores)}")
+        if not np.isfinite(self.scores).all():
+            raise UserError("a run's scores must be finite, got NaN or infinity")
+        for array in (self.offsets, self.docs, self.scores):
+            array.setflags(write=False)
+
+    @property
+    def name(self) -> str:
+        """The text that made the run, or the file it came from."""
+        return str(self.spec.get("ranker", "run"))
+
+    @property
+    def entry_queries(self) -> Int64:
+        """Query number of each entry."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+
+    def frame(self) -> pl.DataFrame:
+        """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
+        ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
+        return pl.DataFrame(
+            {
+                "query_id": pl.Series(self.queries, dtype=pl.String).gather(self.entry_queries),
+                "doc_id": self.ids.gather(self.docs),
+                "rank": ranks,
+                "score": self.scores,
+            }
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run in TREC format, and beside it ``<path>.json`` with its spec.
+
+        Parameters
+        ----------
+        path : str or Path
+            Compressed where it ends in ``.gz``.
+
+        Returns
+        -------
+        Path
+            The run's file.
+        """
+        path = Path(path)
+        for noun, names in (("query", pl.Series(self.queries, dtype=pl.String)), ("document", self.ids)):
+            blank = names.filter(names.str.contains(r"\s") | (names == ""))
+            if len(blank):
+                raise UserError(f"{noun} id {blank[0]!r} has a blank in it, which the TREC format cannot hold")
+        line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
+        text = self.frame().select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
+        write_bytes(path, (text + "\n").encode() if text else b"")
+        write_bytes(sidecar(path), json.dumps(dict(self.spec), indent=1, default=str).encode() + b"\n")
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Run:
+        """Read a run in TREC format (plain or gzip; fields split on blanks or tabs).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; ``<path>.json`` beside it, if there, gives the spec.
+
+        Returns
+        -------
+        Run
+            Entries sorted by falling score, whatever the file's order and ranks say; ties keep the
+            file's order, which no measure reads.
+
+        Raises
+        ------
+        DataError
+            Naming the line, if it does not have six fields, its score is no finite number, or a
+            document comes twice for a query.
+        """
+        path = Path(path)
+        frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)]).rechunk()
+        spec: dict[str, Any] = {"ranker": str(path)}
+        if sidecar(path).exists():
+            spec = {**_read_spec(sidecar(path)), "file": str(path)}
+        run = cls.from_frame(frame, spec=spec)
+        _refuse_duplicates(path, run, frame)
+        return run
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame, *, spec: Mapping[str, Any] | None = None) -> Run:
+        """Make a run from a table.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Columns ``query_id``, ``doc_id`` and ``score``.
+        spec : mapping, optional
+            How it was made.
+
+        Returns
+        -------
+        Run
+            Queries and ids in order of first appearance.
+        """
+        queries = frame["query_id"].unique(maintain_order=True)
+        ids = frame["doc_id"].unique(maintain_order=True)
+        query = codes(frame["query_id"], queries)
+        scores = frame["score"].cast(pl.Float64).to_numpy()
+        if not np.isfinite(scores).all():
+            raise UserError("a run's scores must be finite, got NaN or infinity")
+        order = np.lexsort((-scores, query))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(queries)))])
+        docs = codes(frame["doc_id"], ids)
+        return cls(tuple(queries), offsets, docs[order].astype(np.int32), scores[order], ids, spec or {})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Run):
+            return NotImplemented
+        return self.frame().equals(other.frame())
+
+    def __hash__(self) -> int:
+        return hash((self.queries, len(self.docs)))
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
+
+
+def sidecar(path: Path) -> Path:
+    """Where a run's spec lies: ``<path>.json``."""
+    return path.with_name(path.name + ".json")
+
+
+def codes(names: pl.Series, table: pl.Series) -> Int64:
+    """Row of each name in a table of unique names; -1 where it is not there."""
+    right = pl.DataFrame({"name": table, "row": np.arange(len(table))})
+    joined = names.alias("name").to_frame().join(right, on="name", how="left", maintain_order="left")
+    return joined["row"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+def collection_rows(run: Run, collection: Collection) -> Int64:
+    """Row in the collection of each id of a run's table, -1 where it is not there.
+
+    Parameters
+    ----------
+    run : Run
+        Its id table is joined by id; a table shared with the collection needs no join.
+    collection : Collection
+        Where to look.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_ids,)
+        Rows.
+
+    Raises
+    ------
+    DataError
+        If an id is the bare id of documents of several sources: it could be any of them.
+    """
+    if run.ids is collection.ids:
+        return np.arange(len(run.ids))
+    rows = codes(run.ids, collection.ids)
+    strange = run.ids.filter(pl.Series(rows < 0))
+    bare = collection.bare_ids()
+    shared = collection.docs.select("id", bare=bare).filter(bare != collection.ids)
+    vague = strange.filter(strange.is_in(shared["bare"].implode()))
+    if len(vague):
+        both = shared.filter(pl.col("bare") == vague[0])["id"].to_list()
+        raise DataError(
+            run.spec.get("file", run.name),
+            f"document id {vague[0]!r} is shared by several sources: "
+            f"{' and '.join(map(repr, both))}; the run must say which",
+        )
+    return rows
+
+
+def _parse(path: Path, first_line: int, offset: int, lines: list[bytes]) -> pl.DataFrame:
+    text = pl.Series("line", decode_lines(path, first_line, offset, lines).split("\n"))
+    frame = text.to_frame().with_row_index("number", offset=first_line)
+    frame = frame.with_columns(fields=pl.col("line").str.extract_all(r"[^ \t\x0b\x0c\r]+"))
+    frame = frame.filter(pl.col("fields").list.len() > 0)
+    wrong = frame.filter(pl.col("fields").list.len() != 6)
+    if wrong.height:
+        number, line, fields = wrong.row(0)
+        raise DataError(path, f"expected {_FIELDS}, got {len(fields)}: {shorten(line)}", line=number)
+    frame = frame.select(
+        "number",
+        query_id=pl.col("fields").list.get(0),
+        doc_id=pl.col("fields").list.get(2),
+        raw=pl.col("fields").list.get(4),
+        score=pl.col("fields").list.get(4).cast(pl.Float64, strict=False),
+    )
+    bad = frame.filter(pl.col("score").is_null() | ~pl.col("score").is_finite())
+    if bad.height:
+        number, raw = bad.select("number", "raw").row(0)
+        raise DataError(path, f"expected a finite number as score, got {shorten(raw)}", line=number)
+    return frame.drop("raw")
+
+
+def _refuse_duplicates(path: Path, run: Run, frame: pl.DataFrame) -> None:
+    keys = run.entry_queries * max(len(run.ids), 1) + run.docs
+    if len(np.unique(keys)) == len(keys):
+        return
+    first = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_()).row(0, named=True)
+    message = f"document {first['doc_id']!r} comes twice for query {first['query_id']!r}"
+    raise DataError(path, message, line=first["number"])
+
+
+def _read_spec(path: Path) -> dict[str, Any]:
+    try:
+        spec = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(path, f"expected the run's spec as JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
+    return spec

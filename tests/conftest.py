@@ -1,0 +1,36 @@
+"""Fixtures and settings that every test shares."""
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports transformers: no test may reach the network
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The first call of a compiled kernel takes seconds, which says nothing about the property under test.
+hypothesis.settings.register_profile("ranktilt", deadline=None)
+hypothesis.settings.load_profile("ranktilt")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Point RankTilt's cache to a folder of this session, or to RANKTILT_TEST_CACHE to keep it."""
+    kept = os.environ.get("RANKTILT_TEST_CACHE")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKTILT_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of shared data sets; skip where it is absent."""
+    folder = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"needs the shared data folder: {folder} is absent; RANKTILT_TEST_DATA names another")
+    return folder

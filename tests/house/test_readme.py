@@ -1,0 +1,174 @@
+"""What README.md and docs/*.md show is true: Python blocks run, command lines parse."""
+
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from tests.house import tree
+
+SHARED = "../shared/data"
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+NO_TEST = re.compile(r"<!--\s*no-test:\s*(.+?)\s*-->\s*\Z")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: where it starts, its language, its text, and why it is not run ("" if it is)."""
+
+    place: str
+    language: str
+    text: str
+    untested: str
+
+
+def blocks(text: str, file: str) -> list[Block]:
+    """List the fenced blocks of a page."""
+    found = []
+    for match in FENCE.finditer(text):
+        before = text[: match.start()]
+        reason = NO_TEST.search(before)
+        place = f"{file}:{before.count(chr(10)) + 1}"
+        found.append(Block(place, match[1], match[2], reason[1] if reason else ""))
+    return found
+
+
+def pages() -> list[Block]:
+    """List the blocks of every page that readers see."""
+    files = [tree.ROOT / "README.md", *sorted((tree.ROOT / "docs").glob("*.md"))]
+    return [
+        block
+        for file in files
+        if file.exists()
+        for block in blocks(file.read_text(encoding="utf-8"), file.relative_to(tree.ROOT).as_posix())
+    ]
+
+
+def commands(text: str) -> list[list[str]]:
+    """List the `ranktilt` commands of a console block, as words; lines marked `# planned` are left out."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("$") and "# planned" not in line:
+            lexer = shlex.shlex(line[1:], posix=True, punctuation_chars="|&;<>()")
+            lexer.whitespace_split = True
+            command: list[str] = []
+            for word in [*lexer, ";"]:
+                if set(word) <= set("|&;<>()"):
+                    found.append(command)
+                    command = []
+                elif command or not re.fullmatch(r"\w+=.*", word):
+                    command.append(word)
+    return [command[1:] for command in found if command[:1] == ["ranktilt"]]
+
+
+def mistake(command: Any, words: list[str]) -> str:
+    """Return what is wrong with the subcommand or the options of a command line; "" if nothing is."""
+    rest = iter(words)
+    for word in rest:
+        subcommands = getattr(command, "commands", {})
+        if word.startswith("-") and word != "-":
+            name = word.split("=")[0]
+            option = next((p for p in command.params if name in [*p.opts, *p.secondary_opts]), None)
+            if option is None and name != "--help":
+                return f"{command.name} has no option {name}"
+            if option is not None and not option.is_flag and not getattr(option, "count", False) and "=" not in word:
+                next(rest, None)
+        elif subcommands:
+            if word not in subcommands:
+                return f"{command.name} has no subcommand {word!r}"
+            command = subcommands[word]
+    return ""
+
+
+def of(language: str) -> list[Any]:
+    """Parametrise over the blocks in one language; where there is none yet, pytest skips the test."""
+    return [pytest.param(block, id=block.place) for block in pages() if block.language == language]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", of("python"))
+def test_python_block_runs(block: Block) -> None:
+    if block.untested:
+        pytest.skip(block.untested)
+    if SHARED in block.text and not (tree.ROOT / SHARED).is_dir():
+        pytest.skip(f"needs {SHARED}")
+    result = subprocess.run(
+        [sys.executable, "-c", block.text],
+        cwd=tree.ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert result.returncode == 0, f"{block.place}\n{result.stderr}"
+
+
+@pytest.mark.parametrize("block", of("console"))
+def test_console_block_parses(block: Block) -> None:
+    from ranktilt.cli.main import app
+
+    command = typer.main.get_command(app)
+    wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
+    assert not {line: problem for line, problem in wrong.items() if problem}, block.place
+
+
+def test_blocks_are_found_with_their_reasons() -> None:
+    python = "# T\n\n```python\nx = 1\n```\n\n<!-- no-test: needs a key -->\n```python\ny\n```\n"
+    text = python + "text\n```console\n$ z\n```\n"
+    assert blocks(text, "a.md") == [
+        Block("a.md:3", "python", "x = 1\n", ""),
+        Block("a.md:8", "python", "y\n", "needs a key"),
+        Block("a.md:12", "console", "$ z\n", ""),
+    ]
+
+
+def test_commands_are_found_in_console_blocks() -> None:
+    text = """
+$ ranktilt demo                # no network
+$ HF_HUB_OFFLINE=1 ranktilt audit DIR -r "bm25@100>>x" \\
+    --json a.json | tee log && ranktilt gate a.json > out
+$ ranktilt later               # planned
+$ pip install "ranktilt[neural]"
+ranktilt printed this
+"""
+    assert commands(text) == [
+        ["demo"],
+        ["audit", "DIR", "-r", "bm25@100>>x", "--json", "a.json"],
+        ["gate", "a.json"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("audit DIR --by source -r bm25", ""),
+        ("audit DIR --by=source --quiet OTHER", ""),
+        ("audit --help", ""),
+        ("audit DIR --by --quiet --bye x", "audit has no option --bye"),
+        ("audit DIR -x", "audit has no option -x"),
+        ("adit DIR", "root has no subcommand 'adit'"),
+    ],
+)
+def test_mistakes_are_found_in_command_lines(words: str, expected: str) -> None:
+    app = typer.Typer(name="root")
+
+    @app.command()
+    def audit(
+        folder: list[str],
+        *,
+        by: str = "",
+        ranker: Annotated[str, typer.Option("--ranker", "-r")] = "",
+        quiet: bool = False,
+    ) -> None: ...
+
+    @app.command()
+    def demo() -> None: ...
+
+    command = typer.main.get_command(app)
+    assert mistake(command, words.split()) == expected

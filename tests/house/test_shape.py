@@ -1,0 +1,216 @@
+"""The house numbers: small functions, small files, few parameters, words for everything public."""
+
+import ast
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Check = Callable[[tree.Module], list[str]]
+
+LONGEST, USUAL = 80, 25
+FILE_LINES = 400
+PARAMETERS = 5
+PUBLIC_NAMES = 24
+
+
+def functions(module: tree.Module) -> Iterator[Function]:
+    """Every function and method of a module, nested ones too."""
+    return (node for node in ast.walk(module.tree) if isinstance(node, Function))
+
+
+def length(node: Function) -> int:
+    """Lines of a function from `def` to its end, its docstring not counted."""
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    if ast.get_docstring(node) is not None:
+        text = node.body[0]
+        lines -= (text.end_lineno or text.lineno) - text.lineno + 1
+    return lines
+
+
+def percentile(values: list[int], share: float) -> int:
+    """Return the smallest value that at least this share of the values does not exceed."""
+    return sorted(values)[math.ceil(share * len(values)) - 1] if values else 0
+
+
+def lines(folder: Path) -> int:
+    """Count the lines with something on them in every .py file below a folder."""
+    texts = (path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    return sum(bool(line.strip()) for text in texts for line in text.splitlines())
+
+
+def long_functions(module: tree.Module) -> list[str]:
+    """List the functions over the limit."""
+    return [
+        f"{module.at(node)}: {node.name} has {length(node)} lines, at most {LONGEST}"
+        for node in functions(module)
+        if length(node) > LONGEST
+    ]
+
+
+def long_file(module: tree.Module) -> list[str]:
+    """List the file if it is over the limit."""
+    count = len(module.path.read_text(encoding="utf-8").splitlines())
+    return [f"{module.at(module.tree)}: {count} lines, at most {FILE_LINES}"] if count > FILE_LINES else []
+
+
+def many_parameters(module: tree.Module) -> list[str]:
+    """List the functions with too many positional parameters, self and cls not counted."""
+    found = []
+    for node in functions(module):
+        names = [arg.arg for arg in [*node.args.posonlyargs, *node.args.args]]
+        count = len(names) - (names[:1] in (["self"], ["cls"]))
+        if count > PARAMETERS:
+            found.append(f"{module.at(node)}: {node.name} takes {count} positional parameters, at most {PARAMETERS}")
+    return found
+
+
+def prints_and_asserts(module: tree.Module) -> list[str]:
+    """List the calls of print and the assert statements."""
+    found = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Assert):
+            found.append(f"{module.at(node)}: assert; raise an error that tells the reader what to do")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            found.append(f"{module.at(node)}: print; only the command line writes to the terminal")
+    return found
+
+
+def swallowed(module: tree.Module) -> list[str]:
+    """List the handlers that catch everything without a word."""
+    found = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ExceptHandler):
+            broad = isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+            if node.type is None:
+                found.append(f"{module.at(node)}: bare except")
+            elif broad and all(isinstance(step, ast.Pass) for step in node.body):
+                found.append(f"{module.at(node)}: an exception is swallowed")
+    return found
+
+
+def undocumented(module: tree.Module) -> list[str]:
+    """List the public module, classes, functions and methods without a docstring."""
+    if any(step.startswith("_") for step in module.name.split(".")):
+        return []
+    found = [] if ast.get_docstring(module.tree) else [f"{module.at(module.tree)}: no docstring"]
+    return found + undocumented_in(module, module.tree)
+
+
+def undocumented_in(module: tree.Module, parent: ast.AST) -> list[str]:
+    """List what lacks a docstring in a class or in statements around definitions, but not in functions."""
+    found = []
+    for node in ast.iter_child_nodes(parent):
+        if not isinstance(node, Function | ast.ClassDef):
+            found += undocumented_in(module, node)
+        elif not node.name.startswith("_"):
+            marks = [ast.unparse(mark) for mark in node.decorator_list]
+            same = any(mark.endswith((".setter", ".deleter", "overload")) for mark in marks)
+            if not same and not ast.get_docstring(node):
+                found.append(f"{module.at(node)}: {node.name} has no docstring")
+            if isinstance(node, ast.ClassDef):
+                found += undocumented_in(module, node)
+    return found
+
+
+CHECKS: list[Check] = [
+    long_functions,
+    long_file,
+    many_parameters,
+    prints_and_asserts,
+    swallowed,
+    undocumented,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_module_keeps_the_rule(check: Check) -> None:
+    assert not [offence for module in tree.read().values() for offence in check(module)]
+
+
+def test_most_functions_are_short() -> None:
+    sizes = [length(node) for module in tree.read().values() for node in functions(module)]
+    assert percentile(sizes, 0.9) <= USUAL
+
+
+def test_the_package_offers_few_names_and_each_is_there() -> None:
+    import ranktilt
+
+    assert len(ranktilt.__all__) <= PUBLIC_NAMES
+    assert not [name for name in ranktilt.__all__ if not hasattr(ranktilt, name)]
+
+
+def test_there_is_at_least_as_much_test_as_source() -> None:
+    assert lines(tree.ROOT / "tests") >= lines(tree.PACKAGE)
+
+
+def offences(check: Check, folder: Path, text: str) -> list[str]:
+    """Run one check on a toy package that holds one file, `toy.py`."""
+    module = tree.read(tree.write(folder, {"toy.py": text}))["ranktilt.toy"]
+    return [offence.removeprefix("ranktilt/toy.py:") for offence in check(module)]
+
+
+def test_checker_does_not_count_the_docstring(tmp_path: Path) -> None:
+    text = 'def {}():\n    """One\n    two.\n    """\n' + "    x = 1\n" * 79
+    assert offences(long_functions, tmp_path, text.format("fits")) == []
+    assert offences(long_functions, tmp_path, text.format("long") + "    x = 1\n") == [
+        "1: long has 81 lines, at most 80"
+    ]
+
+
+def test_checker_finds_a_long_file(tmp_path: Path) -> None:
+    assert offences(long_file, tmp_path, "\n" * 400) == []
+    assert offences(long_file, tmp_path, "\n" * 401) == ["1: 401 lines, at most 400"]
+
+
+def test_checker_counts_positional_parameters_only(tmp_path: Path) -> None:
+    fine = "class A:\n    def f(self, a, b, c, d, e, *, g, h): ...\n"
+    assert offences(many_parameters, tmp_path, fine) == []
+    assert offences(many_parameters, tmp_path, "def f(a, b, /, c, d, e, g): ...\n") == [
+        "1: f takes 6 positional parameters, at most 5"
+    ]
+
+
+def test_checker_finds_print_and_assert(tmp_path: Path) -> None:
+    found = offences(prints_and_asserts, tmp_path, "assert 1\nprint(2)\nconsole.print(3)\n")
+    assert [line.split(";")[0] for line in found] == ["1: assert", "2: print"]
+
+
+def test_checker_finds_swallowed_exceptions(tmp_path: Path) -> None:
+    text = "try:\n    f()\nexcept ValueError:\n    pass\nexcept Exception:\n    pass\nexcept:\n    g()\n"
+    assert offences(swallowed, tmp_path, text) == ["5: an exception is swallowed", "7: bare except"]
+
+
+def test_checker_finds_missing_docstrings(tmp_path: Path) -> None:
+    text = """
+class Public:
+    def method(self):
+        def nested(): ...
+    def _private(self): ...
+    @property
+    def size(self):
+        "Said once."
+    @size.setter
+    def size(self, value): ...
+    @overload
+    def f(self): ...
+class _Private:
+    def method(self): ...
+if True:
+    def late(): ...
+"""
+    assert offences(undocumented, tmp_path, text) == [
+        "1: no docstring",
+        "2: Public has no docstring",
+        "3: method has no docstring",
+        "16: late has no docstring",
+    ]
+
+
+@pytest.mark.parametrize(("values", "expected"), [([], 0), ([7], 7), (list(range(1, 11)), 9), ([1, 1, 99], 99)])
+def test_percentile(values: list[int], expected: int) -> None:
+    assert percentile(values, 0.9) == expected

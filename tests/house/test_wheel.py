@@ -1,0 +1,74 @@
+"""The wheel holds everything and works with its base dependencies alone, outside the checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+
+pytestmark = pytest.mark.slow
+
+
+def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, away from PYTHONPATH, in a terminal so wide that no line is folded."""
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**env, "COLUMNS": "200", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, tree.ROOT]
+    result = run(command, folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel and its base dependencies into an empty environment; return its `ranktilt`."""
+    folder = tmp_path_factory.mktemp("empty")
+    made = run([sys.executable, "-m", "venv", "venv"], folder)
+    assert made.returncode == 0, made.stderr
+    scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    constraints = tree.ROOT / "constraints.txt"
+    result = run([scripts / "python", "-m", "pip", "install", "-q", "-c", constraints, wheel], folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return scripts / "ranktilt"
+
+
+def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("ranktilt/")}
+    files = {path for path in tree.PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files}
+    assert "ranktilt/py.typed" in held
+    assert any(name.startswith("ranktilt/data/bundled/") and name.endswith(".jsonl") for name in held)
+
+
+def test_demo_runs_without_extras(installed: Path, tmp_path: Path) -> None:
+    result = run([installed, "demo", "-r", "bm25", "-r", "tfidf"], tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Relative" in result.stdout
+
+
+def test_missing_extra_is_named_in_one_line(installed: Path, tmp_path: Path) -> None:
+    result = run([installed, "demo", "-r", "dense:minilm"], tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert "Traceback" not in result.stdout + result.stderr
+    named = [line for line in result.stderr.splitlines() if "pip install" in line]
+    assert len(named) == 1, result.stderr
+    assert "ranktilt[" in named[0]
