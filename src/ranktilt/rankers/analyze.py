@@ -28,11 +28,6 @@ _STANDARD = (
     r"[\p{Han}\p{Hiragana}]"
     rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*|\p{{N}}(?:[.,;'\u2019]\p{{N}})*|[\w--[\p{{L}}\p{{M}}\p{{N}}]])+"
 )
-_LUCENE_STOP = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
-    "they this to was will with".split(" ")
-)
-
 Normalize = Callable[[list[str]], list[str | None]]
 
 
@@ -70,7 +65,7 @@ def analyzer(name: str) -> Analyzer:
     if name == "english":
         return Analyzer(name, _split_standard, _english)
     if name == "paper":
-        return Analyzer(name, _split_nltk, _drop(nltk_stop_words()))
+        return Analyzer(name, _split_nltk, _drop(stop_words("nltk")))
     if name == "whitespace":
         return Analyzer(name, lambda texts: texts.str.extract_all(r"\S+"), list)
     if name not in analyzers():
@@ -85,9 +80,21 @@ def analyzers() -> list[str]:
     return ["english", "paper", "whitespace", *languages]
 
 
-def nltk_stop_words() -> frozenset[str]:
-    """Return NLTK's 179 English stop words (its list before 2024), as the papers used them."""
-    text = package_files("ranktilt.rankers").joinpath("stopwords-nltk-english.txt").read_text(encoding="utf-8")
+@cache
+def stop_words(name: str) -> frozenset[str]:
+    """Return a list of English stop words.
+
+    Parameters
+    ----------
+    name : {"lucene", "nltk"}
+        Lucene's 33, or NLTK's 179 as they were before 2024, when the papers used them.
+
+    Returns
+    -------
+    frozenset of str
+        Lower-case words.
+    """
+    text = package_files("ranktilt.rankers").joinpath(f"stopwords-{name}-english.txt").read_text(encoding="utf-8")
     return frozenset(text.split())
 
 
@@ -105,7 +112,8 @@ def _split_nltk(texts: pl.Series) -> pl.Series:
 def _english(tokens: list[str]) -> list[str | None]:
     bare = [t[:-2] if t.endswith(("'s", "\u2019s")) else t for t in tokens]
     stems = Stemmer.Stemmer("porter").stemWords(bare)
-    return [None if t in _LUCENE_STOP or not t else s for t, s in zip(bare, stems, strict=True)]
+    stop = stop_words("lucene")
+    return [None if t in stop or not t else s for t, s in zip(bare, stems, strict=True)]
 
 
 def _drop(stop: frozenset[str]) -> Normalize:
