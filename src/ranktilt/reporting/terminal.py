@@ -15,6 +15,7 @@ from ranktilt.reporting.layout import Row, header, legend, rows, sentences
 # Blue and orange stay apart for every common kind of colour blindness.
 STYLES = {"a": "bold dodger_blue2", "b": "bold dark_orange"}
 _WIDE = 400
+_LABEL = 26
 
 
 def show(audit: Audit, stream: IO[str], *, notes: bool = True) -> None:
@@ -29,21 +30,37 @@ def show(audit: Audit, stream: IO[str], *, notes: bool = True) -> None:
     notes : bool, optional
         Whether to print legend and notes.
     """
-    console = Console(file=stream, highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(file=stream, highlight=False, soft_wrap=True, width=_WIDE, no_color=True)
-    console.print(_table(audit))
+    console = Console(file=stream, highlight=False)
+    plain = not console.is_terminal
+    if plain:
+        console = Console(file=stream, highlight=False, width=_WIDE, no_color=True)
+    for part in _fitting(audit, console):
+        console.print(part)
     for sentence in sentences(audit):
-        console.print(Text(sentence, style="bold"))
+        console.print(Text(sentence, style="bold"), soft_wrap=plain)
     if notes:
         for line in (*legend(audit), *audit.notes):
-            console.print(Text(line, style="dim"))
+            console.print(Text(line, style="dim"), soft_wrap=plain)
 
 
-def _table(audit: Audit) -> Table:
+def _fitting(audit: Audit, console: Console) -> list[Table]:
+    """One table where it fits; otherwise the measures spread over as few tables as the width asks for."""
+    count = len(audit.measures)
+    for parts in range(1, count + 1):
+        size = -(-count // parts)
+        tables = [_table(audit, slice(start, start + size)) for start in range(0, count, size)]
+        if all(
+            console.measure(t, options=console.options.update(width=_WIDE)).maximum <= console.width for t in tables
+        ):
+            return tables
+    return tables
+
+
+def _table(audit: Audit, chosen: slice) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for title in header(audit):
+    table.add_column("", max_width=_LABEL, overflow="fold")
+    titles = header(audit)
+    for title in (*titles[: len(audit.measures)][chosen], *titles[len(audit.measures) :]):
         table.add_column(title, justify="right", no_wrap=True)
     before = None
     for row in rows(audit):
@@ -52,7 +69,8 @@ def _table(audit: Audit) -> Table:
                 table.add_section()
             table.add_row(Text(row.run, style="bold"))
             before = row.run
-        table.add_row(*_cells(row))
+        label, *cells = _cells(row)
+        table.add_row(label, *cells[: len(row.cells)][chosen], *cells[len(row.cells) :])
     return table
 
 
