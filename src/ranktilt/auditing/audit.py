@@ -24,7 +24,6 @@ from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.delta import ROUNDINGS
 from ranktilt.measures.inference import CORRECTIONS, RESAMPLES
 from ranktilt.measures.preference import pair_counts
-from ranktilt.progress import report
 from ranktilt.run import Run
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
@@ -167,17 +166,19 @@ class _Work:
     def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:
         """Comparisons of one run, pair by pair."""
         sides = []
-        for pair in self.pairs:
-            a, b = (self.groups.names.index(n) for n in pair)
-            null: list[Any] = [None] * len(self.measures)
-            if pair not in self.level_pairs and self.labels is not None:
-                null = null_deltas(aligned, self.measures, (a, b), self.labels)
-            name = aligned.run.name
+        name = aligned.run.name
+        numbers = {p: (self.groups.names.index(p[0]), self.groups.names.index(p[1])) for p in self.pairs}
+        uneven = [p for p in self.pairs if p not in self.level_pairs]
+        nulls: dict[Pair, list[Any]] = {}
+        if self.labels is not None:
+            found = null_deltas(aligned, self.measures, [numbers[p] for p in uneven], self.labels)
+            nulls = dict(zip(uneven, found, strict=True))
+        for pair, (a, b) in numbers.items():
+            null = nulls.get(pair, [None] * len(self.measures))
             sides += [
                 Side(name, repr(m), *pair, values[i, a + 1], values[i, b + 1], null[i])
                 for i, m in enumerate(self.measures)
             ]
-            report("audit: comparing", len(sides), len(sides))
         return sides
 
     def pair_counts(self, aligned: Sequence[Aligned]) -> pl.DataFrame:

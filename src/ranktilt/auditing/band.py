@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.evaluate import Aligned, Judgments, deepest
 from ranktilt.measures.base import Measure
 from ranktilt.measures.delta import relative_delta
 from ranktilt.measures.relevance import Judged, Ranking, values
+from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -38,8 +39,8 @@ def shuffled_labels(judgments: Judgments, seed: int, shuffles: int = SHUFFLES) -
 
 
 def null_deltas(
-    aligned: Aligned, measures: Sequence[Measure], pair: tuple[int, int], labels: npt.NDArray[np.int8]
-) -> list[Floats]:
+    aligned: Aligned, measures: Sequence[Measure], pairs: Sequence[tuple[int, int]], labels: npt.NDArray[np.int8]
+) -> list[list[Floats]]:
     """Relative Δ of every measure under each shuffle of the labels.
 
     Parameters
@@ -48,43 +49,48 @@ def null_deltas(
         The run.
     measures : sequence of Measure
         What to compute.
-    pair : tuple of int
-        Numbers of the two groups.
+    pairs : sequence of (int, int)
+        Numbers of the groups to compare.
     labels : ndarray
         As `shuffled_labels` gives them.
 
     Returns
     -------
-    list of ndarray, each of shape (shuffles,)
-        In percent.
+    list of list of ndarray, each of shape (shuffles,)
+        Per pair and measure, in percent.
     """
-    cutoffs = [m.cutoff for m in measures]
-    depth = None if None in cutoffs else max(c for c in cutoffs if c is not None)
-    ranking, keep = aligned.ranking.head(depth)
+    ranking, keep = aligned.ranking.head(deepest(measures))
     at = aligned.judgment[keep]
-    judgments = aligned.judgments
-    step = max(_ENTRIES // max(len(at), len(judgments.query), 1), 1)
-    parts: list[list[Floats]] = [[] for _ in measures]
+    step = max(_ENTRIES // max(len(at), len(aligned.judgments.query), 1), 1)
+    parts: list[list[list[Floats]]] = [[[] for _ in measures] for _ in pairs]
+    groups = sorted({g for pair in pairs for g in pair})
     for start in range(0, len(labels), step):
         block = labels[start : start + step]
-        for index, m in enumerate(measures):
-            sides = [_tiled(m, ranking, at, judgments, block == g) for g in pair]
-            parts[index].append(_delta(*sides))
-    return [np.concatenate(p) for p in parts]
+        tiled = _tile(ranking, len(block))
+        found = {g: _tiled_values(measures, tiled, at, aligned.judgments, block == g) for g in groups}
+        for (a, b), part in zip(pairs, parts, strict=True):
+            for index, deltas in enumerate(part):
+                deltas.append(_delta(found[a][index], found[b][index]))
+        report(f"{aligned.run.name}: random band", start + len(block), len(labels))
+    return [[np.concatenate(deltas) for deltas in part] for part in parts]
 
 
-def _tiled(m: Measure, ranking: Ranking, at: Ints, judgments: Judgments, mine: npt.NDArray[np.bool_]) -> Floats:
-    """Values per (shuffle, query) of one group: the queries of all shuffles laid side by side."""
+def _tile(ranking: Ranking, times: int) -> Ranking:
+    """The same queries `times` over, side by side."""
+    length = len(ranking.scores)
+    offsets = (ranking.offsets[:-1] + np.arange(times)[:, None] * length).ravel()
+    return Ranking(np.append(offsets, times * length), np.tile(ranking.scores, times))
+
+
+def _tiled_values(
+    measures: Sequence[Measure], tiled: Ranking, at: Ints, judgments: Judgments, mine: npt.NDArray[np.bool_]
+) -> list[Floats]:
+    """Values per measure of one group, of shape (shuffles, queries)."""
     shuffles, n = len(mine), len(judgments.queries)
-    shift = np.arange(shuffles)[:, None]
-    offsets = (ranking.offsets[:-1] + shift * len(at)).ravel()
-    tiled = Ranking(np.append(offsets, shuffles * len(at)), np.tile(ranking.scores, shuffles))
-    gains = (
-        np.where((at >= 0) & mine[:, at], judgments.grade[at], 0.0) if len(mine[0]) else np.zeros((shuffles, len(at)))
-    )
-    query = (judgments.query + shift * n)[mine]
-    grade = np.broadcast_to(judgments.grade, mine.shape)[mine]
-    return values(m, tiled, gains.ravel(), Judged(query, grade, shuffles * n)).reshape(shuffles, n)
+    gains = np.where((at >= 0) & mine[:, at], judgments.grade[at], 0.0).ravel()
+    query = (judgments.query + np.arange(shuffles)[:, None] * n)[mine]
+    judged = Judged(query, np.broadcast_to(judgments.grade, mine.shape)[mine], shuffles * n)
+    return [values(m, tiled, gains, judged).reshape(shuffles, n) for m in measures]
 
 
 def _delta(a: Floats, b: Floats) -> Floats:

@@ -83,6 +83,8 @@ class Aligned:
     ranking: Ranking
     row: Ints
     """Row of each entry's document; -1 for one that neither collection nor judgments know."""
+    entry: Ints
+    """Place of each entry in the run."""
     missing: int
     """Judged queries of the collection that the run does not hold."""
     judgments: Judgments
@@ -98,7 +100,7 @@ class Aligned:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         missing = int((~held & judgments.known_query).sum())
-        return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], missing, judgments)
+        return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], entries, missing, judgments)
 
     @cached_property
     def judgment(self) -> Ints:
@@ -150,9 +152,7 @@ def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, 
     if ties == "trec_eval":
         return np.stack([_trec_eval(aligned, measures, g) for g in every], axis=1)
     out = np.empty((len(measures), len(every), len(aligned.judgments.queries)))
-    cutoffs = [m.cutoff for m in measures]
-    depth = None if None in cutoffs else max(c for c in cutoffs if c is not None)
-    ranking, keep = aligned.ranking.head(depth)
+    ranking, keep = aligned.ranking.head(deepest(measures))
     for position, group in enumerate(every):
         gains, judged = aligned.gains(group)[keep], aligned.judgments.of_group(group)
         for index, m in enumerate(measures):
@@ -171,4 +171,24 @@ def _trec_eval(aligned: Aligned, measures: Sequence[Measure], group: int | None)
             "grade": judgments.grade[keep].astype(np.int64),
         }
     )
-    return np.stack(trec_eval_values(measures, judgments.queries, aligned.run.frame(), qrels))
+    return np.stack(trec_eval_values(measures, judgments.queries, _head(aligned, measures), qrels))
+
+
+def _head(aligned: Aligned, measures: Sequence[Measure]) -> pl.DataFrame:
+    """The part of a run that these measures read; trec_eval compares scores as float32, and so does the cut."""
+    rounded = Ranking(aligned.ranking.offsets, aligned.ranking.scores.astype(np.float32).astype(np.float64))
+    keep = rounded.head(deepest(measures))[1]
+    docs = aligned.run.docs[aligned.entry[keep]]
+    return pl.DataFrame(
+        {
+            "query_id": pl.Series(aligned.judgments.queries, dtype=pl.String).gather(rounded.query[keep]),
+            "doc_id": aligned.run.ids.gather(docs),
+            "score": aligned.ranking.scores[keep],
+        }
+    )
+
+
+def deepest(measures: Sequence[Measure]) -> int | None:
+    """Return the deepest cutoff of some measures; None where one of them reads the whole ranking."""
+    cutoffs = [m.cutoff for m in measures]
+    return None if None in cutoffs else max(c for c in cutoffs if c is not None)

@@ -61,8 +61,15 @@ class Tilt:
         """Smallest absolute Relative Δ that these queries detect with 80 % power (2.8 standard errors)."""
         return detectable_effect(self.error)
 
+    @property
+    def level_value(self) -> float:
+        """Relative Δ that favours nobody: 0 for twins, the middle of the random band otherwise."""
+        return 0.0 if self.twins else (self.band_low + self.band_high) / 2
+
     def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
-        """Say which side is favoured (MEASURES: corrected p < .05 and the interval beyond the level value).
+        """Say which side is favoured: corrected p < .05 and the interval excludes the level value.
+
+        Where groups are not twins, p itself comes from the random labels behind the band.
 
         Parameters
         ----------
@@ -76,11 +83,12 @@ class Tilt:
         """
         if np.isnan(self.low):
             return "inconclusive"
-        if self.p_corrected < ALPHA and self.low > self.band_high:
+        at = self.level_value
+        if self.p_corrected < ALPHA and self.low > at:
             return "a"
-        if self.p_corrected < ALPHA and self.high < self.band_low:
+        if self.p_corrected < ALPHA and self.high < at:
             return "b"
-        if self.band_low - level <= self.low and self.high <= self.band_high + level:
+        if at - level <= self.low and self.high <= at + level:
             return "level"
         return "inconclusive"
 

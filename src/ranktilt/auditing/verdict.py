@@ -34,8 +34,8 @@ def judge(tilts: Sequence[Tilt], level: float) -> Verdict:
     Returns
     -------
     Verdict
-        ``favours``: corrected p < .05 and the interval beyond the level value (0 for twins, the random band
-        otherwise). ``level``: the interval within ±`level` of it. ``inconclusive``: neither.
+        ``favours``: corrected p < .05 and the interval excludes the level value (0 for twins, the middle of the
+        random band otherwise). ``level``: the interval within ±`level` of it. ``inconclusive``: neither.
     """
     first = tilts[0]
     kinds = [t.verdict(level) for t in tilts]

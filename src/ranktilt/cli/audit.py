@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting
+from ranktilt.cli.output import reporting, results
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -148,16 +147,16 @@ def save_all(result: Audit, runs: list[Run], folder: Path) -> None:
 
 def finish(result: Audit, *, format: str, json: str | None, quiet: bool) -> None:
     """Print the result where it was asked for."""
-    if json == "-":
-        sys.stdout.write(result.to_json().decode())
-        return
-    if json is not None:
-        result.save(json)
-    if format == "table":
-        from ranktilt.reporting.terminal import show
+    if json not in (None, "-"):
+        result.save(str(json))
+    with results() as stream:
+        if json == "-":
+            stream.write(result.to_json().decode())
+        elif format == "table":
+            from ranktilt.reporting.terminal import show
 
-        show(result, sys.stdout, notes=not quiet)
-    else:
-        from ranktilt.reporting.table import table
+            show(result, stream, notes=not quiet)
+        else:
+            from ranktilt.reporting.table import table
 
-        sys.stdout.write(table(result, format=format))
+            stream.write(table(result, format=format))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ app = typer.Typer(
 app.command("audit")(audit.command)
 app.command("demo")(demo.command)
 app.command("mix")(mix.command)
+
+_USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
+_INTERRUPTED = 130
 
 
 def _version(wanted: bool) -> None:
@@ -43,20 +46,26 @@ def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
     _set_threads(sys.argv[1:])
     try:
-        app()
-    except UserError as error:
+        code = app(standalone_mode=False)
+    except (UserError, _USAGE) as error:
         if "--debug" in sys.argv:
             raise
-        message = " ".join(str(error).split("\n"))
-        sys.stderr.write(f"ranktilt: {message}\n")
-        sys.exit(2)
-    except KeyboardInterrupt:
+        _refuse(error)
+        code = 2
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
         sys.stderr.write("ranktilt: interrupted; what was cached is kept\n")
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output went away, as `| head` does; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+    sys.exit(code or 0)
+
+
+def _refuse(error: Any) -> None:
+    if len(sys.argv) < 2:
+        error.show()  # no arguments at all: the help page
+        return
+    where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
+    message = str(error) if isinstance(error, UserError) else error.format_message()
+    sys.stderr.write(f"{where}: {' '.join(message.splitlines())}\n")
 
 
 def _set_threads(arguments: list[str]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ranktilt.errors import DataWarning
+from ranktilt.files import cannot_write
 from ranktilt.progress import listening
 
 if TYPE_CHECKING:
@@ -23,6 +26,26 @@ def say(text: str, *, quiet: bool = False) -> None:
     """Write a note to stderr."""
     if not quiet:
         sys.stderr.write(text + "\n")
+
+
+@contextmanager
+def results() -> Iterator[TextIO]:
+    """Give stdout for a result, and see to it that all of it arrives.
+
+    Raises
+    ------
+    UserError
+        If it cannot be written, such as to a full disk.
+    """
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still buffered has nowhere to go; Python would try once more as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(141)  # the reader went away, as `| head` does; there is nobody left to tell
+        raise cannot_write(Path("standard output"), error) from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ query by query, sorted by falling score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +34,9 @@ class Ranking:
 
     offsets: Ints
     scores: Floats
+    _heads: dict[int | None, tuple[Ranking, npt.NDArray[np.bool_]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def query(self) -> Ints:
@@ -64,6 +67,11 @@ class Ranking:
 
     def head(self, depth: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
         """Keep the blocks that begin above `depth`; all where None. Returns the mask of kept entries too."""
+        if depth not in self._heads:
+            self._heads[depth] = self._head(depth)
+        return self._heads[depth]
+
+    def _head(self, depth: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
         if depth is None:
             return self, np.ones(len(self.scores), dtype=bool)
         keep = np.repeat(self.before < depth, self.sizes)
@@ -93,15 +101,20 @@ class Judged:
         """Relevant documents of each query (R_g), retrieved or not."""
         return np.bincount(self.query[self.grade >= rel], minlength=self.n_queries)
 
-    def ideal(self, cutoff: int | None) -> Floats:
-        """DCG of the ideal ranking of each query, down to `cutoff`."""
+    @cached_property
+    def _ideal_order(self) -> tuple[Ints, Ints, Floats]:
+        """Query, rank and discounted gain of each relevant document in its query's ideal ranking."""
         order = np.lexsort((-self.grade, self.query))
-        query, grade = self.query[order], self.grade[order]
+        query = self.query[order]
         first = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=self.n_queries))])
         rank = np.arange(len(query)) - first[query] + 1
-        gain = grade / np.log2(1 + rank)
+        return query, rank, self.grade[order] / np.log2(1 + rank)
+
+    def ideal(self, cutoff: int | None) -> Floats:
+        """DCG of the ideal ranking of each query, down to `cutoff`."""
+        query, rank, gain = self._ideal_order
         if cutoff is not None:
-            gain = np.where(rank <= cutoff, gain, 0.0)
+            query, gain = query[rank <= cutoff], gain[rank <= cutoff]
         return np.bincount(query, weights=gain, minlength=self.n_queries).astype(np.float64)
 
 
