@@ -74,6 +74,8 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
                 raise unknown(groups.by or "group", name, groups.names)
         if pair[0] == pair[1]:
             raise UserError(f"nothing to compare: pair {pair[0]!r},{pair[1]!r} names one group twice")
+        if sum(set(pair) == set(other) for other in chosen) > 1:
+            raise UserError(f"pair {pair[0]!r},{pair[1]!r} is given twice")
     return chosen
 
 

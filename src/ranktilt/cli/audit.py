@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,6 +89,7 @@ def command(
             collection, runs, measures, by=None if by == "none" else by, pairs=_pairs(pair), ties=ties,
             rounding=rounding, test=test, correction=correction, level=level, resamples=resamples, seed=seed,
         )  # fmt: skip
+        result = with_command(result)
         if per_query is not None:
             write_table(result, per_query)
         if save is not None:
@@ -118,6 +122,11 @@ def check_format(format: str) -> None:
 
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
+
+
+def with_command(result: Audit) -> Audit:
+    """Note in an audit's spec the command that made it."""
+    return replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
 
 
 def write_table(result: Audit, path: Path) -> None:

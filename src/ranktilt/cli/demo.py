@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ranktilt.cli import options
-from ranktilt.cli.audit import check_format, finish
+from ranktilt.cli.audit import check_format, finish, with_command
 from ranktilt.cli.output import reporting, say
 
 
@@ -42,5 +42,5 @@ def command(
         if not ranker and not neural:
             say('For a neural retriever too: pip install "ranktilt[neural,demo]"', quiet=quiet)
         runs = [r.rank(collection) for r in rankers]
-        result = audit(collection, runs, measure or DEFAULT_MEASURES)
+        result = with_command(audit(collection, runs, measure or DEFAULT_MEASURES))
         finish(result, format=format, json=json, quiet=quiet)

@@ -116,15 +116,16 @@ def _options(written: str, text: str) -> dict[str, int]:
             raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff]")
         if name != "rel":
             raise unknown(f"option of measure {text!r}", name, ["rel"])
+        if name in options:
+            raise UserError(f"option {name!r} of measure {text!r} is given twice")
         options[name] = _whole(value, f"option rel of measure {text!r}")
     return options
 
 
 def _whole(value: str, what: str) -> int:
-    try:
-        return int(value)
-    except ValueError as error:
-        raise UserError(f"{what}: expected a whole number, got {value!r}") from error
+    if not re.fullmatch("-?[0-9]+", value):
+        raise UserError(f"{what}: expected a whole number, got {value!r}")
+    return int(value)
 
 
 def _complete(found: Measure) -> Measure:

@@ -80,14 +80,16 @@ def interval(samples: Floats) -> Interval:
     Returns
     -------
     Interval
-        NaN ends where nothing is left. Negating the samples negates and swaps the ends exactly.
+        NaN ends where nothing is left. Negating the samples negates and swaps the ends exactly, and keeps
+        the error to the last bit.
     """
-    kept = np.sort(samples[~np.isnan(samples)])
+    defined = samples[~np.isnan(samples)]
+    kept = np.sort(defined)
     dropped = len(samples) - len(kept)
     if not len(kept):
         return Interval(np.nan, np.nan, np.nan, dropped)
     low = max(int(0.025 * len(kept)), 1)
-    error = float(np.std(kept)) if kept[0] != kept[-1] else 0.0
+    error = float(np.std(defined)) if kept[0] != kept[-1] else 0.0
     return Interval(float(kept[low - 1]), float(kept[len(kept) - low]), error, dropped)
 
 

@@ -64,7 +64,12 @@ class Encoder:
     def similarity(self) -> str:
         """``cosine`` or ``dot``, as the model's own configuration says (cosine where it does not)."""
         file = self.folder / "config_sentence_transformers.json"
-        config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        try:
+            config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        except ValueError as error:
+            raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
+        if not isinstance(config, dict):
+            raise UserError(f"{file}: expected a JSON object, got {type(config).__name__}")
         return config.get("similarity_fn_name") or "cosine"
 
     def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Vectors, npt.NDArray[np.int64]]:
@@ -116,8 +121,14 @@ class Encoder:
         model = self._model
         method = model.encode_query if kind == "query" else model.encode_document
         low = self.precision == "bfloat16"
-        with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=low), torch.inference_mode():
-            made = method(texts, batch_size=16, show_progress_bar=False, convert_to_numpy=True)
+        try:
+            with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=low), torch.inference_mode():
+                made = method(texts, batch_size=16, show_progress_bar=False, convert_to_numpy=True)
+        except (RuntimeError, IndexError) as error:
+            if self.max_tokens is None:
+                raise
+            message = f"{self.folder}: cannot encode with max_tokens={self.max_tokens}: {_first_line(error)}"
+            raise UserError(message) from error
         vectors = np.ascontiguousarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
@@ -129,12 +140,17 @@ class Encoder:
         need("transformers", extra="neural", for_="dense").utils.logging.disable_progress_bar()
         try:
             model = library.SentenceTransformer(str(self.folder), device=self.device, trust_remote_code=False)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise UserError(f"{self.folder}: cannot be loaded as a sentence-transformers model: {first}") from error
+        except Exception as error:  # each library has its own ways to fail at a broken folder or an absent device
+            where = f" on device {self.device!r}" if self.device else ""
+            message = f"{self.folder}: cannot be loaded as a sentence-transformers model{where}: {_first_line(error)}"
+            raise UserError(message) from error
         if self.max_tokens is not None:
             model.max_seq_length = self.max_tokens
         return model
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def encoder(model: str, *, max_tokens: int | None, precision: str, device: str | None) -> Encoder:
