@@ -93,11 +93,13 @@ def audit(
     _check(found, runs, options)
     if resamples < 100:
         raise UserError(f"expected at least 100 resamples, got {resamples}")
+    if not level >= 0:
+        raise UserError(f"expected a level of at least 0, got {level:g}")
     groups = grouping(collection, by)
     chosen = choose_pairs(groups, pairs) if by is not None else ()
     judgments = Judgments.of(collection, groups)
     _refuse_unjudged(judgments, groups, chosen)
-    work = _Work(collection, groups, chosen, judgments, measures=found, seed=seed)
+    work = _Work(collection, groups, chosen, judgments, measures=found, ties=ties, seed=seed)
     how = Statistics(resamples, seed, test, correction, rounding)
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
@@ -150,10 +152,10 @@ class _Work:
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], seed: int,
+        *, measures: Sequence[Measure], ties: str, seed: int,
     ) -> None:  # fmt: skip
         self.collection, self.groups, self.judgments = collection, groups, judgments
-        self.measures, self.seed = measures, seed
+        self.measures, self.ties = measures, ties
         held = {groups.names[g] for g in np.unique(judgments.group) if g >= 0}
         self.pairs = [p for p in pairs if set(p) <= held]
         self.left_out = [p for p in pairs if not set(p) <= held]
@@ -171,7 +173,8 @@ class _Work:
         uneven = [p for p in self.pairs if p not in self.level_pairs]
         nulls: dict[Pair, list[Any]] = {}
         if self.labels is not None:
-            found = null_deltas(aligned, self.measures, [numbers[p] for p in uneven], self.labels)
+            ordered = aligned if self.ties == "expected" else aligned.untied()
+            found = null_deltas(ordered, self.measures, [numbers[p] for p in uneven], self.labels)
             nulls = dict(zip(uneven, found, strict=True))
         for pair, (a, b) in numbers.items():
             null = nulls.get(pair, [None] * len(self.measures))
@@ -211,12 +214,12 @@ class _Work:
         for one in aligned:
             if one.missing:
                 notes.append(f"{one.run.name}: {one.missing} judged queries are not in the run and count 0")
-            beyond = int(((one.row < 0) | (one.row >= self.collection.docs.height)).sum())
-            if beyond:
-                strange = one.run.ids.filter(~one.run.ids.is_in(self.collection.ids.implode()))
+            beyond = (one.row < 0) | (one.row >= self.collection.docs.height)
+            if beyond.any():
+                strange = one.run.ids.gather(one.run.docs[one.entry[beyond]])
                 notes.append(
-                    f"{one.run.name}: {beyond} entries of {len(strange)} documents are not in the collection "
-                    f"(first: {strange[0]!r}); they keep their ranks and belong to no group"
+                    f"{one.run.name}: {len(strange)} entries of {strange.n_unique()} documents are not in the "
+                    f"collection (first: {strange[0]!r}); they keep their ranks and belong to no group"
                 )
             own = one.run.spec.get("own_documents_dropped")
             if own:

@@ -95,12 +95,19 @@ class Aligned:
         rows = _rows(run, collection, judgments)
         at = codes(pl.Series(judgments.queries, dtype=pl.String), pl.Series(run.queries, dtype=pl.String))
         held = at >= 0
-        starts = np.where(held, run.offsets[np.maximum(at, 0)], 0)
-        lengths = np.where(held, run.offsets[np.maximum(at, 0) + 1] - starts, 0)
+        starts, lengths = np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64)
+        starts[held], lengths[held] = run.offsets[at[held]], np.diff(run.offsets)[at[held]]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         missing = int((~held & judgments.known_query).sum())
         return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], entries, missing, judgments)
+
+    def untied(self) -> Aligned:
+        """Return the run as trec_eval orders it (score as float32, then id, both descending), without ties."""
+        by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]
+        order = np.lexsort((-by_id, -self.ranking.scores.astype(np.float32), self.ranking.query))
+        ranking = Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64))
+        return Aligned(self.run, ranking, self.row[order], self.entry[order], self.missing, self.judgments)
 
     @cached_property
     def judgment(self) -> Ints:

@@ -214,9 +214,17 @@ class Audit:
     def _from(cls, content: Any, path: Path) -> Audit:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DataError(path, f"expected an audit (format {FORMAT!r})")
-        if content["version"] > VERSION:
-            message = f"is an audit of format {content['version']}, this RankTilt reads up to {VERSION}; update it"
+        version = content.get("version")
+        if isinstance(version, int) and version > VERSION:
+            message = f"is an audit of format {version}, this RankTilt reads up to {VERSION}; update it"
             raise DataError(path, message)
+        try:
+            return cls._of(content)
+        except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise DataError(path, f"is not a whole audit: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def _of(cls, content: dict[str, Any]) -> Audit:
         shape = tuple(len(content[k]) for k in ("runs", "measures", "groups", "queries"))
         values = np.array(content["values"], dtype=np.float64).reshape(shape)
         tilts = tuple(_tilt(row) for row in content["tilts"])

@@ -10,6 +10,7 @@ import polars as pl
 
 from ranktilt.errors import DataError, shorten
 from ranktilt.files import bad_utf8, line_chunks, not_utf8
+from ranktilt.progress import report
 
 _ID = "_id"
 _SCALARS: dict[type, type[pl.DataType]] = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
@@ -37,7 +38,12 @@ def read_jsonl(path: Path) -> pl.DataFrame:
         Naming the line: broken JSON, no object, ``_id`` or ``text`` missing or of another type,
         invalid UTF-8, or an id that came before.
     """
-    frames = [_frame(path, *chunk) for chunk in line_chunks(path)]
+    size = path.stat().st_size if path.is_file() else 0
+    frames = []
+    for first_line, offset, lines in line_chunks(path):
+        frames.append(_frame(path, first_line, offset, lines))
+        report(f"reading {path.name}", min(offset, size), size)
+    report(f"reading {path.name}", size, size)
     frame = stack(frames)
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:

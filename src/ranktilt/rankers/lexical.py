@@ -16,6 +16,8 @@ from ranktilt.rankers.analyze import Terms, analyzer, terms
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 
 BLOCK = 64
+# Stands for 0 in products: SciPy drops zeros, and a document whose shared words weigh nothing is found all the same.
+_WEIGHTLESS = np.finfo(np.float64).tiny
 Array = npt.NDArray[np.float64]
 
 
@@ -43,9 +45,11 @@ class Lexical(FirstStage):
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
         shared: Terms = terms(collection, self.analyzer, self.text)
         weights = sp.csr_array(self.weights(shared.counts).T.tocsr())
+        weights.data[weights.data == 0] = _WEIGHTLESS
         queries = shared.of_queries(collection.judged["text"]).astype(np.float64)
         for start in range(0, queries.shape[0], BLOCK):
             block = sp.csr_array(queries[start : start + BLOCK] @ weights)
+            block.data[block.data < 1e-300] = 0
             for low, high in zip(block.indptr[:-1], block.indptr[1:], strict=True):
                 yield block.indices[low:high].astype(np.int64), block.data[low:high]
 
@@ -89,6 +93,8 @@ class BM25(Lexical):
             raise UserError(f"bm25: expected b between 0 and 1, got {self.b}")
         if self.delta is not None and self.method not in _DELTA:
             raise UserError(f"bm25: delta goes with {' and '.join(_DELTA)}, not with {self.method}")
+        if self.delta is not None and not (np.isfinite(self.delta) and self.delta >= 0):
+            raise UserError(f"bm25: expected delta of at least 0, got {self.delta}")
 
     def weights(self, counts: sp.csr_array) -> sp.csr_array:
         """BM25 weight of each term in each document."""
