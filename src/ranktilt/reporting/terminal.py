@@ -13,7 +13,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.reporting.layout import Row, header, legend, rows, sentences
 
 # Blue and orange stay apart for every common kind of colour blindness.
-STYLES = {"a": "bold dodger_blue2", "b": "bold dark_orange"}
+STYLES = {"+": "dodger_blue2", "−": "dark_orange"}
 _WIDE = 400
 _LABEL = 26
 
@@ -77,6 +77,14 @@ def _table(audit: Audit, chosen: slice) -> Table:
 def _cells(row: Row) -> list[Text]:
     dim = "dim" if row.kind in ("all", "interval", "band") else ""
     label = Text(f"  {row.label}", style="bold" if row.kind == "delta" else dim)
-    favoured = row.favoured or ("",) * len(row.cells)
-    cells = [Text("\n".join(c), style=STYLES.get(f, dim)) for c, f in zip(row.cells, favoured, strict=True)]
+    if row.kind == "delta":
+        cells = [_direction(lines[0], bool(side)) for lines, side in zip(row.cells, row.favoured, strict=True)]
+    else:
+        cells = [Text("\n".join(lines), style=dim) for lines in row.cells]
     return [label, *cells, Text(row.queries, style=dim), Text(row.tied, style=dim)]
+
+
+def _direction(text: str, favoured: bool) -> Text:
+    """Colour for the direction, bold where the verdict's rule finds a side."""
+    colour = STYLES.get(text[:1], "")
+    return Text(text, style=f"bold {colour}".strip() if favoured else colour)
