@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
+from ranktilt.errors import DataWarning
 from ranktilt.files import cannot_write
 
 KEY_BYTES = 16
@@ -125,6 +127,11 @@ class VectorCache:
 
     def _shards(self) -> Iterable[np.ndarray]:
         for path in sorted(self.folder.glob("*.npy")):
-            shard = np.load(path, mmap_mode="r", allow_pickle=False)
+            try:
+                shard = np.load(path, mmap_mode="r", allow_pickle=False)
+            except (OSError, EOFError, ValueError) as error:
+                message = f"{path}: a damaged file of the cache is passed over, what it held is made again: {error}"
+                warnings.warn(message, DataWarning, stacklevel=3)
+                continue
             if len(shard):
                 yield shard

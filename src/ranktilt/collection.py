@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import polars as pl
 
 from ranktilt.errors import UserError, unknown
@@ -18,6 +19,7 @@ T = TypeVar("T")
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
+_SCALARS: dict[type, type[pl.DataType]] = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +44,8 @@ class Collection:
     Raises
     ------
     UserError
-        If a column is missing, an id is empty or given twice, or one judgment is given twice.
+        If a column is missing, an id is empty or given twice, a grade is no whole number, one judgment
+        is given twice, or a further column is of a type that no file could keep.
     """
 
     docs: pl.DataFrame
@@ -59,12 +62,7 @@ class Collection:
         queries = _canonical(queries.with_columns(pl.col("id", "text").cast(pl.String)), "queries")
         object.__setattr__(self, "docs", docs)
         object.__setattr__(self, "queries", queries)
-        qrels = qrels.select(
-            pl.col("query_id").cast(pl.String),
-            pl.col("doc_id").cast(pl.String),
-            pl.col("grade").cast(pl.Int32),
-        )
-        object.__setattr__(self, "qrels", qrels)
+        object.__setattr__(self, "qrels", _judgments(qrels))
         _unique(self.docs, ["id"], "document")
         _unique(self.queries, ["id"], "query")
         _unique(self.qrels, ["query_id", "doc_id"], "judgment")
@@ -144,7 +142,7 @@ class Collection:
         """Return each document's id without the ``-<source>`` that loading added where files share ids."""
         suffix = pl.format("-{}", "source")
         bare = pl.col("id").str.head(-suffix.str.len_chars().cast(pl.Int64))
-        added = pl.col("id").str.ends_with(suffix) & (pl.col("origin") == pl.format("{}-human", bare))
+        added = pl.col("id").str.ends_with(suffix) & (pl.col("origin") == pl.format("{}-human", bare)) & (bare != "")
         return self.docs.select(pl.when(added).then(bare).otherwise("id").alias("bare"))["bare"]
 
     def tie_keys(self) -> npt.NDArray[np.uint64]:
@@ -212,30 +210,92 @@ def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
     return docs.select(*DOC_COLUMNS, pl.exclude(DOC_COLUMNS))
 
 
+def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
+    grades = qrels["grade"]
+    whole = grades.cast(pl.Int32, strict=False)
+    if not (grades.dtype.is_numeric() or grades.dtype == pl.Null) or whole.null_count() or (whole != grades).any():
+        raise UserError(f"qrels: expected whole numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}")
+    return qrels.select(pl.col("query_id", "doc_id").cast(pl.String), whole.alias("grade"))
+
+
+def json_series(name: str, values: list[Any]) -> pl.Series:
+    """Make a column of values that were read from JSON.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    values : list
+        None, strings, numbers, truth values, lists and dictionaries.
+
+    Returns
+    -------
+    polars.Series
+        Of the values' own type where they are all strings, whole numbers within 64 bits, numbers, or
+        truth values; otherwise Binary, each value as compact JSON.
+    """
+    kinds = {type(v) for v in values} - {type(None)}
+    if not kinds:
+        return pl.Series(name, values, dtype=pl.Null)
+    if kinds == {int, float}:
+        return pl.Series(name, [None if v is None else float(v) for v in values], dtype=pl.Float64)
+    kind = kinds.pop() if len(kinds) == 1 else None
+    whole = kind is not int or all(v is None or -(2**63) <= v < 2**63 for v in values)
+    if kind in _SCALARS and whole:
+        return pl.Series(name, values, dtype=_SCALARS[kind])
+    return pl.Series(name, [None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+
+
 def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Further columns in the types that a file keeps; those without any value are dropped."""
     columns = []
-    for series in frame.iter_columns():
-        if series.null_count() == frame.height and frame.height:
-            continue
-        kind = series.dtype
-        if kind.is_integer():
-            series = series.cast(pl.Int64)
-        elif kind.is_float():
-            series = series.cast(pl.Float64)
-            series = series.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first()))[series.name]
-        elif isinstance(kind, pl.Categorical | pl.Enum):
-            series = series.cast(pl.String)
-        elif kind not in (pl.String, pl.Boolean, pl.Binary, pl.Null):
+    for given in frame.iter_columns():
+        try:
+            series = _kept(given)
+        except (pl.exceptions.InvalidOperationError, orjson.JSONDecodeError, orjson.JSONEncodeError):
+            series = None
+        if series is None:
             raise UserError(
-                f"{name}: column {series.name!r} of type {kind} cannot be kept; use strings, "
+                f"{name}: column {given.name!r} of type {given.dtype} cannot be kept; use strings, "
                 "numbers, truth values, or raw JSON as bytes"
             )
-        columns.append(series)
+        if series.null_count() < frame.height or not frame.height:
+            columns.append(series)
     return pl.DataFrame(columns)
 
 
+def _kept(series: pl.Series) -> pl.Series | None:
+    kind = series.dtype
+    if kind.is_integer():
+        return series.cast(pl.Int64)
+    if kind.is_float():
+        series = series.cast(pl.Float64)
+        return series.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first()))[series.name]
+    if isinstance(kind, pl.Categorical | pl.Enum):
+        return series.cast(pl.String)
+    if kind == pl.Binary:
+        return _compact(series)
+    return series if kind in (pl.String, pl.Boolean, pl.Null) else None
+
+
+def _compact(series: pl.Series) -> pl.Series:
+    """Raw JSON as `json_series` would write it; with no more than one value unpacked at a time."""
+    kinds: set[type] = set()
+    out: list[bytes | None] = []
+    for raw in series:
+        value = None if raw is None else orjson.loads(raw)
+        kinds.add(type(value))
+        compact = None if value is None else orjson.dumps(value)
+        out.append(raw if compact == raw else compact)  # what orjson makes holds more memory than it needs
+    if kinds <= {*_SCALARS, type(None)}:
+        return json_series(series.name, [None if raw is None else orjson.loads(raw) for raw in out])
+    return pl.Series(series.name, out, dtype=pl.Binary)
+
+
 def _unique(frame: pl.DataFrame, key: list[str], noun: str) -> None:
+    for column in key:
+        if (frame[column] == "").any():
+            raise UserError(f"{noun} in row {(frame[column] == '').arg_max()} has an empty {column}")
     repeated = frame.filter(pl.struct(key).is_duplicated())
     if repeated.height:
         name = ", ".join(repr(value) for value in repeated.select(key).row(0))

@@ -8,7 +8,9 @@ import hashlib
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
 
@@ -18,17 +20,18 @@ CHUNK = 8 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a plain or gzip file for reading; a missing one is a `DataError`."""
     try:
         if path.is_dir():
             raise DataError(path, "expected a file, got a folder")
-        raw: IO[bytes] = path.open("rb")
+        raw = path.open("rb")
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror or error}") from error
-    magic = raw.read(2)
-    raw.seek(0)
-    return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if magic == b"\x1f\x8b" else raw
+    with raw:
+        packed = raw.peek(2).startswith(b"\x1f\x8b")
+        yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
 
 
 def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:
@@ -50,13 +53,12 @@ def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:
     DataError
         If the file cannot be read, is cut off, or is empty.
     """
-    number, offset, rest, empty = 1, 0, b"", True
     with open_bytes(path) as stream:
+        start = _read(stream, path, len(_BOM))
+        number, empty = 1, True
+        offset, rest = (len(_BOM), b"") if start == _BOM else (0, start)
         while True:
-            block = _read(stream, path)
-            at_start = offset == 0 and number == 1 and not rest
-            if at_start and block.startswith(_BOM):
-                block, offset = block[3:], 3
+            block = _read(stream, path, CHUNK)
             data = rest + block
             if not block:
                 lines, rest = data.splitlines(), b""
@@ -75,10 +77,10 @@ def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:
         raise DataError(path, "the file is empty")
 
 
-def _read(stream: IO[bytes], path: Path) -> bytes:
+def _read(stream: IO[bytes], path: Path, size: int) -> bytes:
     try:
-        return stream.read(CHUNK)
-    except (OSError, EOFError) as error:
+        return stream.read(size)
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(path, f"cannot be read to its end: {error}") from error
 
 
@@ -123,29 +125,51 @@ def sha256(path: Path) -> str:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; compresses where the name ends in ``.gz``.
+    """Write one file whole or not at all; see `write_files`."""
+    write_files({path: data})
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files, each whole and all of them or none; compresses where a name ends in ``.gz``.
 
     Raises
     ------
     UserError
         If there is no room, no permission, or no such folder; nothing is left behind.
     """
-    if path.suffix == ".gz":
-        data = gzip.compress(data, compresslevel=6, mtime=0)
+    path, waiting, made = Path(), dict[Path, Path](), list[Path]()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            with path.open("wb") as stream:
-                stream.write(data)
-            return
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-        try:
-            temporary.write_bytes(data)
+        for path, data in contents.items():
+            made = [p for p in (path.parent, *path.parent.parents) if not p.exists()] + made
+            path.parent.mkdir(parents=True, exist_ok=True)
+            data = gzip.compress(data, compresslevel=6, mtime=0) if path.suffix == ".gz" else data
+            if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+                _write_through(path, data)
+            else:
+                waiting[path] = path.with_name(f".{uuid.uuid4().hex}.tmp")
+                waiting[path].write_bytes(data)
+        for path, temporary in waiting.items():
             os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        made.clear()
     except OSError as error:
         raise cannot_write(path, error) from error
+    finally:
+        _clear(waiting.values(), made)
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    with path.open("wb") as stream:  # a device or pipe, which a file must not replace
+        stream.write(data)
+
+
+def _clear(temporaries: Iterable[Path], folders: list[Path]) -> None:
+    """Remove what a failed write has made; what cannot be removed stays."""
+    for temporary in temporaries:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def cannot_write(path: Path, error: OSError) -> UserError:
@@ -155,4 +179,5 @@ def cannot_write(path: Path, error: OSError) -> UserError:
         errno.EACCES: "choose a place you may write to",
         errno.EROFS: "choose a place you may write to",
     }.get(error.errno or 0, "choose another place")
-    return UserError(f"{path}: cannot be written: {error.strerror or error}; {hint}")
+    reason = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror or error
+    return UserError(f"{path}: cannot be written: {reason}; {hint}")

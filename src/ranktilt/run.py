@@ -14,7 +14,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.files import decode_lines, line_chunks, write_bytes
+from ranktilt.files import decode_lines, line_chunks, write_files
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -57,9 +57,10 @@ class Run:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "queries", tuple(self.queries))
-        object.__setattr__(self, "offsets", np.asarray(self.offsets, dtype=np.int64))
-        object.__setattr__(self, "docs", np.asarray(self.docs, dtype=np.int32))
-        object.__setattr__(self, "scores", np.asarray(self.scores, dtype=np.float64))
+        # Views, so that making them read-only leaves the caller's arrays as they are.
+        object.__setattr__(self, "offsets", np.asarray(self.offsets, dtype=np.int64).view())
+        object.__setattr__(self, "docs", np.asarray(self.docs, dtype=np.int32).view())
+        object.__setattr__(self, "scores", np.asarray(self.scores, dtype=np.float64).view())
         if len(self.offsets) != len(self.queries) + 1 or self.offsets[-1] != len(self.docs):
             raise UserError("a run's offsets must have one entry more than queries and end at its length")
         if len(self.docs) != len(self.scores):
@@ -111,8 +112,8 @@ class Run:
                 raise UserError(f"{noun} id {blank[0]!r} has a blank in it, which the TREC format cannot hold")
         line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
         text = self.frame().select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
-        write_bytes(path, (text + "\n").encode() if text else b"")
-        write_bytes(sidecar(path), json.dumps(dict(self.spec), indent=1, default=str).encode() + b"\n")
+        spec = json.dumps(dict(self.spec), indent=1, default=str) + "\n"
+        write_files({path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()})
         return path
 
     @classmethod
@@ -221,7 +222,7 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
     rows = codes(run.ids, collection.ids)
     strange = run.ids.filter(pl.Series(rows < 0))
     bare = collection.bare_ids()
-    shared = collection.docs.select("id", bare=bare).filter(bare != collection.ids)
+    shared = collection.docs.select("id", bare=bare).filter((bare != collection.ids) & bare.is_duplicated())
     vague = strange.filter(strange.is_in(shared["bare"].implode()))
     if len(vague):
         both = shared.filter(pl.col("bare") == vague[0])["id"].to_list()

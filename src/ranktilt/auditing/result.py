@@ -220,7 +220,7 @@ class Audit:
             raise DataError(path, message)
         try:
             return cls._of(content)
-        except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        except (KeyError, TypeError, ValueError, UserError, pl.exceptions.PolarsError) as error:
             raise DataError(path, f"is not a whole audit: {type(error).__name__}: {error}") from error
 
     @classmethod

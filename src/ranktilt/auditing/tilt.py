@@ -81,7 +81,7 @@ class Tilt:
         {"a", "b", "level", "inconclusive"}
             The favoured side; ``level`` where the whole interval lies within ±`level` of the level value.
         """
-        if np.isnan(self.low):
+        if np.isnan(self.low) or np.isnan(self.value):
             return "inconclusive"
         at = self.level_value
         if self.p_corrected < ALPHA and self.low > at:

@@ -85,4 +85,6 @@ def bounds(low: float, high: float) -> str:
 
 def probability(p: float) -> str:
     """Print a p-value with a relation sign."""
+    if p != p:
+        return "undefined"
     return "< .001" if p < 0.001 else f"= {p:.3f}".replace("0.", ".", 1)

@@ -8,29 +8,34 @@ from typing import Any
 import orjson
 import polars as pl
 
+from ranktilt.collection import json_series
 from ranktilt.errors import DataError, shorten
 from ranktilt.files import bad_utf8, line_chunks, not_utf8
 from ranktilt.progress import report
 
 _ID = "_id"
-_SCALARS: dict[type, type[pl.DataType]] = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
-_KNOWN = ("title", "source", "origin")
+_SWAP = {"id": _ID, _ID: "id"}
+_FIRST = ("id", "title", "text", "source", "origin")
+STRINGS = ("title", "source", "origin")
 
 
-def read_jsonl(path: Path) -> pl.DataFrame:
+def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     """Read a BEIR corpus or query file.
 
     Parameters
     ----------
     path : Path
         One JSON object a line with ``_id`` and ``text``; plain or gzip.
+    strings : tuple of str, optional
+        Further fields that must be strings where they are given.
 
     Returns
     -------
     polars.DataFrame
-        ``id`` and ``text`` first, then every other field in order of appearance. A field is a column of
-        its own type where all its values are strings, whole numbers, numbers or truth values, and a
-        Binary column of raw JSON otherwise. A field that a line lacks, or gives as null, is null.
+        ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as
+        column ``_id``). A field is a column of its own type where its values are all strings, all whole
+        numbers, all fractional ones or all truth values, and a Binary column of raw JSON otherwise.
+        A field that a line lacks, or gives as null, is null.
 
     Raises
     ------
@@ -41,7 +46,10 @@ def read_jsonl(path: Path) -> pl.DataFrame:
     size = path.stat().st_size if path.is_file() else 0
     frames = []
     for first_line, offset, lines in line_chunks(path):
-        frames.append(_frame(path, first_line, offset, lines))
+        frame = _frame(lines, strings)
+        if frame is None:
+            raise _first_fault(path, first_line, offset, lines, strings)
+        frames.append(frame)
         report(f"reading {path.name}", min(offset, size), size)
     report(f"reading {path.name}", size, size)
     frame = stack(frames)
@@ -52,40 +60,36 @@ def read_jsonl(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _frame(path: Path, first_line: int, offset: int, lines: list[bytes]) -> pl.DataFrame:
+def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
+    """Table of a chunk, or None where a line is not what it should be."""
     try:
         rows = [orjson.loads(line) for line in lines if line and not line.isspace()]
         ids = [row.pop(_ID, None) for row in rows]
         texts = [row.pop("text", None) for row in rows]
-    except (orjson.JSONDecodeError, AttributeError, TypeError) as error:
-        raise _first_fault(path, first_line, offset, lines) from error
+    except (orjson.JSONDecodeError, AttributeError, TypeError):
+        return None
     kinds = set(map(type, ids))
-    known = all(row[name] is None or type(row[name]) is str for name in _KNOWN for row in rows if name in row)
+    known = all(row[name] is None or type(row[name]) is str for name in strings for row in rows if name in row)
     if not (kinds <= {str, int} and set(map(type, texts)) <= {str} and known and "" not in ids):
-        raise _first_fault(path, first_line, offset, lines)
+        return None
     if int in kinds:
         ids = [str(i) for i in ids]
-    extras = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: _series([row.get(name) for row in rows]) for name in extras}
-    base = {"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String)}
-    return pl.DataFrame({**base, **columns})
+    extras = dict.fromkeys(name for row in rows for name in row)
+    try:
+        columns = {_SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras}
+    except orjson.JSONEncodeError:  # nested too deeply
+        return None
+    return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
 
 
-def _series(values: list[Any]) -> pl.Series:
-    kinds = {type(v) for v in values} - {type(None)}
-    if not kinds:
-        return pl.Series(values, dtype=pl.Null)
-    if kinds == {int, float}:
-        return pl.Series(values, dtype=pl.Float64)
-    kind = kinds.pop() if len(kinds) == 1 else None
-    whole = kind is not int or all(v is None or -(2**63) <= v < 2**63 for v in values)
-    if kind in _SCALARS and whole:
-        return pl.Series(values, dtype=_SCALARS[kind])
-    return pl.Series([None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+def _column(values: list[Any]) -> pl.Series:
+    if {type(v) for v in values} - {type(None)} == {int, float}:  # raw, so that nothing depends on the chunks
+        return pl.Series([None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+    return json_series("", values)
 
 
 def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Stack tables by column name; where a column's type differs, all take the type that holds them all.
+    """Stack tables by column name; a column whose type differs between them becomes one of raw JSON.
 
     Parameters
     ----------
@@ -95,36 +99,28 @@ def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Whole and fractional numbers become fractional ones; any other mixture becomes raw JSON.
+        Null where a table lacks a column. A `Collection` turns raw JSON that is numbers only into numbers.
     """
     kinds: dict[str, set[pl.DataType]] = {}
     for frame in frames:
         for name, kind in frame.schema.items():
             kinds.setdefault(name, set()).add(kind)
     targets = {name: _common(types - {pl.Null()}) for name, types in kinds.items()}
-    aligned = [
-        frame.with_columns(_as(frame[name], targets[name]) for name in frame.columns if name in targets)
-        for frame in frames
-    ]
+    aligned = [frame.with_columns(_as(frame[name], targets[name]) for name in frame.columns) for frame in frames]
     return pl.concat(aligned, how="diagonal", rechunk=False)
 
 
 def _common(kinds: set[pl.DataType]) -> pl.DataType:
-    if len(kinds) <= 1:
-        return next(iter(kinds), pl.String())
-    return pl.Float64() if kinds == {pl.Int64(), pl.Float64()} else pl.Binary()
+    return pl.Binary() if len(kinds) > 1 else next(iter(kinds), pl.String())
 
 
 def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
-    if series.dtype == kind:
-        return series
-    if kind == pl.Binary() and series.dtype != pl.Null():
-        raw = [None if v is None else orjson.dumps(v) for v in series]
-        return pl.Series(series.name, raw, dtype=pl.Binary)
-    return series.cast(kind)
+    if series.dtype in (kind, pl.Null()):
+        return series.cast(kind)
+    return pl.Series(series.name, [None if v is None else orjson.dumps(v) for v in series], dtype=pl.Binary)
 
 
-def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes]) -> DataError:
+def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes], strings: tuple[str, ...]) -> DataError:
     """Read a chunk that failed line by line, to name the line."""
     for number, line in enumerate(lines, start=first_line):
         if not line or line.isspace():
@@ -134,7 +130,7 @@ def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes]) -
         if index == 0:
             return not_utf8(path, number, offset, before, column)
         try:
-            message = _fault(orjson.loads(line), line.decode())
+            message = _fault(orjson.loads(line), line.decode(), strings)
         except orjson.JSONDecodeError as error:
             message = f"expected one JSON object, got broken JSON ({error}): {shorten(line.decode())}"
         if message:
@@ -142,7 +138,7 @@ def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes]) -
     return DataError(path, "expected JSON objects with _id and text")
 
 
-def _fault(row: Any, line: str) -> str | None:
+def _fault(row: Any, line: str, strings: tuple[str, ...]) -> str | None:
     if not isinstance(row, dict):
         return f"expected one JSON object, got {type(row).__name__}: {shorten(line)}"
     for name in (_ID, "text"):
@@ -150,10 +146,14 @@ def _fault(row: Any, line: str) -> str | None:
             return f"expected the fields _id and text, {name} is missing: {shorten(line)}"
     if type(row[_ID]) not in (str, int) or row[_ID] == "":
         return f"expected _id to be a string that is not empty, got {shorten(repr(row[_ID]))}"
-    for name in ("text", *_KNOWN):
+    for name in ("text", *strings):
         value = row.get(name)
         if value is not None and type(value) is not str:
             return f"expected {name} to be a string, got {type(value).__name__}: {shorten(line)}"
+    try:
+        orjson.dumps(list(row.values()))
+    except orjson.JSONEncodeError:
+        return f"expected JSON of at most 250 levels, got more: {shorten(line)}"
     return None
 
 
@@ -169,29 +169,29 @@ def _nth_line(path: Path, row: int) -> int:
     return seen
 
 
-def to_jsonl(frame: pl.DataFrame, *, always: tuple[str, ...] = ()) -> bytes:
+def to_jsonl(frame: pl.DataFrame) -> bytes:
     """Write a table as JSON lines, the inverse of `read_jsonl`.
 
     Parameters
     ----------
     frame : polars.DataFrame
         With ``id`` and ``text``; Binary columns hold raw JSON.
-    always : tuple of str
-        Columns to write even where they are empty strings.
 
     Returns
     -------
     bytes
-        One object a line; nulls are left out.
+        One object a line: id, title, text, source and origin, then the other fields by name. Nulls are
+        left out. The same for any order of the table's columns.
     """
-    names = [_ID if name == "id" else name for name in frame.columns]
+    rest = sorted(set(frame.columns) - set(_FIRST))
+    frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
+    names = [_SWAP.get(name, name) for name in frame.columns]
     columns = [
         [None if v is None else orjson.Fragment(v) for v in s] if s.dtype == pl.Binary else s.to_list()
         for s in frame.iter_columns()
     ]
-    keep = [name in always for name in names]
     out = []
     for row in zip(*columns, strict=True):
-        item = {n: v for n, v, k in zip(names, row, keep, strict=True) if k or v is not None}
+        item = {n: v for n, v in zip(names, row, strict=True) if v is not None}
         out.append(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
     return b"".join(out)

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.data.jsonl import read_jsonl, stack
+from ranktilt.data.jsonl import STRINGS, read_jsonl, stack
 from ranktilt.data.layouts import Layout, find_layout
-from ranktilt.data.qrels import read_qrels
+from ranktilt.data.qrels import one_grade, read_qrels
 from ranktilt.errors import DataError
 
 
@@ -42,13 +42,12 @@ def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = F
         Naming file and line of what is wrong.
     """
     layout = find_layout(Path(path))
-    docs, shared = _documents(layout)
+    docs, bare = _documents(layout)
     queries = read_jsonl(layout.queries)
     name, file = layout.qrels(split)
     qrels = read_qrels(file)
-    if shared:
-        qrels = _spread(qrels, docs)
-    docs = docs.drop("bare")
+    if (bare != docs["id"]).any():
+        qrels = _spread(file, qrels, docs["id"], bare)
     unknown = _unknown(file, qrels, docs, queries)
     if unknown and not ignore_unknown:
         raise unknown
@@ -57,33 +56,31 @@ def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = F
     return Collection(docs, queries, qrels, {**spec, "ignore_unknown": True} if ignore_unknown else spec)
 
 
-def _documents(layout: Layout) -> tuple[pl.DataFrame, bool]:
-    """All documents of a folder, with ``bare``, the id as written; and whether files share ids."""
+def _documents(layout: Layout) -> tuple[pl.DataFrame, pl.Series]:
+    """All documents of a folder, and each one's id as its file has it (the bare id)."""
     frames = []
     for source, file in layout.corpora:
-        frame = read_jsonl(file).with_columns(pl.col("id").alias("bare"))
+        frame = read_jsonl(file, strings=STRINGS)
         given = pl.lit(None, dtype=pl.String) if "source" not in frame.columns or source else pl.col("source")
         frames.append(frame.with_columns(given.fill_null(source or "human").alias("source")))
     docs = stack(frames)
     if "origin" not in docs.columns:
         docs = docs.with_columns(pl.lit(None, dtype=pl.String).alias("origin"))
-    shared = docs["bare"].n_unique() < docs.height
-    if shared:
+    bare = docs["id"]
+    if bare.n_unique() < docs.height:
         docs = docs.with_columns(
-            pl.format("{}-{}", "bare", "source").alias("id"),
-            pl.col("origin").fill_null(pl.format("{}-human", "bare")),
+            pl.format("{}-{}", "id", "source").alias("id"),
+            pl.col("origin").fill_null(pl.format("{}-human", "id")),
         )
-    return docs.with_columns(pl.col("origin").fill_null(pl.col("id"))), shared
+    return docs.with_columns(pl.col("origin").fill_null(pl.col("id"))), bare
 
 
-def _spread(qrels: pl.DataFrame, docs: pl.DataFrame) -> pl.DataFrame:
+def _spread(file: Path, qrels: pl.DataFrame, ids: pl.Series, bare: pl.Series) -> pl.DataFrame:
     """Let a judgment of a bare id hold for every document of that id; full ids stay as they are."""
-    known = docs.select(doc_id="bare", full="id")
-    exact = docs.select(doc_id="id").with_columns(full=pl.col("doc_id"))
-    table = pl.concat([exact, known]).unique(maintain_order=True)
-    spread = qrels.join(table, on="doc_id", how="left", maintain_order="left_right")
-    spread = spread.with_columns(pl.col("full").fill_null(pl.col("doc_id")).alias("doc_id")).drop("full")
-    return spread.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+    written = pl.DataFrame({"doc_id": bare, "full": ids})
+    whole = pl.DataFrame({"doc_id": ids, "full": ids}).join(written, on="doc_id", how="anti")
+    spread = qrels.join(pl.concat([written, whole]), on="doc_id", how="left", maintain_order="left_right")
+    return one_grade(file, spread.with_columns(pl.col("full").fill_null(pl.col("doc_id")).alias("doc_id")).drop("full"))
 
 
 def _unknown(file: Path, qrels: pl.DataFrame, docs: pl.DataFrame, queries: pl.DataFrame) -> DataError | None:
@@ -92,9 +89,10 @@ def _unknown(file: Path, qrels: pl.DataFrame, docs: pl.DataFrame, queries: pl.Da
     for noun, column, table in (("document", "doc_id", docs["id"]), ("query", "query_id", queries["id"])):
         strange = qrels.filter(~pl.col(column).is_in(table.implode()))
         if strange.height:
-            n = strange[column].n_unique()
+            n, lines = strange[column].n_unique(), strange["line"].n_unique()
             plural = {"document": "documents", "query": "queries"}[noun] if n > 1 else noun
-            parts.append(f"{strange.height} judgments of {n} unknown {plural} (first: {strange[column][0]!r})")
+            judgments = "judgments" if lines > 1 else "judgment"
+            parts.append(f"{lines} {judgments} of {n} unknown {plural} (first: {strange[column][0]!r})")
             first = min(first or strange["line"][0], strange["line"][0])
     if not parts:
         return None

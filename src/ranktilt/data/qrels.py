@@ -10,6 +10,7 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.files import decode_lines, line_chunks
 
 _HEADER = ("query-id", "corpus-id", "score")
+_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 
 
 def read_qrels(path: Path) -> pl.DataFrame:
@@ -36,6 +37,11 @@ def read_qrels(path: Path) -> pl.DataFrame:
     frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)])
     if not frame.height:
         raise DataError(path, "expected judgments, got a header only")
+    return one_grade(path, frame)
+
+
+def one_grade(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """Keep a judgment that is repeated once; a second, different grade for a pair is a `DataError`."""
     frame = frame.unique(["query_id", "doc_id", "grade"], keep="first", maintain_order=True)
     clash = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_())
     if clash.height:
@@ -52,16 +58,18 @@ def _parse(path: Path, first_line: int, offset: int, lines: list[bytes]) -> pl.D
     frame = frame.with_columns(fields=pl.col("text").str.split("\t"))
     if first_line == 1:
         head = pl.col("fields").list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
-        frame = frame.filter(~((pl.col("line") == 1) & head.is_in(["query-id", "qid", "query"])))
+        head = head.is_in(["query-id", "qid", "query"]) & ~pl.col("fields").list.last().str.contains(_WHOLE)
+        frame = frame.filter(~((pl.col("line") == 1) & head))
     wrong = frame.filter(pl.col("fields").list.len() != 3)
     if wrong.height:
         line, raw, fields = wrong.row(0)
         expected = f"{', '.join(_HEADER)} (3 tab-separated fields)"
         raise DataError(path, f"expected {expected}, got {len(fields)}: {shorten(raw)}", line=line)
     field = [pl.col("fields").list.get(i) for i in range(3)]
-    frame = frame.select("line", "text", query_id=field[0], doc_id=field[1], raw=field[2].str.strip_chars())
+    grade = field[2].str.strip_chars().cast(pl.Int32, strict=False)
+    frame = frame.select("line", "text", query_id=field[0], doc_id=field[1], raw=field[2], grade=grade)
     _check(path, frame)
-    return frame.select("query_id", "doc_id", pl.col("raw").cast(pl.Int32).alias("grade"), "line")
+    return frame.select("query_id", "doc_id", "grade", "line")
 
 
 def _check(path: Path, frame: pl.DataFrame) -> None:
@@ -73,8 +81,7 @@ def _check(path: Path, frame: pl.DataFrame) -> None:
             f"expected a query-id and a corpus-id, one is empty: {shorten(row['text'])}",
             line=row["line"],
         )
-    whole = pl.col("raw").str.contains(r"^[+-]?\d{1,9}$")
-    bad = frame.filter(~whole)
+    bad = frame.filter(~pl.col("raw").str.contains(_WHOLE) | pl.col("grade").is_null())
     if bad.height:
         row = bad.row(0, named=True)
         raise DataError(path, f"expected a whole number as score, got {row['raw']!r}", line=row["line"])

@@ -10,7 +10,7 @@ from ranktilt.collection import Collection
 from ranktilt.data.jsonl import to_jsonl
 from ranktilt.data.qrels import to_tsv
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import write_bytes
+from ranktilt.files import write_files
 
 LAYOUTS = ("beir", "cocktail")
 
@@ -48,8 +48,7 @@ def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> P
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     files[folder / "qrels" / f"{split}.tsv"] = to_tsv(qrels)
     _refuse_other(folder, set(files))
-    for file, data in files.items():
-        write_bytes(file, data)
+    write_files(files)
     return folder
 
 
@@ -65,36 +64,36 @@ def _beir(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
 
 
 def _cocktail(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
-    bad = [s for s in collection.sources if "/" in s or s in ("", ".", "..")]
+    bad = [s for s in collection.sources if "/" in s or "\0" in s or s in ("", ".", "..")]
     if bad:
         raise UserError(f"source {bad[0]!r} cannot be a file's name; save with layout 'beir'")
     docs, qrels = collection.docs, collection.qrels
-    bare = _bare(collection)
-    if bare is not None:
-        docs, qrels = bare
+    folded = _folded(collection)
+    if folded is not None:
+        docs, qrels = folded
     corpora = {}
     for source in collection.sources:
-        side = docs.filter(pl.col("source") == source).drop("source")
-        side = side.drop([c for c in side.columns if side[c].null_count() == side.height])
+        side = docs.filter(collection.docs["source"] == source).drop("source")
         corpora[f"corpus/{source}.jsonl"] = to_jsonl(side)
     return corpora, qrels
 
 
-def _bare(collection: Collection) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+def _folded(collection: Collection) -> tuple[pl.DataFrame, pl.DataFrame] | None:
     """Documents and judgments under shared ids, or None where loading could not undo it."""
-    docs = collection.docs.with_columns(collection.bare_ids().alias("bare"))
-    all_bare = (docs["bare"] != docs["id"]).all()
-    if not all_bare or docs["bare"].n_unique() == docs.height or docs.select("bare", "source").is_duplicated().any():
+    bare = collection.bare_ids().alias("id")
+    table = pl.DataFrame({"doc_id": collection.ids, "bare": bare, "source": collection.docs["source"]})
+    if (
+        (bare == collection.ids).any()
+        or bare.n_unique() == len(bare)
+        or table.select("bare", "source").is_duplicated().any()
+    ):
         return None
-    table = docs.select("bare", doc_id="id")
     judged = collection.qrels.join(table, on="doc_id", how="left", maintain_order="left")
-    versions = docs.group_by("bare").len("versions")
     folded = judged.group_by("query_id", "bare", maintain_order=True).agg(
         pl.col("grade").first(), pl.col("grade").n_unique().alias("grades"), pl.len().alias("n")
     )
-    folded = folded.join(versions, on="bare", how="left", maintain_order="left")
+    folded = folded.join(table.group_by("bare").len("versions"), on="bare", how="left", maintain_order="left")
     whole = (folded["grades"] == 1) & (folded["n"] == folded["versions"])
     if not whole.fill_null(False).all():
         return None
-    qrels = folded.select("query_id", pl.col("bare").alias("doc_id"), "grade")
-    return docs.with_columns(pl.col("bare").alias("id")).drop("bare", "origin"), qrels
+    return collection.docs.with_columns(bare).drop("origin"), folded.select("query_id", doc_id="bare", grade="grade")

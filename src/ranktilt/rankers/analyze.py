@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,11 +24,14 @@ CHUNK = 16_384
 
 # Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them: letters may be joined by an
 # apostrophe, full stop, colon or middle dot, digits by what stands in numbers; ideographs stand alone.
-_LETTER = r"[[\p{L}\p{M}]--[\p{Han}\p{Hiragana}]]"
+_LETTER = r"[[\p{L}\p{Nl}\p{M}]--[\p{Han}\p{Hiragana}]]"
 _STANDARD = (
     r"[\p{Han}\p{Hiragana}]"
-    rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*|\p{{N}}(?:[.,;'\u2019]\p{{N}})*|[\w--[\p{{L}}\p{{M}}\p{{N}}]])+"
+    rf"|(?:{_LETTER}(?:[.:'\u2019\u00b7\u2027]{_LETTER})*|\p{{Nd}}(?:[.,;'\u2019]\p{{Nd}})*|[\w--[\p{{L}}\p{{M}}\p{{N}}]])+"
 )
+# Where Porter's program departs from his paper: see `porter`. A vowel and then a consonant stand before the ending.
+_DEPARTURE = re.compile("(?:log|bl)(?:[iy]s?|ies|ied)$")
+_STEP_2 = re.compile(".*(?:[aeiou]|(?<=[^aeiou])y)[^aeiou].*(logi|bli)")
 Normalize = Callable[[list[str]], list[str | None]]
 
 
@@ -111,9 +115,33 @@ def _split_nltk(texts: pl.Series) -> pl.Series:
 
 def _english(tokens: list[str]) -> list[str | None]:
     bare = [t[:-2] if t.endswith(("'s", "\u2019s")) else t for t in tokens]
-    stems = Stemmer.Stemmer("porter").stemWords(bare)
     stop = stop_words("lucene")
-    return [None if t in stop or not t else s for t, s in zip(bare, stems, strict=True)]
+    return [None if t in stop or not t else s for t, s in zip(bare, porter(bare), strict=True)]
+
+
+def porter(words: list[str]) -> list[str]:
+    """Stem words as Porter's own program and Lucene do.
+
+    Parameters
+    ----------
+    words : list of str
+        Lower-case words.
+
+    Returns
+    -------
+    list of str
+        Their stems. The program departs from the paper (Porter 1980), which Snowball follows: words of two letters
+        stay as they are, and in step 2 ``logi`` becomes ``log`` and ``bli`` becomes ``ble``.
+    """
+    stem = Stemmer.Stemmer("porter")
+    stems = []
+    for word, found in zip(words, stem.stemWords(words), strict=True):
+        if len(word) < 3:
+            found = word
+        elif _DEPARTURE.search(word) and (step2 := _STEP_2.fullmatch(found)):
+            found = found[:-1] if step2[1] == "logi" else stem.stemWord(found[:-1] + "e")
+        stems.append(found)
+    return stems
 
 
 def _drop(stop: frozenset[str]) -> Normalize:

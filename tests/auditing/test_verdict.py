@@ -1,0 +1,272 @@
+"""From per-query values to tilts, and from tilts to one plain sentence a ranker."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.tilt import Side, Statistics, Tilt, tilts
+from ranktilt.auditing.verdict import bounds, judge, probability, signed
+
+HOW = Statistics(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
+
+
+def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any) -> Tilt:
+    """A comparison with this interval and corrected p; twins unless a band is given."""
+    made: dict[str, Any] = {
+        "run": "bm25", "measure": "nDCG@3", "a": "human", "b": "llm", "mean_a": 0.3, "mean_b": 0.25,
+        "value": (low + high) / 2, "low": low, "high": high, "error": 5.0, "p": p, "p_corrected": p, "queries": 50,
+        "excluded": 0, "dropped": 0, "band_low": 0.0, "band_high": 0.0, "twins": "band_low" not in fields,
+    }  # fmt: skip
+    return Tilt(**{**made, **fields})
+
+
+class TestTheRule:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            (tilt(10, 30), "a"),
+            (tilt(-30, -10), "b"),
+            (tilt(10, 30, p=0.049), "a"),
+            (tilt(10, 30, p=0.05), "inconclusive"),
+            (tilt(0, 30), "inconclusive"),  # the interval must exclude 0
+            (tilt(-30, 0), "inconclusive"),
+            (tilt(-4, 4, p=0.9), "level"),
+            (tilt(-5, 5, p=0.9), "level"),
+            (tilt(-5.1, 4, p=0.9), "inconclusive"),
+            (tilt(1, 4, p=0.001), "a"),  # small but sure
+            (tilt(1, 4, p=0.2), "level"),
+            (tilt(0, 0, p=1.0), "level"),
+            (tilt(10, 30, p=np.nan), "inconclusive"),
+            (tilt(np.nan, np.nan), "inconclusive"),
+            (tilt(10, 30, value=np.nan), "inconclusive"),  # both means round to 0 on paper
+        ],
+    )
+    def test_for_twins_level_is_0(self, given: Tilt, expected: str) -> None:
+        assert given.level_value == 0
+        assert given.verdict() == expected
+
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            (tilt(60, 90, p=0.6), "inconclusive"),
+            (tilt(72, 78, p=0.6), "level"),
+            (tilt(100, 120, p=0.002), "a"),
+            (tilt(100, 120, p=0.2), "inconclusive"),
+            (tilt(-10, 10, p=0.002), "b"),  # 0 is far below what random labels give
+            (tilt(10, 30, p=0.002), "b"),
+            (tilt(60, 90, p=0.002), "inconclusive"),
+        ],
+    )
+    def test_for_other_groups_level_is_the_middle_of_the_random_band(self, given: Tilt, expected: str) -> None:
+        banded = tilt(given.low, given.high, given.p, band_low=55.0, band_high=95.0)
+        assert banded.level_value == 75
+        assert banded.verdict() == expected
+
+    @pytest.mark.parametrize(("level", "expected"), [(20.0, "level"), (19.9, "inconclusive"), (0.0, "inconclusive")])
+    def test_how_wide_level_is_can_be_chosen(self, level: float, expected: str) -> None:
+        assert tilt(-20, 20, p=0.9).verdict(level) == expected
+
+    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-30, -10), tilt(-4, 4, p=1), tilt(-1, 9, p=1)])
+    def test_the_other_side_sees_the_mirror_image(self, given: Tilt) -> None:
+        turned = {"a": "b", "b": "a"}
+        assert given.swapped().verdict() == turned.get(given.verdict(), given.verdict())
+
+
+class TestSwapped:
+    def test_every_sign_turns_and_the_rest_stays(self) -> None:
+        one = tilt(10, 30, band_low=5.0, band_high=40.0)
+        two = one.swapped()
+        assert (two.a, two.b, two.mean_a, two.mean_b) == ("llm", "human", 0.25, 0.3)
+        assert (two.value, two.low, two.high, two.band_low, two.band_high) == (-20, -30, -10, -40, -5)
+        assert (two.p, two.p_corrected, two.error, two.queries, two.twins) == (0.001, 0.001, 5.0, 50, False)
+        assert two.swapped() == one
+
+    def test_zero_stays_plain_zero(self) -> None:
+        assert str(tilt(0, 0).swapped().value) == "0.0"
+
+    def test_a_row_names_every_field_and_the_detectable_effect(self) -> None:
+        row = tilt(10, 30).row()
+        assert row["detectable"] == pytest.approx(14.0)
+        assert (row["run"], row["a"], row["value"], row["twins"]) == ("bm25", "human", 20.0, True)
+
+
+class TestSentences:
+    def test_favours(self) -> None:
+        others = [tilt(5, 9, measure="AP@3"), tilt(-20, 20, p=0.5, measure="AP@5")]
+        found = judge([tilt(-30.04, -9.96, p=0.0004), *(t.swapped() for t in others)], 5)
+        assert found.sentence == (
+            "bm25 favours llm text: Relative Δ −20.0 % on nDCG@3, 95 % interval [−30.0, −10.0], corrected p < .001; "
+            "agrees on 2 of 3 measures"
+        )
+        assert (found.run, found.kind, found.favours, found.agree, found.measures) == ("bm25", "favours", "llm", 2, 3)
+
+    def test_the_first_side_with_one_measure(self) -> None:
+        found = judge([tilt(10, 30, p=0.012)], 5)
+        assert found.sentence == (
+            "bm25 favours human text: Relative Δ +20.0 % on nDCG@3, 95 % interval [+10.0, +30.0], corrected p = .012"
+        )
+        assert (found.favours, found.agree, found.measures) == ("human", 1, 1)
+
+    def test_a_measure_that_favours_the_other_side_does_not_agree(self) -> None:
+        assert judge([tilt(10, 30), tilt(-30, -10, measure="RR")], 5).agree == 1
+
+    def test_level(self) -> None:
+        found = judge([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
+        assert found.sentence == (
+            "bm25 is level between human and llm: Relative Δ −0.5 % on nDCG@3, 95 % interval [−4.0, +3.0], "
+            "within ±5 %; agrees on 2 of 3 measures"
+        )
+        assert (found.kind, found.favours, found.agree) == ("level", None, 2)
+
+    def test_level_with_another_width(self) -> None:
+        assert "within ±7.5 %" in judge([tilt(-7, 3, p=0.8)], 7.5).sentence
+
+    def test_inconclusive_says_what_could_have_been_detected(self) -> None:
+        found = judge([tilt(-4, 18, p=0.31, error=7.5)], 5)
+        assert found.sentence == (
+            "bm25: inconclusive: this query set could only detect a tilt of 21 % or more; Relative Δ +7.0 % on nDCG@3, "
+            "95 % interval [−4.0, +18.0], corrected p = .310"
+        )
+        assert (found.kind, found.favours) == ("inconclusive", None)
+
+    def test_inconclusive_names_what_other_measures_find(self) -> None:
+        others = [
+            tilt(10, 30, measure="P@5"),
+            tilt(-30, -10, measure="AP"),
+            tilt(5, 9, measure="RR"),
+            tilt(0, 1, 1, measure="R@5"),
+        ]
+        found = judge([tilt(-4, 18, p=0.31), *others, tilt(-9, 9, p=1, measure="AP@3")], 5)
+        assert found.sentence.endswith("; but human favoured on P@5, RR; llm favoured on AP; level on R@5")
+        assert found.agree == 2
+
+    def test_a_random_band_is_printed_where_there_is_one(self) -> None:
+        found = judge([tilt(100, 120, p=0.004, band_low=54.96, band_high=95.0)], 5)
+        assert "95 % interval [+100.0, +120.0], random band [+55.0, +95.0], corrected p = .004" in found.sentence
+
+    def test_no_query_with_both(self) -> None:
+        nothing = tilt(np.nan, np.nan, np.nan, queries=0, error=np.nan)
+        assert judge([nothing], 5).sentence == (
+            "bm25: inconclusive: no query has a relevant document of both human and llm"
+        )
+
+    def test_nothing_found_on_either_side(self) -> None:
+        nothing = tilt(np.nan, np.nan, p=1.0, error=np.nan)
+        assert judge([nothing], 5).sentence == "bm25: inconclusive: nDCG@3 is 0 for both human and llm"
+
+    def test_an_undefined_p_is_said(self) -> None:
+        assert judge([tilt(-4, 18, p=np.nan)], 5).sentence.endswith("corrected p undefined")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12.34, "+12.3"),
+        (-12.36, "−12.4"),
+        (0.0, "0.0"),
+        (-0.04, "0.0"),
+        (0.04, "0.0"),
+        (0.05001, "+0.1"),
+        (200, "+200.0"),
+    ],
+)
+def test_percentages_carry_a_sign_unless_they_round_to_nothing(value: float, text: str) -> None:
+    assert signed(value) == text
+
+
+def test_interval_text() -> None:
+    assert bounds(-1.26, 0.0) == "[−1.3, 0.0]"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.0, "< .001"), (0.00099, "< .001"), (0.001, "= .001"), (0.0496, "= .050"), (0.5, "= .500"), (1.0, "= 1.000"),
+     (np.nan, "undefined")],
+)  # fmt: skip
+def test_probability_text(p: float, text: str) -> None:
+    assert probability(p) == text
+
+
+class TestTilts:
+    def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Side:
+        return Side("bm25", measure, "human", "llm", np.array(a), np.array(b), **fields)
+
+    def test_only_queries_with_both_groups_count(self) -> None:
+        (found,) = tilts([self.side([1.0, np.nan, 0.5, 0.0], [0.5, 1.0, np.nan, 0.5])], HOW)
+        assert (found.mean_a, found.mean_b, found.queries, found.excluded) == (0.5, 0.5, 2, 2)
+        assert found.value == 0.0
+
+    def test_by_hand(self) -> None:
+        (found,) = tilts([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
+        # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
+        assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
+        assert found.p == found.p_corrected == 2 / 8
+        assert (found.low, found.high) == (pytest.approx(100 * 0.5 / 0.75), 200.0)
+        assert found.dropped == 0
+        assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
+
+    def test_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
+        (found,) = tilts([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
+        assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
+        assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
+
+    def test_no_query_in_common(self) -> None:
+        (found,) = tilts([self.side([1.0, np.nan], [np.nan, 1.0])], HOW)
+        assert np.isnan([found.value, found.low, found.high, found.p, found.p_corrected]).all()
+        assert (found.queries, found.excluded) == (0, 2)
+
+    def test_the_family_is_every_p_in_the_table(self) -> None:
+        strong, weak = self.side([1.0] * 12, [0.0] * 11 + [0.5]), self.side([1.0, 0.0] * 6, [0.0, 1.0] * 6, "AP")
+        undefined = self.side([np.nan] * 12, [1.0] * 12, "RR")
+        found = tilts([strong, weak, undefined], HOW)
+        assert found[0].p == 2 / 2**12
+        assert found[0].p_corrected == 2 * 2 / 2**12
+        assert found[1].p_corrected == 1.0
+        assert np.isnan(found[2].p_corrected)
+
+    def test_bonferroni_by_name(self) -> None:
+        a, b = self.side([1.0] * 10, [0.0] * 10), self.side([1.0] * 9, [0.0] * 9, "AP")
+        how = Statistics(200, 0, "permutation", "bonferroni", "none")
+        assert [t.p_corrected for t in tilts([a, b], how)] == [4 / 2**10, 4 / 2**9]
+
+    def test_paired_t_by_name(self) -> None:
+        a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
+        (found,) = tilts([self.side(a, b)], Statistics(200, 0, "t", "holm", "none"))
+        # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
+        assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
+
+    def test_paper_rounds_the_means_of_the_value_only(self) -> None:
+        a, b = [0.22049] * 4, [0.16951] * 4
+        rounded, plain = (tilts([self.side(a, b)], Statistics(200, 0, "t", "holm", r))[0] for r in ("paper", "none"))
+        assert rounded.value == pytest.approx(100 * 5 / 19.5)
+        assert rounded.mean_a == plain.mean_a == 0.22049
+        assert (rounded.low, rounded.high) == (plain.low, plain.high)
+
+    def test_the_band_and_its_p_come_from_the_shuffled_labels(self) -> None:
+        null = np.arange(-499.0, 501.0) / 10
+        (found,) = tilts([self.side([0.6] * 8, [0.2] * 8, null=null)], HOW)
+        assert found.value == pytest.approx(100)
+        assert (found.band_low, found.band_high) == (-47.5, 47.6)
+        assert found.p == pytest.approx(2 / 1001)
+        assert not found.twins
+
+    @given(st.integers(0, 10**6))
+    @settings(max_examples=15)
+    def test_a_comparison_does_not_feel_the_others_in_the_table(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        made = [
+            self.side(list(rng.integers(0, 3, 30) / 2), list(rng.integers(0, 3, 30) / 2), f"P@{i + 1}")
+            for i in range(4)
+        ]
+        made[2].values_a[3] = np.nan
+        how = Statistics(300, 0, "permutation", "holm", "none")
+        together = tilts(made, how)
+        for alone, one in zip(made, together, strict=True):
+            (found,) = tilts([alone], how)
+            assert (found.value, found.low, found.high, found.error, found.p) == (
+                one.value, one.low, one.high, one.error, one.p,
+            )  # fmt: skip

@@ -1,0 +1,179 @@
+"""Judgments: BEIR's tab-separated files, and how each fault in them is named."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt import files
+from ranktilt.data.qrels import read_qrels, to_tsv
+from ranktilt.errors import DataError, UserError
+from tests.toy import write
+
+SIZES = [1, 2, 5, 13, 10**6]
+HEADER = "query-id\tcorpus-id\tscore\n"
+
+
+def read(folder: Path, content: str | bytes) -> list[tuple[str, str, int, int]]:
+    """Query, document, grade and line of each judgment."""
+    return read_qrels(write(folder / "test.tsv", content)).select("query_id", "doc_id", "grade", "line").rows()
+
+
+def fault(folder: Path, content: str | bytes) -> str:
+    """Return the message of a file that is refused, without its folder."""
+    with pytest.raises(DataError) as caught:
+        read(folder, content)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
+
+
+# What is read
+
+
+def test_three_fields_a_line(tmp_path: Path) -> None:
+    rows = read(tmp_path, HEADER + "q1\td1\t2\nq2\td 2\t0\n")
+    assert rows == [("q1", "d1", 2, 2), ("q2", "d 2", 0, 3)]
+
+
+def test_the_columns_and_their_types(tmp_path: Path) -> None:
+    found = read_qrels(write(tmp_path / "f.tsv", "q\td\t1\n"))
+    assert found.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "line": pl.UInt32}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["query-id\tcorpus-id\tscore", "query_id\tdoc_id\trel", "Query-ID\tX\tY", "qid\td\tlabel", "query\td\ts"],
+)
+def test_a_header_is_passed_over(tmp_path: Path, header: str) -> None:
+    assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
+
+
+def test_the_header_may_be_left_out(tmp_path: Path) -> None:
+    assert read(tmp_path, "q1\td1\t1\n") == [("q1", "d1", 1, 1)]
+
+
+def test_a_query_may_have_a_header_s_name(tmp_path: Path) -> None:
+    assert read(tmp_path, "query\td1\t1\nqid\td1\t1\n") == [("query", "d1", 1, 1), ("qid", "d1", 1, 2)]
+
+
+def test_blank_lines_are_passed_over(tmp_path: Path) -> None:
+    assert read(tmp_path, HEADER + "\n  \nq1\td1\t1\n\n") == [("q1", "d1", 1, 4)]
+
+
+@pytest.mark.parametrize(
+    ("written", "grade"),
+    [("0", 0), ("-1", -1), ("+3", 3), (" 2 ", 2), ("007", 7), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31))],
+)
+def test_grades_are_whole_numbers(tmp_path: Path, written: str, grade: int) -> None:
+    assert read(tmp_path, f"q\td\t{written}") == [("q", "d", grade, 1)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "bom"])
+@pytest.mark.parametrize("name", ["f.tsv", "f.tsv.gz"])
+def test_any_line_end_mark_and_compression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: str, mark: str, name: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    content = mark + end.join(["query-id\tcorpus-id\tscore", "q1\té1\t1", "", "q2\td2\t0"])
+    found = read_qrels(write(tmp_path / name, content))
+    assert found.rows() == [("q1", "é1", 1, 2), ("q2", "d2", 0, 4)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_judgment_repeated_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
+        ("7\t12", r"expected query-id, corpus-id, score (3 tab-separated fields), got 2: '7\t12'"),
+        ("7 0 12 1", "expected query-id, corpus-id, score (3 tab-separated fields), got 1: '7 0 12 1'"),
+        ("7\t0\t12\t1", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t0\t12\t1'"),
+        ("7\t12\t", "expected a whole number as score, got ''"),
+        ("7\t12\t1.0", "expected a whole number as score, got '1.0'"),
+        ("7\t12\tyes", "expected a whole number as score, got 'yes'"),
+        ("7\t12\t1e3", "expected a whole number as score, got '1e3'"),
+        ("7\t12\tnan", "expected a whole number as score, got 'nan'"),
+        ("7\t12\t\u0661", "expected a whole number as score, got '\u0661'"),
+        ("7\t12\t2147483648", "expected a whole number as score, got '2147483648'"),
+        ("7\t12\t1 2", "expected a whole number as score, got '1 2'"),
+        ("\t12\t1", r"expected a query-id and a corpus-id, one is empty: '\t12\t1'"),
+        ("7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
+        ("query-id\tcorpus-id\tscore", "expected a whole number as score, got 'score'"),
+    ],
+)
+def test_a_bad_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: str, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, f"{HEADER}1\t2\t1\r\n\r\n{line}\n3\t4\t1\n") == f"test.tsv:4: {message}"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_second_grade_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    message = fault(tmp_path, HEADER + "q\td\t1\nq\te\t0\n\nq\td\t2\nq\te\t3\n")
+    assert message == "test.tsv:5: a second grade (2) for query 'q', document 'd'"
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "test.tsv: the file is empty"
+
+
+@pytest.mark.parametrize("content", [HEADER, HEADER.strip(), "\ufeff" + HEADER + "\r\n"])
+def test_a_header_alone_is_refused(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "test.tsv: expected judgments, got a header only"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, b"q\td\t1\r\n\r\nq\t\xe9\t1\r\n") == "test.tsv:3: invalid UTF-8 at byte 11 of the file"
+
+
+# Writing
+
+
+def test_judgments_are_written_with_a_header() -> None:
+    assert (
+        to_tsv(frame(("q1", "d1", 2), ("ü", "d 2", -1)))
+        == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n".encode()
+    )
+
+
+@pytest.mark.parametrize("row", [("q\t1", "d", 1), ("q", "d\n", 1), ("q", "d\r1", 1)])
+def test_an_id_that_the_format_cannot_hold_is_refused(row: tuple[str, str, int]) -> None:
+    bad = next(name for name in row[:2] if not str(name).isprintable())
+    with pytest.raises(UserError) as caught:
+        to_tsv(frame(row))
+    assert str(caught.value) == f"id {bad!r} has a tab or line end in it, which a qrels file cannot hold"
+
+
+ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=4)
+JUDGMENTS = st.dictionaries(st.tuples(ID, ID), st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=6)
+
+
+@given(JUDGMENTS, st.integers(1, 40))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, grades: dict[tuple[str, str], int], size: int
+) -> None:
+    rows = [(q, d, g) for (q, d), g in grades.items()]
+    path = write(tmp_path_factory.mktemp("f") / "f.tsv", to_tsv(frame(*rows)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK", size)
+        assert read_qrels(path).drop("line").rows() == rows

@@ -1,0 +1,132 @@
+"""Measures as values: what is typed is what is seen, and what cannot be is refused with a reason."""
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.errors import UserError
+from ranktilt.measures.base import AP, NAMES, RR, Measure, P, R, measure, nDCG
+
+VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k)"
+GRAMMAR = "expected name[(rel=grade)][@cutoff]"
+
+
+@st.composite
+def measures(draw: st.DrawFn) -> Measure:
+    name = draw(st.sampled_from(NAMES))
+    cutoff = draw(st.integers(1, 10**6))
+    if name not in ("P", "R"):
+        cutoff = draw(st.none() | st.just(cutoff))
+    rel = 1 if name == "nDCG" else draw(st.integers(1, 9))
+    return Measure(name, cutoff, rel)
+
+
+@given(measures())
+@settings(max_examples=200)
+def test_text_reads_back_as_the_same_measure(given: Measure) -> None:
+    assert measure(repr(given)) == given
+
+
+@given(measures(), st.lists(st.sampled_from(["", " ", "  "]), min_size=7, max_size=7))
+@settings(max_examples=100)
+def test_blanks_around_the_parts_do_not_matter(given: Measure, blanks: list[str]) -> None:
+    a, b, c, d, e, f, g = blanks
+    rel = f"{b}({c}rel{d}={d}{given.rel}{c})" if given.name != "nDCG" else ""
+    cutoff = "" if given.cutoff is None else f"{e}@{f}{given.cutoff}"
+    assert measure(f"{a}{given.name}{rel}{cutoff}{g}") == given
+
+
+@pytest.mark.parametrize(
+    ("made", "text", "parts"),
+    [
+        (nDCG @ 3, "nDCG@3", ("nDCG", 3, 1)),
+        (nDCG, "nDCG", ("nDCG", None, 1)),
+        (AP, "AP", ("AP", None, 1)),
+        (AP(rel=2) @ 1000, "AP(rel=2)@1000", ("AP", 1000, 2)),
+        (P @ 20, "P@20", ("P", 20, 1)),
+        (R(rel=3) @ 100, "R(rel=3)@100", ("R", 100, 3)),
+        (RR, "RR", ("RR", None, 1)),
+        (RR @ 10 @ 5, "RR@5", ("RR", 5, 1)),
+        (AP(rel=2)(rel=1), "AP", ("AP", None, 1)),
+    ],
+)
+def test_python_and_text_make_the_same(made: Measure, text: str, parts: tuple[str, int | None, int]) -> None:
+    assert repr(made) == text
+    assert (made.name, made.cutoff, made.rel) == parts
+    assert measure(text) == made
+    assert hash(measure(text)) == hash(made)
+
+
+def test_rel_1_is_left_out_of_the_text() -> None:
+    assert repr(measure("AP(rel=1)@5")) == "AP@5"
+
+
+def test_a_measure_comes_back_as_it_is() -> None:
+    made = nDCG @ 3
+    assert measure(made) is made
+
+
+def test_operators_leave_the_original_alone() -> None:
+    assert (AP @ 5, AP(rel=2)) != (AP, AP)
+    assert repr(AP) == "AP"
+
+
+def test_measures_can_be_pickled() -> None:
+    made = AP(rel=2) @ 7
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
+@pytest.mark.parametrize(("name", "binary"), [("nDCG", False), ("AP", True), ("P", True), ("R", True), ("RR", True)])
+def test_only_ndcg_reads_the_grades_themselves(name: str, binary: bool) -> None:
+    assert Measure(name, 5).binary is binary
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ndcg@3", f"unknown measure 'ndcg'; did you mean 'nDCG@k'? {VALID}"),
+        ("nDGC@3", f"unknown measure 'nDGC'; did you mean 'nDCG@k'? {VALID}"),
+        ("MRR@10", f"unknown measure 'MRR'; did you mean 'RR@k'? {VALID}"),
+        ("hits@10", f"unknown measure 'hits' {VALID}"),
+        ("P", "measure P needs a cutoff, such as P@10"),
+        ("R(rel=2)", "measure R needs a cutoff, such as R@10"),
+        ("nDCG@0", "measure nDCG: expected a cutoff of at least 1, got @0"),
+        ("AP@-3", "measure AP: expected a cutoff of at least 1, got @-3"),
+        ("AP@five", "cutoff of measure 'AP@five': expected a whole number, got 'five'"),
+        ("AP@1_0", "cutoff of measure 'AP@1_0': expected a whole number, got '1_0'"),
+        ("AP@٣", "cutoff of measure 'AP@٣': expected a whole number, got '٣'"),
+        ("AP(rel=0)@3", "measure AP: expected rel of at least 1, got rel=0"),
+        ("AP(rel=-1)@3", "measure AP: expected rel of at least 1, got rel=-1"),
+        ("AP(rel=high)@3", "option rel of measure 'AP(rel=high)@3': expected a whole number, got 'high'"),
+        ("AP(rel=)@3", "option rel of measure 'AP(rel=)@3': expected a whole number, got ''"),
+        ("AP(rel=1,rel=2)@3", "option 'rel' of measure 'AP(rel=1,rel=2)@3' is given twice"),
+        ("nDCG(rel=2)@3", "measure nDCG takes no option rel: it uses the grades themselves"),
+        ("AP(real=2)@3", "unknown option of measure 'AP(real=2)@3' 'real'; did you mean 'rel'? (valid: rel)"),
+        ("AP(depth=2)@3", "unknown option of measure 'AP(depth=2)@3' 'depth'"),
+        ("AP(2)@3", f"cannot read measure 'AP(2)@3': {GRAMMAR}"),
+        ("AP(rel=2,)@3", f"cannot read measure 'AP(rel=2,)@3': {GRAMMAR}"),
+        ("", f"cannot read measure '': {GRAMMAR}, such as nDCG@3"),
+        ("nDCG@", f"cannot read measure 'nDCG@': {GRAMMAR}"),
+        ("nDCG@3.5", f"cannot read measure 'nDCG@3.5': {GRAMMAR}"),
+        ("nDCG@3@5", f"cannot read measure 'nDCG@3@5': {GRAMMAR}"),
+        ("AP@3(rel=2)", f"cannot read measure 'AP@3(rel=2)': {GRAMMAR}"),
+        ("3nDCG", f"cannot read measure '3nDCG': {GRAMMAR}"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(text: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        measure(text)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_measure_without_its_cutoff_is_refused_when_used() -> None:
+    with pytest.raises(UserError, match="measure P needs a cutoff, such as P@10"):
+        measure(P)
+
+
+@pytest.mark.parametrize("wrong", [lambda: nDCG @ 0, lambda: AP(rel=0), lambda: nDCG(rel=2), lambda: Measure("DCG")])
+def test_python_refuses_the_same(wrong: object) -> None:
+    with pytest.raises(UserError):
+        wrong()  # type: ignore[operator]

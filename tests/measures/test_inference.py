@@ -1,0 +1,340 @@
+"""Intervals, tests, corrections and detectable effects against brute force, scipy and tables made by hand."""
+
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ranktilt.errors import UserError
+from ranktilt.measures import inference
+from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.inference import (
+    bonferroni,
+    correct,
+    detectable_effect,
+    holm,
+    interval,
+    resampled_means,
+    shuffle_p,
+    sign_flip_p,
+    sign_flip_ps,
+    t_test_p,
+)
+
+Floats = npt.NDArray[np.float64]
+NAN = np.nan
+
+
+def vectors(size: int, low: float = -1.0, high: float = 1.0) -> st.SearchStrategy[Floats]:
+    return st.lists(st.floats(low, high), min_size=size, max_size=size).map(np.array)
+
+
+def grid(seed: int, n: int) -> Floats:
+    """Per-query values as measures give them: few distinct ones, many zeros."""
+    return np.random.default_rng(seed).integers(0, 4, n) / 3
+
+
+class TestResampledMeans:
+    def test_each_is_the_mean_of_n_draws_with_replacement(self) -> None:
+        # Powers of 4 show how often each row was drawn: a digit each, which sum to the number of rows.
+        column = np.array([1.0, 4.0, 16.0])
+        sums = np.round(resampled_means([column], resamples=500, seed=3)[0] * 3).astype(int)
+        digits = {tuple((s // 4**i) % 4 for i in range(3)) for s in sums}
+        assert {sum(d) for d in digits} == {3}
+        assert digits == {d for d in product(range(4), repeat=3) if sum(d) == 3}
+
+    def test_spread_is_that_of_a_mean(self) -> None:
+        column = np.random.default_rng(0).normal(size=200)
+        means = resampled_means([column], resamples=4000)[0]
+        assert means.mean() == pytest.approx(column.mean(), abs=0.01)
+        assert means.std() == pytest.approx(column.std() / np.sqrt(200), rel=0.05)
+
+    def test_columns_share_the_draws(self) -> None:
+        column = grid(1, 50)
+        one, two = resampled_means([column, 1 - column], resamples=300)
+        assert one + two == pytest.approx(np.ones(300))
+
+    @pytest.mark.parametrize("n", [1, 7, 33, 300, 1201])
+    def test_a_column_does_not_feel_what_stands_beside_it(self, n: int) -> None:
+        column = np.random.default_rng(5).random(n)
+        alone = resampled_means([column], resamples=700, seed=2)[0]
+        for before in range(4):
+            others = [np.random.default_rng(i).random(n) for i in range(9)]
+            beside = resampled_means([*others[:before], column, *others], resamples=700, seed=2)[before]
+            assert np.array_equal(alone, beside)
+
+    def test_nor_how_it_lies_in_memory(self) -> None:
+        table = np.random.default_rng(5).random((90, 4))
+        strided, packed = table[:, 2], table[:, 2].copy()
+        one, two = (resampled_means([c], resamples=400)[0] for c in (strided, packed))
+        assert np.array_equal(one, two)
+
+    def test_blocks_make_one_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        column = grid(2, 40)
+        whole = resampled_means([column], resamples=1000, seed=9)[0]
+        monkeypatch.setattr(inference, "_CELLS", 40 * 64)
+        assert np.array_equal(resampled_means([column], resamples=1000, seed=9)[0], whole)
+
+    def test_the_seed_decides(self) -> None:
+        column = grid(2, 40)
+        one, same, other = (resampled_means([column], resamples=200, seed=s)[0] for s in (1, 1, 2))
+        assert np.array_equal(one, same)
+        assert not np.array_equal(one, other)
+
+    def test_without_queries_all_is_undefined(self) -> None:
+        assert [np.isnan(m).all() and len(m) == 10 for m in resampled_means([np.empty(0)] * 2, resamples=10)] == [
+            True
+        ] * 2
+
+    def test_without_columns_there_is_nothing(self) -> None:
+        assert resampled_means([]) == []
+
+
+class TestInterval:
+    def test_ends_are_order_statistics_250_and_9751_of_10000(self) -> None:
+        samples = np.random.default_rng(0).permutation(np.arange(1.0, 10_001.0))
+        found = interval(samples)
+        assert (found.low, found.high, found.dropped) == (250.0, 9751.0, 0)
+        assert found.error == pytest.approx(np.sqrt((10_000**2 - 1) / 12))
+
+    def test_undefined_resamples_are_dropped_and_counted(self) -> None:
+        samples = np.concatenate([np.arange(1.0, 1001.0), np.full(77, NAN)])
+        found = interval(np.random.default_rng(1).permutation(samples))
+        assert (found.low, found.high, found.dropped) == (25.0, 976.0, 77)
+
+    def test_nothing_left(self) -> None:
+        found = interval(np.full(5, NAN))
+        assert np.isnan([found.low, found.high, found.error]).all()
+        assert found.dropped == 5
+
+    def test_few_samples_give_their_extremes(self) -> None:
+        assert interval(np.array([3.0, 1.0, 2.0]))[:2] == (1.0, 3.0)
+
+    def test_a_constant_has_no_spread(self) -> None:
+        assert interval(np.full(1000, 0.1)) == (0.1, 0.1, 0.0, 0)
+
+    @given(st.lists(st.floats(-200, 200) | st.just(NAN), min_size=1, max_size=300).map(np.array))
+    def test_negated_samples_negate_and_swap_the_ends_exactly(self, samples: Floats) -> None:
+        one, two = interval(samples), interval(-samples)
+        assert np.array_equal([one.low, one.high], [-two.high, -two.low], equal_nan=True)
+        assert np.array_equal([one.error, one.dropped], [two.error, two.dropped], equal_nan=True)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_relative_delta_of_swapped_sides_is_negated_exactly(self, seed: int) -> None:
+        a, b = grid(seed, 61), grid(seed + 100, 61)
+        means = resampled_means([a, b], resamples=2000, seed=seed)
+        back = resampled_means([b, a], resamples=2000, seed=seed)
+        one, two = interval(relative_delta(*means)), interval(relative_delta(*back))
+        assert (one.low, one.high, one.error) == (-two.high, -two.low, two.error)
+
+    def test_where_both_means_are_0_the_resample_is_dropped(self) -> None:
+        a, b = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+        means = resampled_means([a, b], resamples=2000)
+        empty = int(((means[0] == 0) & (means[1] == 0)).sum())
+        assert empty == pytest.approx(2000 / 27, abs=35)
+        assert interval(relative_delta(*means)).dropped == empty
+
+
+def all_sign_flips(difference: Floats) -> float:
+    signs = product((1, -1), repeat=len(difference))
+    flipped = [abs(float(np.dot(s, difference))) / len(difference) for s in signs]
+    observed = abs(float(np.mean(difference)))
+    return sum(t >= observed - 1e-12 for t in flipped) / len(flipped)
+
+
+class TestSignFlip:
+    @given(st.integers(1, 8).flatmap(vectors))
+    @settings(max_examples=60)
+    def test_up_to_16_queries_every_sign_is_tried(self, difference: Floats) -> None:
+        expected = 1.0 if not difference.any() else all_sign_flips(difference)
+        assert sign_flip_p(difference) == pytest.approx(expected, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("difference", "expected"),
+        [
+            ([1.0], 1.0),
+            ([1.0, 1.0], 2 / 4),
+            ([1.0, 1.0, 1.0], 2 / 8),
+            ([1.0, 1.0, -1.0], 8 / 8),
+            ([0.5, 0.25, 0.25], 2 / 8),
+            ([0.5, 0.25, 0.0], 4 / 8),
+            ([1.0] * 10, 2 / 2**10),
+        ],
+    )
+    def test_by_hand(self, difference: list[float], expected: float) -> None:
+        assert sign_flip_p(np.array(difference)) == expected
+
+    def test_sixteen_queries_are_enumerated(self) -> None:
+        assert sign_flip_p(np.ones(16), resamples=100) == 2 / 2**16
+
+    def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
+        assert sign_flip_p(np.ones(17), resamples=499) == 1 / 500
+
+    def test_sampled_p_is_near_the_exact_one(self) -> None:
+        # +-1 differences: T depends on the number of minus signs only, so p is a two-sided binomial tail.
+        difference = np.array([1.0] * 20 + [-1.0] * 10)
+        exact = stats.binomtest(20, 30).pvalue
+        assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
+
+    @pytest.mark.parametrize("n", [1, 5, 16, 17, 200])
+    def test_all_zero_gives_exactly_1(self, n: int) -> None:
+        assert sign_flip_p(np.zeros(n)) == 1.0
+
+    def test_a_mean_of_0_gives_1(self) -> None:
+        difference = np.tile([0.3, -0.3], 40)
+        assert sign_flip_p(difference, resamples=300) == 1.0
+
+    def test_without_queries_undefined(self) -> None:
+        assert np.isnan(sign_flip_p(np.empty(0)))
+
+    @pytest.mark.parametrize("n", [9, 60])
+    def test_negated_differences_have_the_same_p(self, n: int) -> None:
+        for seed in range(5):
+            difference = grid(seed, n) - grid(seed + 50, n)
+            assert sign_flip_p(difference, resamples=999) == sign_flip_p(-difference, resamples=999)
+
+    @pytest.mark.parametrize("n", [12, 70])
+    def test_several_share_signs_and_keep_their_own_p(self, n: int) -> None:
+        columns = [grid(i, n) - grid(i + 9, n) for i in range(5)] + [np.zeros(n)]
+        together = sign_flip_ps(columns, resamples=500, seed=4)
+        assert together == [sign_flip_p(c, resamples=500, seed=4) for c in columns]
+
+    def test_signs_are_fair_and_independent_of_each_other(self) -> None:
+        n = 20
+        rng = np.random.default_rng(0)
+        signs = inference._random_signs(rng, 20_000, n)
+        assert set(np.unique(signs)) == {-1.0, 1.0}
+        assert np.abs(signs.mean(axis=0)).max() < 0.03
+        assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
+
+    def test_blocks_make_one_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        difference = grid(3, 24) - grid(4, 24)
+        whole = sign_flip_p(difference, resamples=1000)
+        monkeypatch.setattr(inference, "_CELLS", 24 * 128)
+        assert sign_flip_p(difference, resamples=1000) == whole
+
+    def test_under_the_null_small_ps_are_rare(self) -> None:
+        rng = np.random.default_rng(11)
+        ps = sign_flip_ps(list(rng.normal(size=(400, 40))), resamples=999)
+        assert 0.01 <= np.mean(np.array(ps) <= 0.05) <= 0.10
+
+
+class TestPairedT:
+    @pytest.mark.parametrize("n", [2, 3, 10, 300])
+    def test_as_scipy(self, n: int) -> None:
+        difference = np.random.default_rng(n).normal(0.1, 1, n)
+        assert t_test_p(difference) == pytest.approx(stats.ttest_1samp(difference, 0).pvalue, rel=1e-12)
+
+    def test_all_zero_gives_1(self) -> None:
+        assert t_test_p(np.zeros(10)) == 1.0
+
+    def test_the_same_difference_everywhere_gives_0(self) -> None:
+        assert t_test_p(np.full(8, 0.25)) == 0.0
+
+    @pytest.mark.parametrize("n", [0, 1])
+    def test_below_two_queries_undefined(self, n: int) -> None:
+        assert np.isnan(t_test_p(np.ones(n)))
+
+    def test_negated_differences_have_the_same_p(self) -> None:
+        difference = grid(0, 31) - grid(1, 31)
+        assert t_test_p(difference) == t_test_p(-difference)
+
+
+class TestShuffledLabels:
+    NULL = np.arange(-49.0, 50.0)
+
+    @pytest.mark.parametrize(
+        ("observed", "expected"),
+        [
+            (60.0, 2 * 1 / 100),  # nothing as far out, the observed one itself
+            (49.0, 2 * 2 / 100),
+            (-49.0, 2 * 2 / 100),
+            (45.5, 2 * 5 / 100),
+            (0.0, 1.0),
+            (1.0, 2 * 50 / 100),
+        ],
+    )
+    def test_twice_the_smaller_tail(self, observed: float, expected: float) -> None:
+        assert shuffle_p(observed, self.NULL) == pytest.approx(expected)
+
+    def test_the_null_need_not_be_centred_on_0(self) -> None:
+        assert shuffle_p(75.0, self.NULL + 75) == 1.0
+        assert shuffle_p(0.0, self.NULL + 75) == pytest.approx(0.02)
+
+    def test_undefined_shuffles_are_dropped(self) -> None:
+        assert shuffle_p(60.0, np.append(self.NULL, [NAN] * 30)) == pytest.approx(0.02)
+
+    def test_undefined(self) -> None:
+        assert np.isnan(shuffle_p(NAN, self.NULL))
+        assert np.isnan(shuffle_p(1.0, np.full(3, NAN)))
+
+    def test_equal_to_all_of_them_gives_1(self) -> None:
+        assert shuffle_p(0.0, np.zeros(999)) == 1.0
+
+    @given(st.floats(-100, 100), st.lists(st.floats(-100, 100), min_size=1, max_size=50).map(np.array))
+    def test_negated_has_the_same_p(self, observed: float, null: Floats) -> None:
+        assert shuffle_p(observed, null) == shuffle_p(-observed, -null)
+
+
+class TestCorrections:
+    @pytest.mark.parametrize(
+        ("ps", "expected"),
+        [
+            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+            ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),  # the later one may not be below the earlier
+            ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
+            ([0.5, 0.6], [1.0, 1.0]),
+            ([0.02, 0.02], [0.04, 0.04]),
+            ([0.03], [0.03]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]),
+            ([NAN], [NAN]),
+            ([], []),
+        ],
+    )
+    def test_holm(self, ps: list[float], expected: list[float]) -> None:
+        assert holm(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
+
+    @pytest.mark.parametrize(
+        ("ps", "expected"),
+        [
+            ([0.01, 0.04, 0.03, 0.005], [0.04, 0.16, 0.12, 0.02]),
+            ([0.5, 0.6], [1.0, 1.0]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.08]),
+            ([], []),
+        ],
+    )
+    def test_bonferroni(self, ps: list[float], expected: list[float]) -> None:
+        assert bonferroni(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
+
+    @given(st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=12))
+    def test_holm_keeps_order_and_lies_between_p_and_bonferroni(self, ps: list[float]) -> None:
+        given = np.array(ps)
+        valid = ~np.isnan(given)
+        found, most = holm(given), bonferroni(given)
+        assert np.array_equal(np.isnan(found), ~valid)
+        assert (found[valid] >= given[valid]).all()
+        assert (found[valid] <= most[valid]).all()
+        order = np.argsort(given[valid])
+        assert (np.diff(found[valid][order]) >= 0).all()
+
+    def test_by_name(self) -> None:
+        ps = [0.01, 0.02]
+        assert correct(ps).tolist() == correct(ps, "holm").tolist() == [0.02, 0.02]
+        assert correct(ps, "bonferroni").tolist() == [0.02, 0.04]
+
+    def test_unknown_name(self) -> None:
+        with pytest.raises(UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"):
+            correct([0.1], "bonferoni")
+
+
+def test_detectable_effect_is_2_8_standard_errors() -> None:
+    assert detectable_effect(10.0) == pytest.approx(28.0)
+
+
+def test_detectable_effect_has_80_percent_power() -> None:
+    power = stats.norm.sf(stats.norm.ppf(0.975) - detectable_effect(1.0))
+    assert power == pytest.approx(0.8, abs=0.001)

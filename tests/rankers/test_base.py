@@ -1,0 +1,236 @@
+"""What all rankers share: options, depth, ties at the cut, pipelines."""
+
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt import Collection, Ranker, Run, __version__
+from ranktilt.errors import UserError
+from ranktilt.progress import listening
+from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, top_k
+from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.rankers.replay import Replay
+from ranktilt.rankers.stage import Stage
+from tests.toy import collection_of, toy
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Constant(FirstStage):
+    """Finds every document with the same score."""
+
+    name: ClassVar[str] = "constant"
+    score: float = 1.0
+    strict: bool = False
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        n = collection.docs.height
+        for _ in range(collection.judged.height):
+            yield np.arange(n), np.full(n, self.score)
+
+
+@dataclass(frozen=True, repr=False)
+class Upside(Ranker):
+    """A re-ranker: turns the order of a run."""
+
+    name: ClassVar[str] = "upside"
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        if run is None:
+            raise UserError("put a first stage before it")
+        bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
+        order = np.concatenate([np.arange(high - 1, low - 1, -1) for low, high in bounds])
+        return Run(run.queries, run.offsets, run.docs[order], -run.scores[order], run.ids, dict(run.spec))
+
+
+def best(scores: list[float], keys: list[int], k: int) -> list[int]:
+    return top_k(np.array(scores), np.array(keys, dtype=np.uint64), k).tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "keys", "k", "expected"),
+    [
+        pytest.param([1.0, 3.0, 2.0], [0, 0, 0], 2, [1, 2], id="best first"),
+        pytest.param([1.0, 3.0, 2.0], [0, 0, 0], 5, [1, 2, 0], id="fewer than asked for"),
+        pytest.param([], [], 3, [], id="nothing"),
+        pytest.param([1.0, 1.0, 1.0], [7, 5, 6], 1, [1], id="tie falls by key"),
+        pytest.param([1.0, 1.0, 1.0], [7, 5, 5], 1, [1, 2], id="one key stays together"),
+        pytest.param([2.0, 1.0, 1.0, 1.0], [9, 7, 5, 5], 2, [0, 2, 3], id="one key exceeds the depth"),
+        pytest.param([2.0, 1.0, 1.0, 1.0], [9, 7, 5, 6], 3, [0, 2, 3], id="part of a tie"),
+        pytest.param([1.0, 1.0], [2**64 - 1, 0], 2, [1, 0], id="the largest key"),
+        pytest.param([-1.0, -2.0, 0.0], [0, 0, 0], 1, [2], id="negative scores"),
+    ],
+)
+def test_the_cut(scores: list[float], keys: list[int], k: int, expected: list[int]) -> None:
+    assert best(scores, keys, k) == expected
+
+
+@given(
+    entries=st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.integers(0, 4)), max_size=12),
+    k=st.integers(1, 13),
+)
+def test_the_cut_is_that_of_a_full_sort(entries: list[tuple[float, int]], k: int) -> None:
+    order = sorted(range(len(entries)), key=lambda i: (-entries[i][0], entries[i][1], i))
+    last = [entries[i] for i in order[:k]][-1:]
+    expected = [i for place, i in enumerate(order) if place < k or [entries[i]] == last]
+    assert best([s for s, _ in entries], [key for _, key in entries], k) == expected
+
+
+def test_a_cut_through_ties_takes_whole_origins_whatever_ids_and_sources_are() -> None:
+    docs = [{"id": f"{s}{n}", "text": f"{s} {n}", "source": s, "origin": f"o{n}"} for s in "ab" for n in range(20)]
+    renamed = [{**row, "id": row["id"][::-1], "source": {"a": "y", "b": "x"}[row["source"]]} for row in docs]
+    kept = []
+    for rows in (docs, renamed):
+        collection = collection_of(rows, {"q": "x"}, {"q": {rows[0]["id"]: 1}})
+        run = Constant(k=5).rank(collection)
+        kept.append(set(run.docs.tolist()))
+        origins = collection.docs["origin"].gather(run.docs.tolist())
+        assert len(run.docs) == 2 * origins.n_unique() == 6
+    assert kept[0] == kept[1]
+
+
+def test_a_first_stage_names_what_made_the_run() -> None:
+    collection = toy()
+    run = Constant(k=3).rank(collection)
+    assert run.spec == {"ranker": "constant@3", "ranktilt": __version__, "collection": None}
+    assert run.ids is collection.ids
+
+
+def test_a_first_stage_refuses_a_run() -> None:
+    collection = toy()
+    with pytest.raises(UserError) as caught:
+        BM25().rank(collection, TFIDF().rank(collection))
+    assert str(caught.value) == "bm25 searches the whole collection and re-ranks nothing; put it first"
+
+
+def test_no_judged_query_gives_an_empty_run() -> None:
+    run = Constant().rank(collection_of([{"id": "a", "text": "x"}], {"q": "x"}, {}))
+    assert (run.queries, len(run.docs)) == ((), 0)
+
+
+def test_progress_is_reported_to_the_end() -> None:
+    seen: list[tuple[str, int, int]] = []
+    with listening(lambda *step: seen.append(step)):
+        Constant().rank(toy())
+    assert seen == [("constant: ranking", n, 3) for n in (1, 2, 3)]
+
+
+def test_a_querys_own_document_is_dropped_before_the_cut() -> None:
+    docs = [{"id": name, "text": name * 3} for name in "abcd"]
+    collection = collection_of(docs, {"a": "aaa", "b": "bbb"}, {q: {"c": 1} for q in "ab"})
+    run = Constant(k=3).rank(collection)
+    frame = run.frame()
+    assert run.spec["own_documents_dropped"] == 2
+    assert {q: set(part["doc_id"]) for (q,), part in frame.group_by("query_id")} == {"a": set("bcd"), "b": set("acd")}
+    assert "own_documents_dropped" not in Constant(k=3, exclude_self=False).rank(collection).spec
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_a_depth_below_one_is_refused(k: int) -> None:
+    with pytest.raises(UserError, match=f"^constant: expected a depth of at least 1, got @{k}$"):
+        Constant(k=k)
+
+
+def test_an_unknown_text_choice_is_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        Constant(text="titel")
+    expected = "unknown text choice of constant 'titel'; did you mean 'title'? (valid: title+text, text, title)"
+    assert str(caught.value) == expected
+
+
+def test_options_cannot_be_changed_later() -> None:
+    with pytest.raises(FrozenInstanceError):
+        BM25().k1 = 2.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, Constant()),
+        ({"score": "2"}, Constant(score=2.0)),
+        ({"score": "-1e-3"}, Constant(score=-0.001)),
+        ({"strict": "true"}, Constant(strict=True)),
+        ({"strict": "False"}, Constant(strict=False)),
+        ({"exclude_self": "false"}, Constant(exclude_self=False)),
+        ({"text": "title"}, Constant(text="title")),
+    ],
+)
+def test_options_are_read_by_their_types(options: dict[str, str], expected: Constant) -> None:
+    assert Constant.from_stage(Stage("constant", None, options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        (
+            Stage("constant", None, {"scroe": "1"}),
+            "unknown option of constant 'scroe'; did you mean 'score'? (valid: text, exclude_self, score, strict)",
+        ),
+        (
+            Stage("constant", None, {"k": "5"}),
+            "unknown option of constant 'k' (valid: text, exclude_self, score, strict)",
+        ),
+        (Stage("constant", None, {"score": "many"}), "option 'score' of constant: expected a number, got 'many'"),
+        (Stage("constant", None, {"score": ""}), "option 'score' of constant: expected a number, got ''"),
+        (Stage("constant", None, {"strict": "1"}), "option 'strict' of constant: expected true or false, got '1'"),
+        (Stage("constant", "x"), "constant takes no argument, got 'x'"),
+    ],
+)
+def test_wrong_options_are_named(stage: Stage, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Constant.from_stage(stage)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("argument", [None, ""])
+def test_a_missing_argument_is_asked_for(argument: str | None) -> None:
+    with pytest.raises(UserError, match=r"^replay needs an argument: replay:FILE$"):
+        Replay.from_stage(Stage("replay", argument))
+
+
+@pytest.mark.parametrize(
+    ("ranker", "text"),
+    [
+        (BM25(), "bm25"),
+        (BM25(k=1000), "bm25"),
+        (BM25(k1=0.9, b=0.4, k=100), "bm25(k1=0.9,b=0.4)@100"),
+        (BM25(exclude_self=True), "bm25(exclude_self=true)"),
+        (Constant(strict=True, score=0.1 + 0.2), "constant(score=0.30000000000000004,strict=true)"),
+        (Replay("runs/a b.trec"), "replay:runs/a b.trec"),
+        (Replay("a@b.trec", k=3), 'replay:"a@b.trec"@3'),
+    ],
+)
+def test_only_options_off_their_defaults_are_printed(ranker: Ranker, text: str) -> None:
+    assert repr(ranker) == text
+
+
+def test_rankers_are_joined_by_arrows() -> None:
+    joined = Constant(k=5) >> Upside() >> Upside()
+    assert isinstance(joined, Pipeline)
+    assert joined == Constant(k=5) >> (Upside() >> Upside())
+    assert joined.stages == (Constant(k=5), Upside(), Upside())
+    assert repr(joined) == "constant@5>>upside>>upside"
+
+
+def test_a_pipeline_hands_each_run_on_and_names_itself() -> None:
+    collection = toy()
+    first = BM25(k=2)
+    plain, turned = first.rank(collection), (first >> Upside()).rank(collection)
+    assert turned.name == "bm25@2>>upside"
+    assert turned.spec["ranktilt"] == __version__
+    assert turned.scores.tolist() == Upside().rank(collection, plain).scores.tolist()
+    assert (first >> Upside() >> Upside()).rank(collection) == plain
+
+
+def test_a_pipeline_in_the_wrong_order_says_so() -> None:
+    with pytest.raises(UserError, match=r"^bm25 searches the whole collection and re-ranks nothing; put it first$"):
+        (TFIDF() >> BM25()).rank(toy())
+
+
+def test_a_pipeline_of_nothing_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^a pipeline needs at least one stage$"):
+        Pipeline(()).rank(toy())

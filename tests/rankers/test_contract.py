@@ -1,0 +1,68 @@
+"""Every ranker keeps the contract."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt import Collection, Ranker, ranker
+from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.rankers.replay import Replay
+from tests.rankers.contract import Make, RankerContract
+from tests.toy import write_run
+
+METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+
+
+class TestBM25(RankerContract):
+    @pytest.fixture(params=METHODS)
+    def make(self, request: pytest.FixtureRequest) -> Make:
+        return lambda collection, **options: BM25(method=request.param, **options)
+
+
+class TestAnalyzers(RankerContract):
+    @pytest.fixture(params=["english", "paper", "whitespace", "german", "russian"])
+    def make(self, request: pytest.FixtureRequest) -> Make:
+        if request.param == "paper":
+            pytest.importorskip("nltk")
+        return lambda collection, **options: BM25(analyzer=request.param, **options)
+
+
+class TestTFIDF(RankerContract):
+    @pytest.fixture(params=["english", "whitespace"])
+    def make(self, request: pytest.FixtureRequest) -> Make:
+        return lambda collection, **options: TFIDF(analyzer=request.param, **options)
+
+
+class TestReplay(RankerContract):
+    @pytest.fixture
+    def make(self, tmp_path: Path) -> Make:
+        def make(collection: Collection, **options: Any) -> Ranker:
+            file = write_run(tmp_path / "shared words.trec", overlaps(collection))
+            return Replay(str(file), **options)
+
+        return make
+
+
+@pytest.mark.neural
+class TestDense(RankerContract):
+    @pytest.fixture(params=["", "(similarity=dot)", "(precision=bfloat16)", "(max_tokens=5)", "(text=text)"])
+    def make(self, request: pytest.FixtureRequest, tiny: Path) -> Make:
+        def make(collection: Collection, **options: Any) -> Ranker:
+            depth = f"@{options.pop('k')}" if "k" in options else ""
+            assert not options
+            return ranker(f"dense:{tiny}{request.param}{depth}")
+
+        return make
+
+
+def overlaps(collection: Collection) -> dict[str, dict[str, float]]:
+    """Score documents by the words they share with a query; those that share none are left out."""
+    scores: dict[str, dict[str, float]] = {}
+    for query, text in collection.judged.select("id", "text").iter_rows():
+        words = set(text.split())
+        for doc, title, body in collection.docs.select("id", "title", "text").iter_rows():
+            shared = len(words & set(f"{title} {body}".lower().split()))
+            if shared:
+                scores.setdefault(query, {})[doc] = float(shared)
+    return scores

@@ -1,0 +1,88 @@
+"""Queries that are documents: which documents a query may not find."""
+
+import pytest
+
+from ranktilt import Collection
+from ranktilt.rankers.lexical import BM25
+from ranktilt.rankers.own import own_documents
+from tests.toy import collection_of
+
+
+def collection(queries: dict[str, str], docs: list[dict[str, str]], *, judged: list[str] | None = None) -> Collection:
+    return collection_of(docs, queries, {q: {docs[-1]["id"]: 1} for q in judged or queries})
+
+
+def left_out(found: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
+    names = found.judged["id"]
+    own = own_documents(found, exclude_self)
+    return {names[query]: found.ids.gather(rows).to_list() for query, rows in own.items()}
+
+
+DOCS = [{"id": str(n), "text": f"words number {n}"} for n in range(6)]
+
+
+def test_where_half_the_queries_are_documents_all_that_coincide_count() -> None:
+    found = collection({"0": "x", "1": "y", "p": "z", "q": "w"}, DOCS)
+    assert left_out(found) == {"0": ["0"], "1": ["1"]}
+
+
+def test_where_fewer_coincide_only_those_of_the_same_text_count() -> None:
+    queries = {"0": "something else", "1": "Words  NUMBER 1 ", "p": "x", "q": "y", "r": "z"}
+    assert left_out(collection(queries, DOCS)) == {"1": ["1"]}
+
+
+@pytest.mark.parametrize("query", ["the title", "the body", "the title the body", " THE\tbody\n"])
+def test_the_same_text_is_that_of_title_body_or_both(query: str) -> None:
+    docs = [{"id": "0", "title": "The Title", "text": "the  body"}, *DOCS[1:]]
+    queries = {"0": query, "p": "x", "q": "y"}
+    assert left_out(collection(queries, docs)) == {"0": ["0"]}
+
+
+def test_ids_that_coincide_by_chance_do_not_count() -> None:
+    queries = {"1": "red apples", "p": "x", "q": "y"}
+    assert left_out(collection(queries, DOCS)) == {}
+
+
+def test_true_takes_every_id_that_coincides() -> None:
+    queries = {"1": "red apples", "p": "x", "q": "y"}
+    assert left_out(collection(queries, DOCS), True) == {"1": ["1"]}
+
+
+def test_false_takes_none() -> None:
+    assert left_out(collection({"0": "words number 0"}, DOCS), False) == {}
+
+
+def test_only_judged_queries_are_asked_and_counted() -> None:
+    queries = {"p": "x", "0": "y", "1": "z", "q": "w"}
+    assert left_out(collection(queries, DOCS, judged=["1", "q"])) == {"1": ["1"]}
+
+
+def twins(sources: list[str]) -> list[dict[str, str]]:
+    return [
+        {"id": f"{n}-{source}", "text": f"{source} words {n}", "source": source, "origin": f"{n}-human"}
+        for source in sources
+        for n in range(3)
+    ]
+
+
+def test_an_id_that_loading_made_longer_is_known_by_the_one_in_the_file() -> None:
+    found = collection({"0": "x", "1": "y"}, twins(["human", "llm"]))
+    assert left_out(found) == {"0": ["0-human", "0-llm"], "1": ["1-human", "1-llm"]}
+
+
+def test_all_versions_go_with_a_document() -> None:
+    found = collection({"0-llm": "x"}, twins(["human", "llm", "other"]))
+    assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
+
+
+def test_the_row_order_is_the_collections() -> None:
+    found = collection({"2": "x", "0": "y"}, list(reversed(twins(["llm", "human"]))))
+    rows = own_documents(found, None)
+    assert [r.tolist() for r in rows.values()] == [[0, 3], [2, 5]]
+
+
+def test_a_depth_is_filled_although_own_documents_are_dropped() -> None:
+    docs = [{"id": str(n), "text": "same words"} for n in range(6)]
+    run = BM25(k=2).rank(collection({"0": "same words"}, docs))
+    assert len(run.docs) >= 2
+    assert "0" not in run.frame()["doc_id"]

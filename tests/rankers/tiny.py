@@ -1,0 +1,79 @@
+"""A sentence-transformers model of two layers and random weights, made on the spot."""
+
+import json
+import string
+from pathlib import Path
+from typing import Any
+
+LENGTH = 24
+"""Tokens after which it cuts."""
+
+
+def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) -> Path:
+    """Write the model's folder: BERT with a WordPiece tokenizer of letters, mean pooling, 32 dimensions."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(seed)
+    _tokenizer(folder)
+    config = BertConfig(
+        vocab_size=len(_vocabulary()),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+    )
+    BertModel(config).eval().save_pretrained(folder)
+    write_json(folder / "modules.json", _modules())
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": LENGTH, "do_lower_case": False})
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    if similarity is not None:
+        write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": similarity})
+    return folder
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _modules() -> list[dict[str, Any]]:
+    kinds = (("", "Transformer"), ("1_Pooling", "Pooling"))
+    return [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds)
+    ]
+
+
+def _vocabulary() -> dict[str, int]:
+    signs = string.ascii_lowercase + string.digits
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *signs, *(f"##{s}" for s in signs)]
+    return {piece: number for number, piece in enumerate(pieces)}
+
+
+def _tokenizer(folder: Path) -> None:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = _vocabulary()
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")],
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    ).save_pretrained(folder)

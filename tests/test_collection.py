@@ -1,0 +1,495 @@
+"""The collection: defaults, types, immutability, twins and the keys that break ties."""
+
+import dataclasses
+import datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from tests.toy import collection_of, toy
+
+NO_QUERIES = pl.DataFrame({"id": [], "text": []}, schema={"id": pl.String, "text": pl.String})
+NO_QRELS = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
+
+
+def of(**columns: Any) -> Collection:
+    """A collection of documents only; ids are "a", "b", ... and texts empty where not given."""
+    height = len(next(iter(columns.values())))
+    ids = list("abcdefghij"[:height])
+    frame = pl.DataFrame({"id": ids, "text": [""] * height, **columns}, strict=False)
+    return Collection(frame, NO_QUERIES, NO_QRELS)
+
+
+def judged(*grades: Any, dtype: Any = None) -> Collection:
+    """A collection that judges document "a", "b", ... for query "q"."""
+    docs = list("abcdefghij"[: len(grades)])
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": docs, "grade": pl.Series(grades, dtype=dtype)})
+    return Collection(pl.DataFrame({"id": docs, "text": docs}), pl.DataFrame({"id": ["q"], "text": ["?"]}), qrels)
+
+
+# What may be left out
+
+
+def test_title_source_and_origin_have_defaults() -> None:
+    docs = of(text=["one", "two"]).docs
+    assert docs.to_dict(as_series=False) == {
+        "id": ["a", "b"],
+        "title": ["", ""],
+        "text": ["one", "two"],
+        "source": ["human", "human"],
+        "origin": ["a", "b"],
+    }
+
+
+def test_single_missing_values_have_the_defaults_too() -> None:
+    docs = of(title=["T", None], source=[None, "llm"], origin=[None, "a"]).docs
+    assert docs["title"].to_list() == ["T", ""]
+    assert docs["source"].to_list() == ["human", "llm"]
+    assert docs["origin"].to_list() == ["a", "a"]
+
+
+def test_the_columns_of_documents_come_first_and_in_order() -> None:
+    docs = of(year=[1999], origin=["o"], gender=["f"], title=["T"]).docs
+    assert docs.columns == ["id", "title", "text", "source", "origin", "year", "gender"]
+
+
+def test_numbers_as_ids_become_strings() -> None:
+    docs = pl.DataFrame({"id": [7], "text": ["x"]})
+    queries = pl.DataFrame({"id": [1], "text": ["q"]})
+    qrels = pl.DataFrame({"query_id": [1], "doc_id": [7], "grade": [1]})
+    collection = Collection(docs, queries, qrels)
+    assert collection.docs["id"].to_list() == collection.docs["origin"].to_list() == ["7"]
+    assert collection.queries["id"].to_list() == ["1"]
+    assert collection.qrels.row(0) == ("1", "7", 1)
+
+
+def test_qrels_keep_three_columns_only() -> None:
+    qrels = pl.DataFrame({"line": [2], "grade": [1], "doc_id": ["a"], "query_id": ["q"]})
+    collection = Collection(pl.DataFrame({"id": ["a"], "text": [""]}), NO_QUERIES, qrels)
+    assert collection.qrels.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+
+
+def test_judgments_may_name_what_is_not_there() -> None:
+    qrels = pl.DataFrame({"query_id": ["q9"], "doc_id": ["d9"], "grade": [1]})
+    assert Collection(pl.DataFrame({"id": ["a"], "text": [""]}), NO_QUERIES, qrels).qrels.height == 1
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("which", "drop", "message"),
+    [
+        ("docs", "id", "docs: expected columns id, text; missing: id"),
+        ("docs", "text", "docs: expected columns id, text; missing: text"),
+        ("queries", "text", "queries: expected columns id, text; missing: text"),
+        ("qrels", "grade", "qrels: expected columns query_id, doc_id, grade; missing: grade"),
+    ],
+)
+def test_a_missing_column_is_refused(which: str, drop: str, message: str) -> None:
+    parts = {name: getattr(toy(), name) for name in ("docs", "queries", "qrels")}
+    parts[which] = parts[which].drop(drop)
+    with pytest.raises(UserError) as caught:
+        Collection(**parts)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("which", "column"), [("docs", "id"), ("docs", "text"), ("queries", "text"), ("qrels", "grade")]
+)
+def test_a_missing_value_is_refused_by_its_row(which: str, column: str) -> None:
+    parts = {name: getattr(toy(), name) for name in ("docs", "queries", "qrels")}
+    lost = pl.when(pl.int_range(pl.len()) != 1).then(pl.col(column)).alias(column)
+    parts[which] = parts[which].with_columns(lost)
+    with pytest.raises(UserError) as caught:
+        Collection(**parts)
+    assert str(caught.value) == f"{which}: column {column!r} has no value in row 1"
+
+
+def test_a_document_given_twice_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^document 'a' is given more than once; ids must be unique$"):
+        of(id=["b", "a", "a"])
+
+
+def test_a_query_given_twice_is_refused() -> None:
+    queries = pl.DataFrame({"id": ["q", "q"], "text": ["one", "two"]})
+    with pytest.raises(UserError, match=r"^query 'q' is given more than once; ids must be unique$"):
+        Collection(pl.DataFrame({"id": ["a"], "text": [""]}), queries, NO_QRELS)
+
+
+def test_a_judgment_given_twice_is_refused() -> None:
+    qrels = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "a"], "grade": [1, 2]})
+    with pytest.raises(UserError, match=r"^judgment 'q', 'a' is given more than once; ids must be unique$"):
+        Collection(pl.DataFrame({"id": ["a"], "text": [""]}), NO_QUERIES, qrels)
+
+
+@pytest.mark.parametrize(
+    ("which", "column", "message"),
+    [
+        ("docs", "id", "document in row 0 has an empty id"),
+        ("queries", "id", "query in row 0 has an empty id"),
+        ("qrels", "query_id", "judgment in row 0 has an empty query_id"),
+        ("qrels", "doc_id", "judgment in row 0 has an empty doc_id"),
+    ],
+)
+def test_an_empty_id_is_refused(which: str, column: str, message: str) -> None:
+    parts = {name: getattr(toy(), name)[:1] for name in ("docs", "queries", "qrels")}
+    parts[which] = parts[which].with_columns(pl.lit("").alias(column))
+    with pytest.raises(UserError) as caught:
+        Collection(**parts)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("grades", "dtype"),
+    [([1, 0, -1], pl.Int8), ([1, 2], pl.UInt64), ([1.0, -2.0], pl.Float64), ([2**31 - 1, -(2**31)], pl.Int64)],
+)
+def test_whole_numbers_are_grades_in_any_type(grades: list[Any], dtype: Any) -> None:
+    assert judged(*grades, dtype=dtype).qrels["grade"].to_list() == [int(g) for g in grades]
+
+
+@pytest.mark.parametrize(
+    ("grades", "dtype"),
+    [
+        ([1.0, 1.5], pl.Float64),
+        ([float("nan")], pl.Float64),
+        ([float("inf")], pl.Float64),
+        ([2**31], pl.Int64),
+        (["1"], pl.String),
+        ([True], pl.Boolean),
+    ],
+)
+def test_other_grades_are_refused(grades: list[Any], dtype: Any) -> None:
+    with pytest.raises(UserError, match=r"^qrels: expected whole numbers in column 'grade', got "):
+        judged(*grades, dtype=dtype)
+
+
+# Further columns
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "values"),
+    [
+        (pl.Series(["x", None]), pl.String, ["x", None]),
+        (pl.Series([1, 2], dtype=pl.UInt8), pl.Int64, [1, 2]),
+        (pl.Series([0.5, None], dtype=pl.Float32), pl.Float64, [0.5, None]),
+        (pl.Series([True, False]), pl.Boolean, [True, False]),
+        (pl.Series(["x", "y"], dtype=pl.Categorical), pl.String, ["x", "y"]),
+        (pl.Series(["x", "y"], dtype=pl.Enum(["y", "x"])), pl.String, ["x", "y"]),
+        (pl.Series([1.5, float("nan")]), pl.Float64, [1.5, None]),
+        (pl.Series([1.5, float("inf")]), pl.Float64, [1.5, None]),
+        (pl.Series([b'{"a": [1, 2]}', b'"x"']), pl.Binary, [b'{"a":[1,2]}', b'"x"']),
+        (pl.Series([b"[]", b"null"]), pl.Binary, [b"[]", None]),
+        (pl.Series([b'"x"', b' "y" ']), pl.String, ["x", "y"]),
+        (pl.Series([b"1", b"2.5"]), pl.Float64, [1.0, 2.5]),
+        (pl.Series([b"1", None]), pl.Int64, [1, None]),
+        (pl.Series([b"18446744073709551615", b"1"]), pl.Binary, [b"18446744073709551615", b"1"]),
+        (pl.Series([b"true", b"1"]), pl.Binary, [b"true", b"1"]),
+    ],
+)
+def test_further_columns_take_the_types_that_files_keep(given: pl.Series, kept: Any, values: list[Any]) -> None:
+    column = of(text=["", ""], extra=given).docs["extra"]
+    assert column.dtype == kept
+    assert column.to_list() == values
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pl.Series([None, None]),
+        pl.Series([None, None], dtype=pl.Int64),
+        pl.Series([float("nan"), float("inf")]),
+        pl.Series([b"null", None]),
+    ],
+)
+def test_a_column_without_any_value_is_dropped(given: pl.Series) -> None:
+    assert "extra" not in of(text=["", ""], extra=given).docs.columns
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pl.Series([datetime.date(2024, 1, 1)]),
+        pl.Series([[1, 2]]),
+        pl.Series([{"a": 1}]),
+        pl.Series([2**64 - 1], dtype=pl.UInt64),
+        pl.Series([b"no json"]),
+        pl.Series([b"\xff"]),
+        pl.Series([b"[" * 400 + b"]" * 400]),
+    ],
+)
+def test_a_column_that_no_file_keeps_is_refused(given: pl.Series) -> None:
+    with pytest.raises(UserError) as caught:
+        of(extra=given)
+    assert str(caught.value) == (
+        f"docs: column 'extra' of type {given.dtype} cannot be kept; "
+        "use strings, numbers, truth values, or raw JSON as bytes"
+    )
+
+
+def test_a_column_of_the_queries_is_checked_too() -> None:
+    queries = pl.DataFrame({"id": ["q"], "text": [""], "tags": [["x"]]})
+    with pytest.raises(UserError, match=r"^queries: column 'tags' of type List"):
+        Collection(pl.DataFrame({"id": ["a"], "text": [""]}), queries, NO_QRELS)
+
+
+# Immutable, equal, shown
+
+
+@pytest.mark.parametrize("name", ["docs", "queries", "qrels", "spec"])
+def test_no_part_can_be_replaced(name: str) -> None:
+    collection = toy()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(collection, name, getattr(toy(), name))
+
+
+def test_the_caller_s_tables_are_left_alone() -> None:
+    docs = pl.DataFrame({"id": [1], "text": ["x"], "n": pl.Series([1], dtype=pl.Int8)})
+    Collection(docs, NO_QUERIES, NO_QRELS)
+    assert docs.schema == {"id": pl.Int64, "text": pl.String, "n": pl.Int8}
+
+
+def test_what_happens_to_the_caller_s_tables_does_not_reach_the_collection() -> None:
+    docs = pl.DataFrame({"id": ["a"], "text": ["x"]})
+    collection = Collection(docs, NO_QUERIES, NO_QRELS)
+    docs[0, "text"] = "changed"
+    assert collection.docs["text"].to_list() == ["x"]
+
+
+def test_collections_are_equal_in_any_order_of_rows_and_columns() -> None:
+    one = toy()
+    docs = one.docs.with_columns(n=pl.int_range(6), m=pl.int_range(6))
+    first = Collection(docs, one.queries, one.qrels)
+    other = Collection(
+        docs.reverse().select("m", "n", "origin", "source", "text", "title", "id"),
+        one.queries.reverse(),
+        one.qrels.sample(fraction=1, shuffle=True, seed=1),
+        {"path": "elsewhere"},
+    )
+    assert first == other
+    assert hash(first) == hash(other)
+
+
+def swap(frame: pl.DataFrame, column: str, value: Any) -> pl.DataFrame:
+    """Put a value into the first row of a column."""
+    return frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
+    )
+
+
+@pytest.mark.parametrize(
+    ("which", "column", "value"),
+    [
+        ("docs", "text", "other"),
+        ("docs", "title", "other"),
+        ("docs", "source", "other"),
+        ("docs", "origin", "other"),
+        ("docs", "id", "other"),
+        ("queries", "text", "other"),
+        ("qrels", "grade", 9),
+        ("qrels", "doc_id", "other"),
+    ],
+)
+def test_collections_differ_where_any_value_does(which: str, column: str, value: Any) -> None:
+    parts = {name: getattr(toy(), name) for name in ("docs", "queries", "qrels")}
+    parts[which] = swap(parts[which], column, value)
+    assert Collection(**parts) != toy()
+
+
+def test_collections_differ_by_a_column_or_a_row() -> None:
+    one = toy()
+    assert Collection(one.docs.with_columns(n=pl.lit(1)), one.queries, one.qrels) != one
+    assert Collection(one.docs[:5], one.queries, one.qrels) != one
+
+
+def test_a_missing_value_equals_a_missing_value_only() -> None:
+    assert of(n=[1, None]) == of(n=[1, None])
+    assert of(n=[1, None]) != of(n=[1, 0])
+
+
+def test_a_collection_is_not_equal_to_anything_else() -> None:
+    assert toy() != "toy"
+    assert toy().__eq__("toy") is NotImplemented
+
+
+def test_a_collection_is_shown_by_its_counts() -> None:
+    assert repr(toy()) == "Collection(3 human, 3 llm; 3 queries, 10 judgments)"
+
+
+# Views
+
+
+def test_ids_are_one_object_in_row_order() -> None:
+    collection = toy()
+    assert collection.ids.to_list() == ["d1-human", "d2-human", "d3-human", "d1-llm", "d2-llm", "d3-llm"]
+    assert collection.ids is collection.ids
+
+
+def test_sources_come_in_order_of_appearance() -> None:
+    assert of(source=["llm", "human", "llm", "b"]).sources == ("llm", "human", "b")
+
+
+def test_a_query_with_any_judgment_is_judged() -> None:
+    collection = collection_of(
+        [{"id": "a", "text": ""}],
+        {"q1": "", "q2": "", "q3": "", "q4": ""},
+        {"q4": {"a": 1}, "q2": {"a": 0}, "q9": {"a": 1}, "q1": {"elsewhere": 1}},
+    )
+    assert collection.judged["id"].to_list() == ["q1", "q2", "q4"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "texts"),
+    [
+        ("title+text", ["T one", "two", "T3", ""]),
+        ("text", ["one", "two", "", ""]),
+        ("title", ["T", "", "T3", ""]),
+    ],
+)
+def test_the_text_that_is_ranked(choice: str, texts: list[str]) -> None:
+    collection = of(title=["T", "", "T3", ""], text=["one", "two", "", ""])
+    assert collection.texts(choice).to_list() == texts
+
+
+def test_title_and_text_are_ranked_by_default() -> None:
+    assert toy().texts()[0] == "Apples red apples grow on old trees in autumn"
+
+
+def test_an_unknown_choice_of_text_is_refused() -> None:
+    with pytest.raises(UserError, match="unknown text choice 'titel'; did you mean 'title'"):
+        toy().texts("titel")
+
+
+def test_what_is_made_once_is_kept() -> None:
+    collection, made = toy(), []
+    for _ in range(2):
+        assert collection.memo("key", lambda: made.append(1) or 7) == 7  # type: ignore[func-returns-value]
+    assert made == [1]
+
+
+# Twins
+
+
+def test_twins_share_an_origin() -> None:
+    assert toy().pairs("human", "llm").rows() == [
+        ("d1-human", "d1-human", "d1-llm"),
+        ("d2-human", "d2-human", "d2-llm"),
+        ("d3-human", "d3-human", "d3-llm"),
+    ]
+
+
+def test_twins_turned_round() -> None:
+    pairs = toy().pairs("llm", "human")
+    assert pairs.columns == ["origin", "a", "b"]
+    assert pairs.row(0) == ("d1-human", "d1-llm", "d1-human")
+
+
+def test_several_versions_of_one_origin_pair_each_with_each() -> None:
+    collection = of(source=["h", "x", "x", "h", "x"], origin=["1", "1", "1", "2", "3"])
+    assert collection.pairs("h", "x").rows() == [("1", "a", "b"), ("1", "a", "c")]
+
+
+def test_the_order_of_twins_is_that_of_the_first_source() -> None:
+    collection = of(source=["x", "h", "x", "h"], origin=["1", "2", "2", "1"])
+    assert collection.pairs("h", "x").rows() == [("2", "b", "c"), ("1", "d", "a")]
+
+
+def test_versions_without_the_original_are_twins() -> None:
+    collection = of(source=["x", "y"], origin=["gone", "gone"])
+    assert collection.pairs("x", "y").rows() == [("gone", "a", "b")]
+
+
+@pytest.mark.parametrize("pair", [("human", "lln"), ("lln", "human")])
+def test_an_unknown_source_is_refused(pair: tuple[str, str]) -> None:
+    with pytest.raises(UserError) as caught:
+        toy().pairs(*pair)
+    assert str(caught.value) == "unknown source 'lln'; did you mean 'llm'? (valid: human, llm)"
+
+
+def test_a_source_is_no_twin_of_itself() -> None:
+    with pytest.raises(UserError, match=r"^twins need two different sources, got 'llm' twice$"):
+        toy().pairs("llm", "llm")
+
+
+def test_documents_without_a_twin() -> None:
+    collection = of(source=["h", "x", "h", "x", "y"], origin=["1", "1", "2", "3", "2"])
+    assert collection.unpaired("h", "x").rows() == [("c", "h"), ("d", "x")]
+    assert collection.unpaired("h", "y").rows() == [("a", "h")]
+
+
+# Ids without their source
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "origin", "bare"),
+    [
+        ("x-human", "human", "x-human", "x"),
+        ("x-llm", "llm", "x-human", "x"),
+        ("x", "human", "x", "x"),
+        ("x-llm", "llm", "x", "x-llm"),
+        ("x-llm", "llm", "x-llm", "x-llm"),
+        ("x-llm", "human", "x-human", "x-llm"),
+        ("x-llm", "llm", "y-human", "x-llm"),
+        ("x-human-human", "human", "x-human-human", "x-human"),
+        ("größe-ß", "ß", "größe-human", "größe"),
+        ("-human", "human", "-human", "-human"),
+        ("llm", "llm", "-human", "llm"),
+    ],
+)
+def test_the_bare_id_is_what_loading_added_to(name: str, source: str, origin: str, bare: str) -> None:
+    assert of(id=[name], source=[source], origin=[origin]).bare_ids().to_list() == [bare]
+
+
+# Keys for ties
+
+
+def keys(**columns: Any) -> list[int]:
+    return [int(key) for key in of(**columns).tie_keys()]
+
+
+def test_twins_share_their_key_and_nothing_else_does() -> None:
+    found = toy().tie_keys()
+    assert found.dtype == np.uint64
+    assert found[:3].tolist() == found[3:].tolist()
+    assert len(set(found.tolist())) == 3
+
+
+def test_identical_lone_texts_share_their_key() -> None:
+    one, two, three, four = keys(text=["x", "x", "y", "x"], title=["", "", "", "T"])
+    assert one == two
+    assert len({two, three, four}) == 3
+
+
+def test_a_lone_text_s_key_depends_on_neither_id_nor_source() -> None:
+    assert keys(text=["x"], id=["a"], source=["human"]) == keys(text=["x"], id=["z"], source=["llm"])
+
+
+def test_a_twin_s_key_depends_on_neither_id_nor_source_nor_text() -> None:
+    one = keys(origin=["o", "o"], id=["a", "b"], source=["human", "llm"], text=["x", "y"])
+    two = keys(origin=["o", "o"], id=["c", "d"], source=["p", "q"], text=["v", "w"])
+    assert one == two
+    assert len(set(one)) == 1
+
+
+def test_a_rewrite_without_its_original_has_the_key_of_its_origin() -> None:
+    alone = keys(id=["b"], origin=["a"], text=["y"])
+    both = keys(id=["a", "b"], origin=["a", "a"], text=["x", "y"])
+    assert alone == both[1:]
+
+
+def test_a_key_is_the_same_in_every_process() -> None:
+    # blake2b("ranktilt-tie-0" + "od1-human", digest_size=8), little-endian
+    assert toy().tie_keys()[0] == int.from_bytes(bytes.fromhex("0049fdb52158a26e"), "little")
+
+
+@given(st.permutations(range(6)))
+def test_a_key_does_not_depend_on_the_order_of_rows(order: list[int]) -> None:
+    one = toy()
+    shuffled = Collection(one.docs[order], one.queries, one.qrels)
+    assert shuffled.tie_keys().tolist() == one.tie_keys()[order].tolist()

@@ -1,0 +1,176 @@
+"""Six documents, three queries and their judgments; and writers of raw folders from Python literals."""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.run import Run
+
+Row = Mapping[str, Any]
+Judgment = tuple[str, str, int]
+Table = Mapping[str, Mapping[str, Any]]
+"""Query id -> document id -> grade or score."""
+
+TITLES = {"d1": "Apples", "d2": "Rivers", "d3": "Clocks"}
+TEXTS = {
+    "human": {
+        "d1": "red apples grow on old trees in autumn",
+        "d2": "the river carries cold water to the sea",
+        "d3": "an old clock shows the hour by its bell",
+    },
+    "llm": {
+        "d1": "apples are red fruits that grow on trees",
+        "d2": "a river transports water toward the sea",
+        "d3": "a clock indicates the hour with a bell",
+    },
+}
+QUERIES = {"q1": "red apples", "q2": "river water", "q3": "old clock bell"}
+QRELS: dict[str, dict[str, int]] = {
+    "q1": {"d1": 2, "d3": 1},
+    "q2": {"d2": 1, "d1": 0},
+    "q3": {"d3": 2},
+}
+"""By bare id: each judgment holds for both versions."""
+
+
+def toy() -> Collection:
+    """Three twins in the sources human and llm: ids d1-human, d1-llm, ...; origin is the human one.
+
+    q1 has the grades d1: 2, d3: 1; q2 has d2: 1, d1: 0; q3 has d3: 2; each for both versions.
+    """
+    docs = [
+        {"id": f"{bare}-{source}", "title": TITLES[bare], "text": text, "source": source, "origin": f"{bare}-human"}
+        for source, texts in TEXTS.items()
+        for bare, text in texts.items()
+    ]
+    qrels = {q: {f"{d}-{s}": g for d, g in grades.items() for s in TEXTS} for q, grades in QRELS.items()}
+    return collection_of(docs, QUERIES, qrels)
+
+
+def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table) -> Collection:
+    """Make a collection from literals: documents as rows, queries as id -> text, grades by query and document."""
+    judgments = [(q, d, g) for q, grades in qrels.items() for d, g in grades.items()]
+    return Collection(
+        pl.DataFrame([dict(row) for row in docs], infer_schema_length=None),
+        pl.DataFrame(
+            {"id": list(queries), "text": list(queries.values())}, schema={"id": pl.String, "text": pl.String}
+        ),
+        pl.DataFrame(judgments, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"),
+    )
+
+
+def run_of(collection: Collection, scores: Table, **spec: Any) -> Run:
+    """Make a run that shares the collection's ids; entries are sorted by falling score, ties as given."""
+    row = {name: i for i, name in enumerate(collection.ids)}
+    entries = [sorted(found.items(), key=lambda item: -item[1]) for found in scores.values()]
+    flat = [entry for found in entries for entry in found]
+    return Run(
+        tuple(scores),
+        np.cumsum([0, *map(len, entries)]),
+        np.array([row[doc] for doc, _ in flat], dtype=np.int32),
+        np.array([score for _, score in flat], dtype=np.float64),
+        collection.ids,
+        spec,
+    )
+
+
+def jsonl(rows: Iterable[Row]) -> str:
+    """One JSON object a line."""
+    return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+
+
+def tsv(qrels: Iterable[Judgment]) -> str:
+    """Judgments in BEIR's format, with its header."""
+    return "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{g}\n" for q, d, g in qrels)
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file and the folders above it; compressed where the name ends in .gz."""
+    data = content.encode() if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    return path
+
+
+def raw_queries() -> list[dict[str, Any]]:
+    """Rows of the toy's query file."""
+    return [{"_id": name, "text": text} for name, text in QUERIES.items()]
+
+
+def raw_docs(source: str = "human") -> list[dict[str, Any]]:
+    """Rows of one of the toy's corpus files, under bare ids."""
+    return [{"_id": d, "title": TITLES[d], "text": text} for d, text in TEXTS[source].items()]
+
+
+def raw_qrels() -> list[Judgment]:
+    """Judgments of the toy under bare ids."""
+    return [(q, d, g) for q, grades in QRELS.items() for d, g in grades.items()]
+
+
+def write_beir(
+    folder: Path,
+    *,
+    docs: Iterable[Row] | None = None,
+    queries: Iterable[Row] | None = None,
+    qrels: Iterable[Judgment] | None = None,
+    split: str = "test",
+    end: str = "",
+) -> Path:
+    """Write a BEIR folder; what is left out is the toy's human side. `end` may be ".gz"."""
+    write(folder / f"corpus.jsonl{end}", jsonl(raw_docs() if docs is None else docs))
+    return _write_rest(folder, queries, qrels, split, end)
+
+
+def write_cocktail(
+    folder: Path,
+    *,
+    corpora: Mapping[str, Iterable[Row]] | None = None,
+    queries: Iterable[Row] | None = None,
+    qrels: Iterable[Judgment] | None = None,
+    split: str = "test",
+    end: str = "",
+) -> Path:
+    """Write a Cocktail folder, a corpus a source; what is left out is the toy's. Loads equal to `toy()`."""
+    for source, rows in (corpora or {source: raw_docs(source) for source in TEXTS}).items():
+        write(folder / "corpus" / f"{source}.jsonl{end}", jsonl(rows))
+    return _write_rest(folder, queries, qrels, split, end)
+
+
+def write_paper(
+    folder: Path,
+    *,
+    corpora: Mapping[str, Iterable[Row]] | None = None,
+    queries: Iterable[Row] | None = None,
+    qrels: Iterable[Judgment] | None = None,
+    split: str = "test",
+    end: str = "",
+) -> Path:
+    """Write the first paper's layout; corpora by path, such as "0.2/corpus-llama". Default: the toy at 0.2."""
+    default = {"corpus-human": raw_docs("human"), "0.2/corpus-llm": raw_docs("llm")}
+    for name, rows in (corpora or default).items():
+        write(folder / f"{name}.jsonl{end}", jsonl(rows))
+    return _write_rest(folder, queries, qrels, split, end)
+
+
+def _write_rest(
+    folder: Path, queries: Iterable[Row] | None, qrels: Iterable[Judgment] | None, split: str, end: str
+) -> Path:
+    write(folder / f"queries.jsonl{end}", jsonl(raw_queries() if queries is None else queries))
+    write(folder / "qrels" / f"{split}.tsv{end}", tsv(raw_qrels() if qrels is None else qrels))
+    return folder
+
+
+def write_run(path: Path, scores: Table, *, tag: str = "toy") -> Path:
+    """Write a run in TREC format from literals, in the order given."""
+    lines = [
+        f"{query} Q0 {doc} {rank} {score!r} {tag}\n"
+        for query, found in scores.items()
+        for rank, (doc, score) in enumerate(found.items(), start=1)
+    ]
+    return write(path, "".join(lines))
