@@ -25,6 +25,8 @@ HEADING = (
     "# Benchmarks\n\nEach script rewrites its own part: `python benchmarks/lexical.py`. Times are wall-clock seconds.\n"
 )
 GB = 1e9
+ABSENT = "NFCorpus: skipped, its folder is absent (RANKTILT_TEST_DATA says where it is)."
+TINY = "a tiny generated collection, to which no target applies"
 
 Measured = dict[str, float]
 Contender = Callable[[Path, argparse.Namespace], Measured]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,6 +60,8 @@ def _texts(folder: Path) -> list[str]:
 
 def ours(folder: Path, precision: str) -> Measured:
     """Encode with RankTilt, as ``dense:minilm`` does."""
+    import sentence_transformers  # noqa: F401
+
     from ranktilt.rankers.encoder import encoder
 
     texts, watch = _texts(folder), Watch()
@@ -147,4 +148,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,13 +8,14 @@ pytrec_eval: the same measures for both sources, ties by document id, means only
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common import (
+    ABSENT,
+    TINY,
     Contender,
     Measured,
     Watch,
@@ -101,8 +102,8 @@ def section(folder: Path, name: str, rounds: int, most: float | None) -> str:
     """Measure both contenders on one collection."""
     found = alternating(__file__, tuple(CONTENDERS), folder, rounds)
     one, two = found["ranktilt"], found["pytrec_eval"]
-    rows = [
-        ["ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins", "–", one["evaluate"], one["peak"]],
+    rows: list[tuple[str, str, float, float]] = [
+        ("ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins", "–", one["evaluate"], one["peak"]),
         [
             "pytrec_eval: 6 measures × 2 groups × 2 runs, means",
             seconds(two["dictionaries"]),
@@ -143,14 +144,14 @@ def main() -> None:
 
 def _sections(temporary: Path, given: argparse.Namespace) -> Iterator[str]:
     if given.quick:
-        yield section(temporary / "quick", "A tiny generated collection", 1, None)
+        yield section(temporary / "quick", TINY.capitalize(), 1, None)
         return
     if nfcorpus() is None:
-        yield "NFCorpus: skipped, its folder is absent (RANKTILT_TEST_DATA names another place)."
+        yield ABSENT
     else:
         yield section(temporary / "nfcorpus", "NFCorpus, TF-IDF and BM25 (323 queries)", given.rounds, None)
     yield section(temporary / "generated", "Generated, 2 runs × 7,830 queries × 1,000 documents", given.rounds, 10.0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,12 +1,9 @@
 """Text files: line ends, encodings, compression and chunks read alike; writing is whole or not at all."""
 
-import contextlib
 import errno
 import gzip
 import hashlib
 import os
-import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,7 @@ from hypothesis import strategies as st
 
 from ranktilt import files
 from ranktilt.errors import DataError, UserError
-from tests.toy import write
+from tests.toy import full_device, no_permission, no_room, write
 
 BOM = b"\xef\xbb\xbf"
 
@@ -30,33 +27,6 @@ def numbered(path: Path) -> list[tuple[int, bytes]]:
 def decoded(path: Path) -> list[str]:
     """Every chunk of a file as text."""
     return [files.decode_lines(path, *chunk) for chunk in files.line_chunks(path)]
-
-
-@contextlib.contextmanager
-def no_room(after: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes: the write that does fails midway, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (after, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@contextlib.contextmanager
-def no_permission(folder: Path) -> Iterator[None]:
-    """Take away the right to write into a folder (root gives up being root for as long)."""
-    root = os.geteuid() == 0
-    mode = folder.stat().st_mode
-    folder.chmod(0o555)
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-        folder.chmod(mode)
 
 
 # Reading
@@ -262,6 +232,7 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     assert Path("/dev/null").is_char_device()
 
 
+@full_device
 def test_a_full_device_says_what_to_do() -> None:
     with pytest.raises(UserError) as caught:
         files.write_bytes(Path("/dev/full"), b"abc")

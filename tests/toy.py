@@ -1,13 +1,17 @@
-"""Six documents, three queries and their judgments; and writers of raw folders from Python literals."""
+"""Six documents, three queries and their judgments; writers of raw folders from Python literals; full disks."""
 
+import contextlib
 import gzip
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import resource
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.run import Run
@@ -174,3 +178,33 @@ def write_run(path: Path, scores: Table, *, tag: str = "toy") -> Path:
         for rank, (doc, score) in enumerate(found.items(), start=1)
     ]
     return write(path, "".join(lines))
+
+
+full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+
+
+@contextlib.contextmanager
+def no_room(after: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes: the write that does fails midway, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (after, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextlib.contextmanager
+def no_permission(folder: Path) -> Iterator[None]:
+    """Take away the right to write into a folder (root gives up being root for as long)."""
+    root = os.geteuid() == 0
+    mode = folder.stat().st_mode
+    folder.chmod(0o555)
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(mode)

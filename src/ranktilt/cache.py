@@ -7,6 +7,7 @@ import os
 import uuid
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -112,8 +113,10 @@ class VectorCache:
                 np.save(stream, shard, allow_pickle=False)
             os.replace(temporary, final)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise cannot_write(self.folder, error) from error
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
     def require_writable(self) -> None:
         """Find out before hours of work whether the cache can be written; `UserError` if not."""
@@ -121,9 +124,11 @@ class VectorCache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             probe.write_bytes(b"0")
-            probe.unlink()
         except OSError as error:
             raise cannot_write(self.folder, error) from error
+        finally:
+            with suppress(OSError):
+                probe.unlink(missing_ok=True)
 
     def _shards(self) -> Iterable[np.ndarray]:
         for path in sorted(self.folder.glob("*.npy")):

@@ -106,8 +106,9 @@ class Run:
             The run's file.
         """
         path = Path(path)
-        for noun, names in (("query", pl.Series(self.queries, dtype=pl.String)), ("document", self.ids)):
-            blank = names.filter(names.str.contains(r"\s") | (names == ""))
+        ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
+        for noun, names in (("query", pl.Series(self.queries, dtype=pl.String)), ("document", ranked)):
+            blank = names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r]") | (names == ""))
             if len(blank):
                 raise UserError(f"{noun} id {blank[0]!r} has a blank in it, which the TREC format cannot hold")
         line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))

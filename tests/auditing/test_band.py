@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.auditing import band
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.band import null_deltas, shuffled_labels
+from ranktilt.auditing.band import SHUFFLES, enough, null_deltas, shuffled_labels
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
@@ -87,6 +87,12 @@ class TestShuffledLabels:
         one, same, other = (shuffled_labels(judgments, seed, 30) for seed in (1, 1, 2))
         assert np.array_equal(one, same)
         assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(("tests", "shuffles"), [(1, SHUFFLES), (20, SHUFFLES), (21, 1050), (54, 2700)])
+def test_a_longer_table_needs_more_shuffles(tests: int, shuffles: int) -> None:
+    assert enough(tests) == shuffles
+    assert tests * 2 / (1 + shuffles) < 0.05
 
 
 class TestNullDeltas:
@@ -191,6 +197,26 @@ def test_a_ranker_that_sees_labels_lies_beyond_the_band(ten_against_one: Collect
     assert -100 < tilt.value < 0 < tilt.band_low
     assert tilt.p == pytest.approx(2 / 1001)
     assert found.verdict("b-first").favours == "b"
+
+
+def test_a_sure_tilt_survives_the_correction_in_a_long_table() -> None:
+    """Three groups, nine measures and two runs make 54 tests: 1,000 shuffles could not reach p = .05 / 54."""
+    collection = judged_groups(40, "aaaabbcc", "aaabc")
+    runs = []
+    for name in ("one", "two"):
+        found = {q: {d: float("aaaabbcc"[int(d.split("d")[1])] == "b") for d in mine} for q, mine in own(collection)}
+        runs.append(run_of(collection, found, ranker=name))
+    measures = ["nDCG@1", "nDCG@2", "nDCG@3", "AP@2", "AP@3", "RR", "P@2", "P@3", "R@2"]
+    audited = audit(collection, runs, measures, by="kind", resamples=200)
+    assert len(audited.tilts) == 54
+    assert audited.verdict("one", "a", "b").favours == "b"
+    assert audited.verdict("two", "b", "c").favours == "b"
+
+
+def own(collection: Collection) -> list[tuple[str, list[str]]]:
+    """Each query with its own documents."""
+    names = collection.ids.to_list()
+    return [(q, [d for d in names if d.split("d")[0] == q]) for q in collection.queries["id"]]
 
 
 def tied_run(queries: int, seed: int) -> tuple[Collection, Run]:

@@ -15,6 +15,7 @@ from ranktilt.data.save import save
 from ranktilt.errors import DataError
 from tests.toy import (
     jsonl,
+    no_permission,
     raw_docs,
     raw_qrels,
     raw_queries,
@@ -266,6 +267,14 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     assert fault(path) == f"{path}: expected a folder, got a file"
 
 
+def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path: Path) -> None:
+    folder = write_beir(tmp_path / "f")
+    folder.chmod(0)
+    with no_permission(tmp_path):
+        assert fault(folder) == f"{folder}: cannot be read: Permission denied"
+    folder.chmod(0o755)
+
+
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path: Path) -> None:
     write(tmp_path / "other.txt", "")
     assert fault(tmp_path) == (
@@ -285,6 +294,22 @@ def test_a_folder_without_judgments_says_what_was_expected(tmp_path: Path, folde
     if not folder:
         (tmp_path / "qrels").rmdir()
     assert fault(tmp_path) == "qrels: expected judgments in qrels/<split>.tsv (or .gz)"
+
+
+def test_two_files_for_one_source_are_refused(tmp_path: Path) -> None:
+    write_cocktail(tmp_path)
+    write(tmp_path / "corpus" / "llm.jsonl.gz", jsonl(raw_docs("llm")))
+    assert fault(tmp_path) == (
+        "corpus/llm.jsonl.gz: a second file for source 'llm', beside corpus/llm.jsonl; remove one of them"
+    )
+
+
+def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
+    write_beir(tmp_path)
+    write(tmp_path / "corpus.jsonl.gz", "broken")
+    write(tmp_path / "queries.jsonl.gz", "broken")
+    write(tmp_path / "qrels" / "test.tsv.gz", "broken")
+    assert judgments(load(tmp_path)) == set(raw_qrels())
 
 
 # What is there and wrong: each file by its name and line

@@ -80,6 +80,17 @@ def test_the_cut_is_that_of_a_full_sort(entries: list[tuple[float, int]], k: int
     assert best([s for s, _ in entries], [key for _, key in entries], k) == expected
 
 
+@given(
+    seed=st.integers(0, 10**6), n=st.integers(1, 600), k=st.integers(1, 40), values=st.sampled_from([1, 3, 50, 10**6])
+)
+def test_the_cut_of_a_long_list_is_that_of_a_full_sort(seed: int, n: int, k: int, values: int) -> None:
+    draw = np.random.default_rng(seed)
+    scores = draw.integers(-values, values, n).astype(float)
+    scores = np.sort(scores)[:: draw.choice([1, -1])] if seed % 2 else scores
+    keys = draw.permutation(n).astype(np.uint64)
+    assert top_k(scores, keys, k).tolist() == np.lexsort((keys, -scores))[:k].tolist()
+
+
 def test_a_cut_through_ties_takes_whole_origins_whatever_ids_and_sources_are() -> None:
     docs = [{"id": f"{s}{n}", "text": f"{s} {n}", "source": s, "origin": f"o{n}"} for s in "ab" for n in range(20)]
     renamed = [{**row, "id": row["id"][::-1], "source": {"a": "y", "b": "x"}[row["source"]]} for row in docs]

@@ -43,6 +43,7 @@ def test_a_saved_run_comes_back_score_for_score(tmp_path: Path) -> None:
     assert run.spec["made_by"] == "bm25(k1=0.9)"
     assert run.spec["ranker"] == run.name == f"replay:{file}"
     assert run.spec["file"] == str(file)
+    assert "judged_queries_missing" not in run.spec
     assert audit(collection, run).values.tolist() == audit(collection, made).values.tolist()
 
 
@@ -60,6 +61,7 @@ def test_queries_without_judgments_are_left_out_and_those_missing_are_empty(tmp_
     run = replayed(tmp_path, {"zz": {"d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
     assert run.queries == ("q1", "q2", "q3")
     assert entries(run) == {"q1": [], "q2": [("d2-llm", 1.0)], "q3": []}
+    assert run.spec["judged_queries_missing"] == 2
 
 
 def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_stages_are_split_at_the_arrows_that_are_not_quoted() -> None:
         (Stage("replay", "a (1).trec", {}, 5), 'replay:"a (1).trec"@5'),
         (Stage("replay", "übung.trec"), "replay:übung.trec"),
         (Stage("x", "", {"o": ""}), 'x:""(o="")'),
+        (Stage("x", "two\nlines"), r'x:"two\nlines"'),
     ],
 )
 def test_a_stage_prints_as_one_would_type_it(stage: Stage, text: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.band import null_deltas, shuffled_labels
+from ranktilt.auditing.band import enough, null_deltas, shuffled_labels
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
@@ -99,7 +99,7 @@ def audit(
     chosen = choose_pairs(groups, pairs) if by is not None else ()
     judgments = Judgments.of(collection, groups)
     _refuse_unjudged(judgments, groups, chosen)
-    work = _Work(collection, groups, chosen, judgments, measures=found, ties=ties, seed=seed)
+    work = _Work(collection, groups, chosen, judgments, measures=found, runs=len(runs), ties=ties, seed=seed)
     how = Statistics(resamples, seed, test, correction, rounding)
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
@@ -152,7 +152,7 @@ class _Work:
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], ties: str, seed: int,
+        *, measures: Sequence[Measure], runs: int, ties: str, seed: int,
     ) -> None:  # fmt: skip
         self.collection, self.groups, self.judgments = collection, groups, judgments
         self.measures, self.ties = measures, ties
@@ -162,7 +162,8 @@ class _Work:
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
         uneven = set(self.pairs) - self.level_pairs
-        self.labels = shuffled_labels(judgments, seed) if uneven else None
+        tests = runs * len(measures) * len(self.pairs)
+        self.labels = shuffled_labels(judgments, seed, enough(tests)) if uneven else None
         self.twins = {p: twin_rows(collection, groups, p) for p in self.pairs}
 
     def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:

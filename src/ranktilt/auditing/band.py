@@ -19,6 +19,11 @@ SHUFFLES = 1000
 _ENTRIES = 1 << 21
 
 
+def enough(tests: int) -> int:
+    """Shuffles for a table of so many tests: with fewer, no p could stay below .05 once corrected for them."""
+    return max(SHUFFLES, 50 * tests)
+
+
 def shuffled_labels(judgments: Judgments, seed: int, shuffles: int = SHUFFLES) -> npt.NDArray[np.int8]:
     """Group labels of the relevant judgments, shuffled within each query.
 

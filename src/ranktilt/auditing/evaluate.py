@@ -114,11 +114,11 @@ class Aligned:
         """Position of each entry among the relevant judgments; -1 where it is not relevant."""
         return self.judgments.find(self.ranking.query, self.row)
 
-    def gains(self, group: int | None) -> Floats:
-        """Grade of each entry in one group, 0 for all others; of every document where None."""
+    def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
+        """Grade of each kept entry in one group, 0 for all others; of every document where None."""
+        at = self.judgment[keep]
         if not len(self.judgments.grade):
-            return np.zeros(len(self.row))
-        at = self.judgment
+            return np.zeros(len(at))
         relevant = at >= 0
         if group is not None:
             relevant &= self.judgments.group[at] == group
@@ -161,7 +161,7 @@ def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, 
     out = np.empty((len(measures), len(every), len(aligned.judgments.queries)))
     ranking, keep = aligned.ranking.head(deepest(measures))
     for position, group in enumerate(every):
-        gains, judged = aligned.gains(group)[keep], aligned.judgments.of_group(group)
+        gains, judged = aligned.gains(group, keep), aligned.judgments.of_group(group)
         for index, m in enumerate(measures):
             out[index, position] = values(m, ranking, gains, judged)
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.tilt import LEVEL, Tilt
 from ranktilt.auditing.verdict import Verdict, judge
 from ranktilt.errors import DataError, UserError, unknown
-from ranktilt.files import write_bytes
+from ranktilt.files import open_bytes, write_bytes
 from ranktilt.measures.base import Measure, measure
 
 FORMAT = "ranktilt-audit"
@@ -189,7 +190,7 @@ class Audit:
         Parameters
         ----------
         path : str or Path
-            The file.
+            The file, plain or gzip.
 
         Returns
         -------
@@ -203,9 +204,10 @@ class Audit:
         """
         path = Path(path)
         try:
-            content = orjson.loads(path.read_bytes())
-        except OSError as error:
-            raise DataError(path, f"cannot be read: {error.strerror or error}") from error
+            with open_bytes(path) as stream:
+                content = orjson.loads(stream.read())
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(path, f"cannot be read to its end: {error}") from error
         except orjson.JSONDecodeError as error:
             raise DataError(path, f"expected an audit as JSON: {error}") from error
         return cls._from(content, path)

@@ -72,10 +72,12 @@ def command(
         raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
     with reporting(quiet=quiet):
         from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+        from ranktilt.auditing.groups import choose_pairs, grouping
         from ranktilt.data.load import load
         from ranktilt.measures.base import measure as read_measure
 
         check_format(format)
+        pairs = _pairs(pair)
         measures = [read_measure(m) for m in measure or DEFAULT_MEASURES]
         rankers = options.rankers(
             [*(ranker or []), *(_replay(r) for r in run or [])],
@@ -84,9 +86,11 @@ def command(
             device=device,
         )
         collection = load(folder, split=split, ignore_unknown=ignore_unknown)
+        if by != "none":
+            choose_pairs(grouping(collection, by), pairs)  # what cannot be compared need not be ranked
         runs = [r.rank(collection) for r in rankers]
         result = audit(
-            collection, runs, measures, by=None if by == "none" else by, pairs=_pairs(pair), ties=ties,
+            collection, runs, measures, by=None if by == "none" else by, pairs=pairs, ties=ties,
             rounding=rounding, test=test, correction=correction, level=level, resamples=resamples, seed=seed,
         )  # fmt: skip
         result = with_command(result)

@@ -46,7 +46,7 @@ def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
     _set_threads(sys.argv[1:])
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name=app.info.name, standalone_mode=False)
     except (UserError, _USAGE) as error:
         if "--debug" in sys.argv:
             raise

@@ -98,7 +98,7 @@ class _Bars:
 
         if self._progress is None:
             columns = (
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TaskProgressColumn(),
                 TimeRemainingColumn(),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from ranktilt.errors import DataError, unknown
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
-_CORPUS = "corpus"
 
 
 @dataclass(frozen=True)
@@ -31,36 +33,47 @@ class Layout:
     def qrels(self, split: str | None) -> tuple[str, Path]:
         """Name and file of a split's judgments; ``test``, or the only one, where none is named."""
         folder = self.folder / "qrels"
-        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        with _readable(folder):
+            files = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []  # plain wins over .gz
         splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_tsv(f)}
         if not splits:
             raise DataError(folder, "expected judgments in qrels/<split>.tsv (or .gz)")
         if split is None:
             split = next(iter(splits)) if len(splits) == 1 else "test"
         if split not in splits:
-            raise DataError(folder, str(unknown("split", split, splits)) + "; choose one with --split")
+            raise DataError(folder, str(unknown("split", split, sorted(splits))) + "; choose one with --split")
         return split, splits[split]
 
 
 def find_layout(folder: Path) -> Layout:
     """Recognise a folder's layout by its files, or say which files were expected."""
-    if not folder.is_dir():
-        raise DataError(folder, "expected a folder, got a file" if folder.exists() else "no such folder")
-    one = _plain_or_gz(folder / "corpus.jsonl")
-    if one:
-        return Layout("beir", folder, ((None, one),))
-    if (folder / _CORPUS).is_dir():
-        corpora = [(_stem(f), f) for f in sorted((folder / _CORPUS).iterdir()) if _is_jsonl(f)]
-        if corpora:
-            return Layout("cocktail", folder, _human_first(corpora))
-    corpora = _paper(folder)
-    if corpora:
-        return Layout("paper", folder, _human_first(corpora))
+    with _readable(folder):
+        if not folder.is_dir():
+            raise DataError(folder, "expected a folder, got a file" if folder.exists() else "no such folder")
+        one = _plain_or_gz(folder / "corpus.jsonl")
+        if one:
+            return Layout("beir", folder, ((None, one),))
+        for name, corpora in (("cocktail", _cocktail(folder)), ("paper", _paper(folder))):
+            if corpora:
+                return Layout(name, folder, _human_first(corpora))
     raise DataError(
         folder,
         "expected corpus.jsonl (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
         "<temperature>/corpus-<llm>.jsonl, plain or .gz",
     )
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(folder, f"cannot be read: {error.strerror or error}") from error
+
+
+def _cocktail(folder: Path) -> list[tuple[str, Path]]:
+    corpora = folder / "corpus"
+    return [(_stem(f), f) for f in sorted(corpora.iterdir()) if _is_jsonl(f)] if corpora.is_dir() else []
 
 
 def _paper(folder: Path) -> list[tuple[str, Path]]:
@@ -74,7 +87,11 @@ def _paper(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _human_first(corpora: list[tuple[str, Path]]) -> tuple[tuple[str | None, Path], ...]:
-    return tuple(sorted(corpora, key=lambda c: (c[0] != "human", c[0])))
+    ordered = sorted(corpora, key=lambda c: (c[0] != "human", c[0]))
+    for (source, one), (again, two) in pairwise(ordered):
+        if source == again:
+            raise DataError(two, f"a second file for source {source!r}, beside {one}; remove one of them")
+    return tuple(ordered)
 
 
 def _plain_or_gz(path: Path) -> Path | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import reduce
 
 import polars as pl
 
@@ -19,7 +18,8 @@ def mix(first: Collection, *others: Collection) -> Collection:
     ----------
     first, *others : Collection
         Where several sources share ids, these are twins: every id becomes ``<id>-<source>`` and the
-        origins ``<id>-human``, as in Cocktail's own collections. Otherwise ids stay.
+        origins ``<id>-human``, as in Cocktail's own collections (ids that are so already stay).
+        Otherwise ids stay.
 
     Returns
     -------
@@ -38,7 +38,10 @@ def mix(first: Collection, *others: Collection) -> Collection:
     DataWarning
         If documents lack a version in another source: counted, the first ones named.
     """
-    parts = [_renamed(part, _shared_ids((first, *others))) for part in (first, *others)]
+    parts = [first, *others]
+    if _shared_ids(parts):
+        tables = [_new_ids(part) for part in parts]
+        parts = [_renamed(part, pl.concat([own, *tables])) for part, own in zip(parts, tables, strict=True)]
     docs = stack([p.docs for p in parts]).unique(maintain_order=True)
     queries = stack([p.queries for p in parts]).unique(maintain_order=True)
     qrels = pl.concat([p.qrels for p in parts]).unique(maintain_order=True)
@@ -59,29 +62,25 @@ def mix(first: Collection, *others: Collection) -> Collection:
     return mixed
 
 
-def _shared_ids(parts: tuple[Collection, ...]) -> bool:
-    frames = [p.docs.select("id", "source") for p in parts]
-    pairs = reduce(lambda a, b: pl.concat([a, b]), frames).unique()
-    return bool(pairs["id"].n_unique() < pairs.height)
+def _shared_ids(parts: list[Collection]) -> bool:
+    """Whether an id stands for documents of several sources, in whichever part it has its source already."""
+    docs = pl.concat([p.docs.select("id", "source", bare=p.bare_ids()) for p in parts])
+    plain = (pl.col("id") == pl.col("bare")).any()
+    ids = docs.group_by("bare").agg(plain & (pl.col("source").n_unique() > 1))
+    return bool(ids["id"].any())
 
 
-def _renamed(part: Collection, shared: bool) -> Collection:
-    if not shared:
-        return part
-    bare = part.docs.with_columns(part.bare_ids().alias("bare")).select("id", "bare", "source", "origin")
-    new = bare.with_columns(pl.format("{}-{}", "bare", "source").alias("new"))
-    origin = (
-        pl.when(pl.col("origin") == pl.col("id"))
-        .then(pl.format("{}-human", "bare"))
-        .otherwise(
-            pl.col("origin").replace(
-                dict(zip(bare["id"], pl.select(pl.format("{}-human", bare["bare"])).to_series(), strict=True))
-            )
-        )
-    )
-    new = new.with_columns(origin.alias("new_origin"))
-    docs = part.docs.with_columns(new["new"].alias("id"), new["new_origin"].alias("origin"))
-    names = dict(zip(new["id"], new["new"], strict=True))
+def _new_ids(part: Collection) -> pl.DataFrame:
+    bare = part.docs.select("id", "source", bare=part.bare_ids())
+    return bare.select("id", new=pl.format("{}-{}", "bare", "source"), origin=pl.format("{}-human", "bare"))
+
+
+def _renamed(part: Collection, table: pl.DataFrame) -> Collection:
+    """Ids, origins and judgments by their new names; the part's own documents come first in the table."""
+    table = table.unique("id", keep="first", maintain_order=True)
+    names = dict(table.select("id", "new").iter_rows())
+    origins = dict(table.select("id", "origin").iter_rows())
+    docs = part.docs.with_columns(pl.col("id").replace(names), pl.col("origin").replace(origins))
     return Collection(docs, part.queries, part.qrels.with_columns(pl.col("doc_id").replace(names)), part.spec)
 
 

@@ -10,7 +10,7 @@ from ranktilt.collection import Collection
 from ranktilt.data.jsonl import to_jsonl
 from ranktilt.data.qrels import to_tsv
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import write_files
+from ranktilt.files import cannot_write, write_files
 
 LAYOUTS = ("beir", "cocktail")
 
@@ -53,7 +53,11 @@ def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> P
 
 
 def _refuse_other(folder: Path, ours: set[Path]) -> None:
-    found = [p for pattern in ("corpus*.jsonl*", "corpus/*.jsonl*", "qrels/*.tsv*") for p in folder.glob(pattern)]
+    patterns = ("corpus*.jsonl*", "corpus/*.jsonl*", "qrels/*.tsv*")
+    try:
+        found = [p for pattern in patterns for p in folder.glob(pattern)]
+    except OSError as error:
+        raise cannot_write(folder, error) from error
     strange = sorted(str(p) for p in found if p not in ours)
     if strange:
         raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")

@@ -55,8 +55,8 @@ def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: 
     stacked = [np.ascontiguousarray(c, dtype=np.float64) for c in columns]
     means = [np.empty(resamples) for _ in columns]
     for start, stop in _blocks(resamples, n):
-        draws = rng.integers(0, n, size=(stop - start, n), dtype=np.int32)
-        draws += (np.arange(stop - start, dtype=np.int32) * n)[:, None]
+        draws = rng.integers(0, n, size=(stop - start, n), dtype=np.uint16 if n <= 1 << 16 else np.int64)
+        draws = draws + (np.arange(stop - start) * n)[:, None]
         weights = np.bincount(draws.ravel(), minlength=(stop - start) * n).reshape(-1, n).astype(np.float64)
         for column, mean in zip(stacked, means, strict=True):
             mean[start:stop] = weights @ column / n

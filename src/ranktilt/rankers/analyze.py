@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as package_files
@@ -159,16 +161,20 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.terms)
 
-    def encode(self, texts: pl.Series, *, grow: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return text number and term number of every token that is a term."""
-        lists = self.how.split(texts)
-        flat = lists.explode(empty_as_null=False)
-        owner = np.repeat(np.arange(len(texts)), lists.list.len().to_numpy())
-        distinct = flat.unique().sort()
-        self._learn([t for t in distinct if t not in self._of_token], grow)
-        table = pl.DataFrame({"token": distinct, "term": [self._of_token.get(t, -1) for t in distinct]})
-        found = flat.alias("token").to_frame().join(table, on="token", how="left", maintain_order="left")
-        term = found["term"].to_numpy()
+    def encode(self, tokens: pl.Series, *, grow: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return text number and term number of every token that is a term; `tokens` holds a list for each text."""
+        flat = tokens.explode(empty_as_null=False)
+        owner = np.repeat(np.arange(len(tokens)), tokens.list.len().to_numpy())
+        code = flat.cast(pl.Categorical).to_physical().to_numpy()
+        first = np.full(int(code.max(initial=0)) + 1, -1)
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        held = np.flatnonzero(first >= 0)
+        names = flat.gather(first[held]).to_list()
+        # Sorted, because the codes' order is not ours and term numbers decide the order in which scores add up.
+        self._learn(sorted(name for name in names if name not in self._of_token), grow)
+        term_of = np.full(len(first), -1)
+        term_of[held] = [self._of_token.get(name, -1) for name in names]
+        term = term_of[code] if len(code) else np.empty(0, np.int64)
         keep = term >= 0
         return owner[keep], term[keep]
 
@@ -192,7 +198,7 @@ class Terms:
 
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; terms that no document holds are left out."""
-        owner, term = self.vocabulary.encode(texts, grow=False)
+        owner, term = self.vocabulary.encode(self.vocabulary.how.split(texts), grow=False)
         return _count(owner, term, (len(texts), len(self.vocabulary)))
 
 
@@ -204,18 +210,30 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 def _make(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
     vocabulary = Vocabulary(analyzer(how))
+    parts = [texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK)]
     encoded = []
-    for start in range(0, len(texts), CHUNK):
-        part = texts.slice(start, CHUNK)
-        owner, term = vocabulary.encode(part, grow=True)
-        encoded.append((owner, term, len(part)))
-        report(f"analyzer {how}: documents", min(start + CHUNK, len(texts)), len(texts))
+    for number, tokens in enumerate(_ahead(vocabulary.how.split, parts), start=1):
+        encoded.append((*vocabulary.encode(tokens, grow=True), len(tokens)))
+        report(f"analyzer {how}: documents", min(number * CHUNK, len(texts)), len(texts))
     width = len(vocabulary)
     blocks = [_count(owner, term, (n, width)) for owner, term, n in encoded]
     counts = sp.csr_array(sp.vstack(blocks, format="csr")) if blocks else _count(*_NOTHING, (0, width))
     if how == "english":
         _warn_of_script(collection, counts, vocabulary)
     return Terms(counts, vocabulary)
+
+
+def _ahead(work: Callable[[pl.Series], pl.Series], parts: list[pl.Series]) -> Iterator[pl.Series]:
+    """Work on the next parts in threads while the caller uses the last one; no more than a few are held."""
+    threads = pl.thread_pool_size()
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = deque(pool.submit(work, part) for part in parts[:threads])
+        for part in [*parts[threads:], *[None] * threads]:
+            if waiting:
+                done = waiting.popleft().result()
+                if part is not None:
+                    waiting.append(pool.submit(work, part))
+                yield done
 
 
 _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))

@@ -13,11 +13,9 @@ import scipy.sparse as sp
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.rankers.analyze import Terms, analyzer, terms
-from ranktilt.rankers.base import FirstStage, Rows, Scores
+from ranktilt.rankers.base import FirstStage, Rows, Scores, worth_a_look
 
-BLOCK = 64
 # Stands for 0 in products: SciPy drops zeros, and a document whose shared words weigh nothing is found all the same.
-_WEIGHTLESS = np.finfo(np.float64).tiny
 Array = npt.NDArray[np.float64]
 
 
@@ -45,13 +43,23 @@ class Lexical(FirstStage):
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
         shared: Terms = terms(collection, self.analyzer, self.text)
         weights = sp.csr_array(self.weights(shared.counts).T.tocsr())
-        weights.data[weights.data == 0] = _WEIGHTLESS
-        queries = shared.of_queries(collection.judged["text"]).astype(np.float64)
-        for start in range(0, queries.shape[0], BLOCK):
-            block = sp.csr_array(queries[start : start + BLOCK] @ weights)
-            block.data[block.data < 1e-300] = 0
-            for low, high in zip(block.indptr[:-1], block.indptr[1:], strict=True):
-                yield block.indices[low:high].astype(np.int64), block.data[low:high]
+        queries = shared.of_queries(collection.judged["text"])
+        documents = weights.indices.astype(np.intp)
+        scores = np.zeros(shared.counts.shape[0])
+        for low, high in zip(queries.indptr[:-1], queries.indptr[1:], strict=True):
+            weightless = []
+            for term, times in zip(queries.indices[low:high], queries.data[low:high], strict=True):
+                posting = slice(weights.indptr[term], weights.indptr[term + 1])
+                rows, values = documents[posting], weights.data[posting]
+                scores[rows] += values if times == 1 else float(times) * values
+                if not values[0]:
+                    weightless.append(rows)
+            found = worth_a_look(scores, self.k + slack)
+            if len(found) < self.k + slack:
+                for rows in weightless:
+                    found = np.union1d(found, rows)
+            yield found, scores[found]
+            scores.fill(0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

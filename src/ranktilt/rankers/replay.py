@@ -86,4 +86,7 @@ class Replay(Ranker):
         spec = {**loaded.spec, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
         if own:
             spec["own_documents_dropped"] = len(own)
+        missing = len(set(names) - set(loaded.queries))
+        if missing:
+            spec["judged_queries_missing"] = missing
         return Run(tuple(names), offsets, np.concatenate(docs), np.concatenate(scores), loaded.ids, spec)

@@ -85,7 +85,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    plain = text and text == text.strip() and not re.search(r'[()@,"=\\>]', text)
+    plain = text and text.isprintable() and text == text.strip() and not re.search(r'[()@,"=\\>]', text)
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 

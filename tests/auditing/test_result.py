@@ -1,0 +1,344 @@
+"""The audit as a value: its table and views, and its one file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.result import FORMAT, VERSION, Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError
+from ranktilt.run import Run
+from tests.toy import collection_of, run_of, toy
+
+GROUPS = ("all", "human", "llm")
+
+
+def pairs_of_twins(queries: int) -> Collection:
+    """Per query one relevant pair; the last query has no relevant human document."""
+    docs = [
+        {"id": f"{i}-{s}", "text": f"t{i}", "source": s, "origin": f"{i}-human"}
+        for i in range(queries)
+        for s in ("human", "llm")
+    ]
+    qrels = {f"q{i}": {f"{i}-human": 1, f"{i}-llm": 1} for i in range(queries)}
+    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+
+
+def ranked(collection: Collection, name: str, above: list[str]) -> Run:
+    """Query i finds its two documents, the source named in `above` first; "-" lets them tie."""
+    found = {}
+    for i, winner in enumerate(above):
+        found[f"q{i}"] = {f"{i}-{s}": 2.0 if winner == s else 1.0 for s in ("human", "llm")}
+    return run_of(collection, found, ranker=name)
+
+
+@pytest.fixture(scope="module")
+def three() -> Audit:
+    """40 queries: one ranker puts human text first, one the other, one ties all."""
+    collection = pairs_of_twins(40)
+    runs = [
+        ranked(collection, "people", ["human"] * 38 + ["llm"] * 2),
+        ranked(collection, "machines", ["llm"] * 36 + ["-"] * 4),
+        ranked(collection, "blind", ["-"] * 40),
+    ]
+    return audit(collection, runs, ["nDCG@1", "RR", "R@2"])
+
+
+@pytest.fixture
+def uneven() -> Audit:
+    """Undefined values: query 2 of the toy without its LLM judgment; another run with nothing at all."""
+    collection = toy()
+    qrels = collection.qrels.filter(pl.col("doc_id") != "d2-llm")
+    collection = Collection(collection.docs, collection.queries, qrels)
+    return audit(collection, [run_of(collection, {"q1": {"d1-human": 1 / 3}}, ranker="one"),
+                              run_of(collection, {}, ranker="none")], ["nDCG@3", "AP(rel=2)@3"])  # fmt: skip
+
+
+class TestTable:
+    def test_one_row_a_run_measure_group_and_query(self, three: Audit) -> None:
+        table = three.table
+        assert table.columns == ["run", "measure", "group", "query", "value"]
+        assert table.height == 3 * 3 * 3 * 40 == table.select("run", "measure", "group", "query").n_unique()
+
+    @pytest.mark.parametrize(
+        ("run", "measure", "group", "query", "value"),
+        [
+            ("people", "nDCG@1", "human", "q0", 1.0),
+            ("people", "nDCG@1", "human", "q39", 0.0),
+            ("people", "RR", "llm", "q7", 0.5),
+            ("machines", "nDCG@1", "llm", "q39", 0.5),
+            ("machines", "RR", "human", "q39", 0.75),
+            ("blind", "R@2", "llm", "q11", 1.0),
+            ("blind", "nDCG@1", "all", "q11", 1.0),
+        ],
+    )
+    def test_values_stand_at_their_names(
+        self, three: Audit, run: str, measure: str, group: str, query: str, value: float
+    ) -> None:
+        here = [pl.col(c) == v for c, v in (("run", run), ("measure", measure), ("group", group), ("query", query))]
+        assert three.table.filter(*here)["value"].item() == value
+
+    def test_undefined_is_nan_and_not_null(self, uneven: Audit) -> None:
+        here = uneven.table.filter((pl.col("group") == "llm") & (pl.col("query") == "q2"))
+        assert here["value"].is_nan().all()
+        assert uneven.table["value"].null_count() == 0
+
+
+class TestByGroup:
+    def test_means(self, three: Audit) -> None:
+        means = three.by_group().filter(pl.col("measure") == "nDCG@1")
+        assert means["run"].to_list() == ["people"] * 3 + ["machines"] * 3 + ["blind"] * 3
+        assert means["group"].to_list() == list(GROUPS) * 3
+        assert means["mean"].to_list() == pytest.approx([1, 0.95, 0.05, 1, 0.05, 0.95, 1, 0.5, 0.5])
+
+    def test_undefined_queries_are_excluded_and_counted(self, uneven: Audit) -> None:
+        means = uneven.by_group().filter((pl.col("run") == "one") & (pl.col("measure") == "nDCG@3"))
+        assert means.select("group", "queries", "excluded").rows() == [("all", 3, 0), ("human", 3, 0), ("llm", 2, 1)]
+
+    def test_grades_count_by_the_measures_rel(self, uneven: Audit) -> None:
+        means = uneven.by_group().filter((pl.col("run") == "one") & (pl.col("measure") == "AP(rel=2)@3"))
+        assert means["queries"].to_list() == [2, 2, 2]
+
+    def test_nothing_defined_is_nan(self) -> None:
+        collection = toy()
+        found = audit(collection, run_of(collection, {}), ["AP(rel=3)@3"])
+        assert found.by_group()["mean"].is_nan().all()
+        assert found.by_group()["queries"].to_list() == [0, 0, 0]
+        assert found.verdict("run").sentence == (
+            "run: inconclusive: no query has a relevant document of both human and llm"
+        )
+
+
+class TestRelativeDelta:
+    def test_one_row_a_run_and_measure(self, three: Audit) -> None:
+        found = three.relative_delta("human", "llm")
+        assert found.select("run", "measure").rows() == [(r, m) for r in three.runs for m in ("nDCG@1", "RR", "R@2")]
+        assert found["value"].to_list() == pytest.approx(
+            [200 * 0.9, 200 * (1.95 - 1.05) / 2 / 1.5, 0, -200 * 0.9, -200 * 0.9 / 3, 0, 0, 0, 0]
+        )
+        assert found["tied_share"].to_list() == [0.0] * 3 + [0.1] * 3 + [1.0] * 3
+
+    def test_named_the_other_way_round_every_sign_turns(self, three: Audit) -> None:
+        one, two = three.relative_delta("human", "llm"), three.relative_delta("llm", "human")
+        assert two["value"].to_list() == (-one["value"]).to_list()
+        assert two["low"].to_list() == (-one["high"]).to_list()
+        assert two["high"].to_list() == (-one["low"]).to_list()
+        assert two["p_corrected"].to_list() == one["p_corrected"].to_list()
+        assert (two["mean_a"].to_list(), two["a"].unique().to_list()) == (one["mean_b"].to_list(), ["llm"])
+        assert two["tied_share"].to_list() == one["tied_share"].to_list()
+
+    def test_pairs_that_were_not_compared(self, three: Audit) -> None:
+        with pytest.raises(UserError) as caught:
+            three.relative_delta("human", "lmm")
+        assert str(caught.value) == ("unknown pair of groups 'human,lmm'; did you mean 'human,llm'? (valid: human,llm)")
+
+    def test_detectable_effect_is_2_8_standard_errors(self, three: Audit) -> None:
+        found = three.relative_delta("human", "llm")
+        assert found["detectable"].to_list() == pytest.approx((2.8 * found["error"]).to_list())
+
+    def test_without_any_twin_the_tied_share_is_undefined(self) -> None:
+        docs = [{"id": d, "text": d, "kind": d} for d in "ab"]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"a": 1, "b": 1}})
+        found = audit(collection, run_of(collection, {"q": {"a": 1.0}}, ranker="r"), ["RR"], by="kind")
+        assert np.isnan(found.tied_share("r", "a", "b"))
+        assert found.pair_counts.height == 0
+
+
+class TestVerdict:
+    def test_favours_human_text(self, three: Audit) -> None:
+        found = three.verdict("people")
+        assert (found.kind, found.favours, found.agree, found.measures) == ("favours", "human", 2, 3)
+        # Among 40 draws with a chance of .05, 0 to 5 losses are the middle 95 %: 200·(40 − 2·5)/40 = 150.
+        assert found.sentence == (
+            "people favours human text: Relative Δ +180.0 % on nDCG@1, 95 % interval [+150.0, +200.0], "
+            "corrected p < .001; agrees on 2 of 3 measures"
+        )
+
+    def test_favours_llm_text(self, three: Audit) -> None:
+        found = three.verdict("machines")
+        assert (found.kind, found.favours) == ("favours", "llm")
+        assert "Relative Δ −180.0 %" in found.sentence
+
+    def test_level(self, three: Audit) -> None:
+        assert three.verdict("blind").sentence == (
+            "blind is level between human and llm: Relative Δ 0.0 % on nDCG@1, 95 % interval [0.0, 0.0], within ±5 %; "
+            "agrees on 3 of 3 measures"
+        )
+
+    def test_inconclusive(self) -> None:
+        collection = pairs_of_twins(40)
+        found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
+        # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from one half) of 31.5.
+        sentence = found.verdict("unsure").sentence
+        assert sentence.startswith("unsure: inconclusive: this query set could only detect a tilt of 8")
+        assert sentence.endswith("; but level on R@2")
+        assert found.tilts[0].detectable == pytest.approx(2.8 * 31.46, rel=0.03)
+        assert found.tilts[0].value == pytest.approx(20)
+
+    def test_from_the_other_side_it_is_the_same(self, three: Audit) -> None:
+        one, two = three.verdict("people"), three.verdict("people", "llm", "human")
+        assert (one.favours, two.favours) == ("human", "human")
+        assert "Relative Δ −180.0 %" in two.sentence
+
+    def test_the_level_that_was_asked_for(self) -> None:
+        collection = pairs_of_twins(40)
+        run = ranked(collection, "r", ["human"] * 22 + ["llm"] * 18)
+        assert audit(collection, run, ["nDCG@1"], level=100).verdict("r").kind == "level"
+
+    def test_an_unknown_run(self, three: Audit) -> None:
+        with pytest.raises(UserError, match=r"unknown run 'machine'; did you mean 'machines'\?"):
+            three.verdict("machine")
+
+    def test_an_unknown_pair(self, three: Audit) -> None:
+        with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
+            three.verdict("people", "human", "claude")
+
+    def test_without_groups(self) -> None:
+        collection = toy()
+        found = audit(collection, run_of(collection, {}, ranker="r"), ["RR"], by=None)
+        with pytest.raises(UserError, match="nothing to compare: this audit has no groups"):
+            found.verdict("r")
+
+
+class TestFile:
+    def test_comes_back_equal(self, three: Audit, tmp_path: Path) -> None:
+        path = three.save(tmp_path / "audit.json")
+        back = Audit.load(path)
+        assert back == three
+        assert hash(back) == hash(three)
+        assert back.tilts == three.tilts
+        assert np.array_equal(back.values, three.values)
+        assert back.pair_counts.equals(three.pair_counts)
+        assert back.measures == three.measures
+
+    def test_undefined_values_come_back_undefined(self, uneven: Audit, tmp_path: Path) -> None:
+        back = Audit.load(uneven.save(tmp_path / "audit.json"))
+        assert back == uneven
+        assert np.isnan(uneven.values).any()
+        assert np.array_equal(back.values, uneven.values, equal_nan=True)
+        nothing = back.tilts[2]
+        assert (nothing.run, nothing.queries) == ("none", 2)
+        assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
+        assert back.by_group().equals(uneven.by_group(), null_equal=True)
+
+    def test_views_and_verdicts_come_back_too(self, three: Audit, tmp_path: Path) -> None:
+        back = Audit.load(three.save(tmp_path / "audit.json"))
+        assert back.relative_delta("human", "llm").equals(three.relative_delta("human", "llm"))
+        assert [back.verdict(r) for r in back.runs] == [three.verdict(r) for r in three.runs]
+        assert (back.notes, back.level, back.pairs, back.groups) == (three.notes, 5.0, (("human", "llm"),), GROUPS)
+
+    def test_an_audit_without_groups(self, tmp_path: Path) -> None:
+        collection = toy()
+        found = audit(collection, run_of(collection, {}), ["RR"], by=None)
+        assert Audit.load(found.save(tmp_path / "audit.json")) == found
+
+    def test_saving_twice_writes_the_same_bytes(self, three: Audit, tmp_path: Path) -> None:
+        one = three.save(tmp_path / "one.json")
+        two = Audit.load(one).save(tmp_path / "two.json")
+        assert one.read_bytes() == two.read_bytes()
+
+    def test_compressed(self, three: Audit, tmp_path: Path) -> None:
+        path = three.save(tmp_path / "audit.json.gz")
+        assert path.read_bytes()[:2] == b"\x1f\x8b"
+        assert Audit.load(path) == three
+
+    def test_compressed_and_cut_off(self, three: Audit, tmp_path: Path) -> None:
+        path = three.save(tmp_path / "audit.json.gz")
+        path.write_bytes(path.read_bytes()[:100])
+        with pytest.raises(DataError, match="cannot be read to its end"):
+            Audit.load(path)
+
+    def test_is_plain_json_with_a_format_and_a_version(self, uneven: Audit, tmp_path: Path) -> None:
+        content = json.loads(uneven.save(tmp_path / "audit.json").read_text(encoding="utf-8"))
+        assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
+        assert content["measures"] == ["nDCG@3", "AP(rel=2)@3"]
+        assert np.array(content["values"]).shape == (2, 2, 3, 3)
+        assert content["values"][0][0][2][1] is None
+        assert content["tilts"][0]["detectable"] == pytest.approx(2.8 * content["tilts"][0]["error"])
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("{}", "expected an audit (format 'ranktilt-audit')"),
+            ("[1, 2]", "expected an audit (format 'ranktilt-audit')"),
+            ('{"format": "other"}', "expected an audit (format 'ranktilt-audit')"),
+            ("not JSON", "expected an audit as JSON: "),
+            ("", "expected an audit as JSON: "),
+            ('{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'runs'"),
+            ('{"format": "ranktilt-audit"}', "is not a whole audit: "),
+        ],
+    )
+    def test_what_is_no_audit(self, content: str, message: str, tmp_path: Path) -> None:
+        path = tmp_path / "other.json"
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(DataError) as caught:
+            Audit.load(path)
+        assert str(caught.value).startswith(f"{path}: {message}")
+
+    def test_a_newer_format(self, three: Audit, tmp_path: Path) -> None:
+        path = self.altered(three, tmp_path, version=VERSION + 1)
+        with pytest.raises(DataError) as caught:
+            Audit.load(path)
+        assert str(caught.value) == (
+            f"{path}: is an audit of format {VERSION + 1}, this RankTilt reads up to {VERSION}; update it"
+        )
+
+    @pytest.mark.parametrize(
+        "altered",
+        [
+            {"values": [1.0, 2.0]},
+            {"measures": ["nDGC@1", "RR", "R@2"]},
+            {"tilts": [{"run": "people"}]},
+            {"pair_counts": {"run": ["people"]}},
+            {"runs": None},
+        ],
+    )
+    def test_a_damaged_audit_is_refused_by_name(self, three: Audit, altered: dict[str, Any], tmp_path: Path) -> None:
+        path = self.altered(three, tmp_path, **altered)
+        with pytest.raises(DataError, match="is not a whole audit: ") as caught:
+            Audit.load(path)
+        assert caught.value.path == str(path)
+
+    @staticmethod
+    def altered(found: Audit, folder: Path, **fields: Any) -> Path:
+        path = folder / "altered.json"
+        path.write_text(json.dumps({**json.loads(found.to_json()), **fields}), encoding="utf-8")
+        return path
+
+    def test_no_such_file(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"gone\.json: cannot be read: No such file or directory"):
+            Audit.load(tmp_path / "gone.json")
+
+    def test_a_place_that_cannot_be_written(self, three: Audit, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("x", encoding="utf-8")
+        with pytest.raises(UserError, match="cannot be written"):
+            three.save(tmp_path / "file" / "audit.json")
+
+
+def test_audits_differ_by_their_values(three: Audit) -> None:
+    changed = three.values.copy()
+    changed[0, 0, 0, 0] = 0.25
+    other = Audit(
+        three.spec, three.runs, three.measures, three.groups, three.queries, changed, three.tilts, three.pair_counts,
+        three.notes,
+    )  # fmt: skip
+    assert other != three
+    assert three != "audit"
+
+
+def test_its_text_names_runs_measures_and_groups(three: Audit) -> None:
+    assert repr(three) == "Audit(people, machines, blind; nDCG@1, RR, R@2; by human, llm)"
+
+
+def test_without_groups_its_text_says_so() -> None:
+    collection = toy()
+    assert repr(audit(collection, run_of(collection, {}, ranker="r"), ["RR"], by=None)) == "Audit(r; RR; by none)"
+
+
+def test_the_format_is_the_one_documented() -> None:
+    assert (FORMAT, VERSION) == ("ranktilt-audit", 1)

@@ -1,0 +1,60 @@
+"""The command line as a user meets it, in this process or in one of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.toy import write_cocktail
+
+
+class Result(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Run the real entry point in this process."""
+    from ranktilt.cli.main import main
+
+    def run(*arguments: str | Path) -> Result:
+        monkeypatch.setattr(sys, "argv", ["ranktilt", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capfd.readouterr()
+        return Result(int(end.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Cli:
+    """Run the command in a process of its own, in an empty folder."""
+
+    def run(*arguments: str | Path, **options: Any) -> Result:
+        code = "from ranktilt.cli.main import main; main()"
+        environment = {**os.environ, **options.pop("env", {})}
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        settings = {"capture_output": True, "text": True, "cwd": tmp_path, "timeout": 120, **options}
+        done = subprocess.run(command, env=environment, check=False, **settings)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def toy_folder(tmp_path: Path) -> Path:
+    """The toy as a Cocktail folder."""
+    return write_cocktail(tmp_path / "toy")

@@ -1,0 +1,258 @@
+"""ranktilt audit: the table, the files, and the options that choose what is measured."""
+
+import csv
+import io
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt import Audit, Run
+from ranktilt.rankers.replay import Replay
+from tests.cli.conftest import Cli
+from tests.toy import raw_docs, raw_qrels, toy, write_beir, write_cocktail, write_run
+
+RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
+QUICK = ("--resamples", "200")
+
+
+def library(folder: Path, rankers: tuple[str, ...] = ("tfidf", "bm25(k1=0.9,b=0.4)@5"), **options: Any) -> Audit:
+    """Make the same audit by library calls."""
+    collection = rt.load(folder)
+    runs = [rt.ranker(text).rank(collection) for text in rankers]
+    return rt.audit(collection, runs, **{"resamples": 200, **options})
+
+
+def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
+    result = cli("audit", *arguments, *QUICK, "--json", tmp_path / "audit.json", "--quiet")
+    assert (result.code, result.err) == (0, "")
+    return Audit.load(tmp_path / "audit.json")
+
+
+def same(one: Audit, two: Audit) -> bool:
+    """Whether two audits differ in nothing but the command that made them."""
+    specs = [{k: v for k, v in dict(audit.spec).items() if k != "command"} for audit in (one, two)]
+    first, second = (
+        Audit(spec, a.runs, a.measures, a.groups, a.queries, a.values, a.tilts, a.pair_counts, a.notes)
+        for spec, a in zip(specs, (one, two), strict=True)
+    )
+    return first == second
+
+
+def test_the_table_is_printed_and_nothing_else(cli: Cli, toy_folder: Path) -> None:
+    result = cli("audit", toy_folder, *RANKERS, *QUICK)
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out == rt.table(library(toy_folder))
+
+
+def test_without_measures_there_are_six(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    names = [repr(m) for m in saved(cli, tmp_path, toy_folder, *RANKERS).measures]
+    assert names == ["nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5"]
+
+
+def test_measures_keep_their_order(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "-m", "RR", "-m", "P@2", "--measure", "nDCG@10")
+    assert [repr(m) for m in found.measures] == ["RR", "P@2", "nDCG@10"]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
+def test_every_format_is_the_librarys(cli: Cli, toy_folder: Path, form: str) -> None:
+    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--format", form)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == rt.table(library(toy_folder), form)
+
+
+def test_json_is_the_whole_audit_and_the_table_stays(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "new folder" / "audit.json"
+    arguments = ["audit", str(toy_folder), *RANKERS, *QUICK, "--json", str(file)]
+    result = cli(*arguments)
+    loaded = Audit.load(file)
+    assert same(loaded, library(toy_folder))
+    assert loaded.spec["command"] == shlex.join(["ranktilt", *arguments])
+    assert result.out == rt.table(loaded)
+
+
+def test_json_to_stdout_is_all_there_is(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--json", "-")
+    (tmp_path / "audit.json").write_text(result.out)
+    assert same(Audit.load(tmp_path / "audit.json"), library(toy_folder))
+    assert result.err == ""
+    assert not (tmp_path / "-").exists()
+
+
+def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
+    judgments = [("q1", "d1-human", 1), ("q2", "d2-human", 1), ("q2", "d2-llm", 1)]
+    folder = write_cocktail(tmp_path / "toy", qrels=judgments)
+    cli("audit", folder, "-r", "bm25", "-m", "nDCG@1", *QUICK, "--per-query", tmp_path / "q.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "q.csv").read_text())))
+    assert [tuple(row.values())[:4] for row in rows] == [
+        ("bm25", "nDCG@1", group, query) for group in ("all", "human", "llm") for query in ("q1", "q2")
+    ]
+    assert rows[4]["value"] == ""
+    expected = library(folder, ("bm25",), measures=["nDCG@1"]).values.ravel()
+    got = [float(row["value"]) if row["value"] else np.nan for row in rows]
+    assert np.array_equal(got, expected, equal_nan=True)
+
+
+def test_save_keeps_audit_table_and_runs(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli("audit", toy_folder, *RANKERS, *QUICK, "--save", out).code == 0
+    expected = library(toy_folder)
+    assert same(Audit.load(out / "audit.json"), expected)
+    assert pl.read_parquet(out / "table.parquet").equals(expected.table)
+    collection = rt.load(toy_folder)
+    files = sorted((out / "runs").glob("*.trec.gz"))
+    assert [file.name for file in files] == ["1-tfidf.trec.gz", "2-bm25_k1=0.9_b=0.4_5.trec.gz"]
+    for file, text in zip(files, expected.runs, strict=True):
+        run = Run.load(file)
+        made = rt.ranker(text).rank(collection)
+        assert run.name == text
+        assert run.frame().sort(pl.all()).equals(made.frame().sort(pl.all()))
+
+
+def test_a_saved_run_is_audited_again_to_the_same_values(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    first = saved(cli, tmp_path, toy_folder, *RANKERS, "--save", tmp_path)
+    files = sorted((tmp_path / "runs").glob("*.gz"))
+    again = saved(cli, tmp_path, toy_folder, "--run", files[0], "--run", files[1])
+    assert again.runs == tuple(repr(Replay(str(file))) for file in files)
+    assert again.values.tolist() == first.values.tolist()
+    assert [t.value for t in again.tilts] == [t.value for t in first.tilts]
+
+
+def test_runs_stand_after_rankers(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    file = write_run(tmp_path / "odd (1)@2, name.trec", {"q1": {"d1-llm": 1.0}})
+    found = saved(cli, tmp_path, toy_folder, "--run", file, "-r", "bm25", "-m", "nDCG@1")
+    assert found.runs == ("bm25", f'replay:"{file}"')
+    assert found.values[1, 0].tolist() == [[1, 0, 0], [0, 0, 0], [1, 0, 0]]
+
+
+def sided(tmp_path: Path) -> Path:
+    docs = [
+        {
+            **row,
+            "_id": f"{row['_id']}-{s}",
+            "source": s,
+            "origin": f"{row['_id']}-human",
+            "side": "east" if s == "llm" else "west",
+        }
+        for s in ("human", "llm", "gpt")
+        for row in raw_docs("human" if s == "human" else "llm")
+    ]
+    qrels = [(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm", "gpt")]
+    return write_beir(tmp_path / "sided", docs=docs, qrels=qrels)
+
+
+def test_any_column_can_be_grouped_by(cli: Cli, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, sided(tmp_path), "-r", "bm25", "--by", "side")
+    assert found.groups == ("all", "east", "west")
+    assert found.pairs == (("east", "west"),)
+
+
+def test_more_than_two_groups_are_compared_in_all_pairs_or_those_named(cli: Cli, tmp_path: Path) -> None:
+    folder = sided(tmp_path)
+    every = saved(cli, tmp_path, folder, "-r", "bm25")
+    assert every.pairs == (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
+    one = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm, human", "--pair", "gpt,llm")
+    assert one.pairs == (("llm", "human"), ("gpt", "llm"))
+    assert one.groups == ("all", "human", "gpt", "llm")
+
+
+def test_no_groups_at_all(cli: Cli, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, write_beir(tmp_path / "human"), "-r", "bm25", "--by", "none")
+    assert found.groups == ("all",)
+    assert found.tilts == ()
+
+
+def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy", qrels=[*raw_qrels(), ("q1", "gone", 1), ("q9", "d1", 1)])
+    refused = cli("audit", folder, "-r", "bm25")
+    assert refused.code == 2
+    found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
+    assert "judgments of 1 unknown (query, document) pairs and 1 unknown queries count in the row 'all'" in "".join(
+        found.notes
+    )
+    everyone = dict(zip(found.queries, found.values[0, 0, 0], strict=True))
+    assert everyone["q1"] == pytest.approx(2 / 5)
+    assert everyone["q9"] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "dropped"), [((), True), (("--exclude-self",), True), (("--no-exclude-self",), False)]
+)
+def test_own_documents_are_dropped_or_kept(cli: Cli, tmp_path: Path, option: tuple[str, ...], dropped: bool) -> None:
+    queries = [{"_id": row["_id"], "text": row["text"]} for row in raw_docs()]
+    qrels = [("d1", "d2", 1), ("d2", "d3", 1), ("d3", "d1", 1)]
+    folder = write_cocktail(tmp_path / "arguments", queries=queries, qrels=qrels)
+    found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "P@1", *option)
+    name = {(): "bm25", ("--exclude-self",): "bm25(exclude_self=true)"}.get(option, "bm25(exclude_self=false)")
+    assert found.runs == (name,)
+    note = f"{name}: own documents of 3 queries are left out (--no-exclude-self keeps them)"
+    assert (note in found.notes) == dropped
+    assert found.values[0, 0, 0].any() == dropped
+
+
+def test_what_is_ranked_can_be_chosen_for_all_rankers(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "-r", "tfidf(text=text)", "--text", "title")
+    assert found.runs == ("bm25(text=title)", "tfidf(text=text)")
+    error = cli("audit", toy_folder, "-r", "tfidf@5>>bm25(text=text)", "--text", "title").err
+    assert error == "ranktilt: bm25(text=text) searches the whole collection and re-ranks nothing; put it first\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "value"),
+    [
+        (("--ties", "trec_eval"), "ties", "trec_eval"),
+        (("--rounding", "paper"), "rounding", "paper"),
+        (("--test", "t"), "test", "t"),
+        (("--correction", "bonferroni"), "correction", "bonferroni"),
+        (("--level", "7.5"), "level", 7.5),
+        (("--seed", "3"), "seed", 3),
+        ((), "resamples", 200),
+    ],
+)
+def test_statistics_can_be_chosen(
+    cli: Cli, toy_folder: Path, tmp_path: Path, option: tuple[str, ...], name: str, value: Any
+) -> None:
+    found = saved(cli, tmp_path, toy_folder, *RANKERS, *option)
+    assert found.spec[name] == value
+    assert same(found, library(toy_folder, **{name: value}))
+
+
+def test_another_split_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    write_cocktail(folder, qrels=[("q2", "d2", 1)], split="dev")
+    assert saved(cli, tmp_path, folder, "-r", "bm25").queries == ("q1", "q2", "q3")
+    assert saved(cli, tmp_path, folder, "-r", "bm25", "--split", "dev").queries == ("q2",)
+
+
+def test_quiet_leaves_table_and_verdicts(cli: Cli, toy_folder: Path) -> None:
+    loud, quiet = (cli("audit", toy_folder, *RANKERS, *QUICK, *more) for more in ((), ("--quiet",)))
+    assert quiet.err == ""
+    assert loud.out.startswith(quiet.out.rstrip("\n"))
+    assert "inconclusive" in quiet.out
+    assert "Intervals:" in loud.out
+    assert "Intervals:" not in quiet.out
+
+
+def test_warnings_are_a_line_each_unless_quiet(cli: Cli, tmp_path: Path) -> None:
+    foreign = [{**row, "text": "красная книга"} for row in raw_docs()]
+    folder = write_cocktail(tmp_path / "toy", corpora={"human": raw_docs(), "llm": foreign})
+    result = cli("audit", folder, "-r", "bm25(text=text)", *QUICK)
+    assert result.code == 0
+    assert result.err == (
+        "warning: analyzer 'english' meets 3 documents in a script that is not Latin (first: 'd1-llm'); "
+        "choose another, such as bm25(analyzer=whitespace)\n"
+    )
+    assert cli("audit", folder, "-r", "bm25(text=text)", *QUICK, "--quiet").err == ""
+
+
+def test_the_collection_can_lie_in_any_layout(cli: Cli, tmp_path: Path) -> None:
+    one = write_cocktail(tmp_path / "cocktail")
+    two = rt.save(toy(), tmp_path / "beir")
+    results = [saved(cli, tmp_path, folder, *RANKERS) for folder in (one, two)]
+    assert results[0].values.tolist() == results[1].values.tolist()

@@ -1,0 +1,469 @@
+"""The command line as a whole: mistakes end in one line, and nothing is left behind."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ranktilt as rt
+from tests.cli.conftest import Cli
+from tests.toy import jsonl, raw_docs, raw_qrels, toy, write, write_beir, write_cocktail, write_run
+
+Change = Callable[[Path], object]
+BM25 = ("-r", "bm25", "--resamples", "100")
+
+
+def refused(cli: Cli, *arguments: str | Path) -> str:
+    """Run a command that must fail; return its one line without the name in front."""
+    code, out, err = cli(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert err.startswith("ranktilt: ")
+    return err.removeprefix("ranktilt: ").removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-r", "bm52"],
+            "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, tfidf, dense, replay)",
+        ),
+        (
+            ["-r", "bm25(k2=1)"],
+            "unknown option of bm25 'k2'; did you mean 'k1'? "
+            "(valid: text, exclude_self, analyzer, k1, b, method, delta)",
+        ),
+        (["-r", "bm25(b=x)"], "option 'b' of bm25: expected a number, got 'x'"),
+        (
+            ["-r", "bm25("],
+            "cannot read ranker 'bm25(' at 'bm25(': expected name[:argument][(option=value,…)][@k], stages joined by >>",
+        ),
+        (["-r", "bm25@0"], "bm25: expected a depth of at least 1, got @0"),
+        (["-r", "dense"], "dense needs an argument: dense:MODEL"),
+        (
+            [*BM25, "--format", "html"],
+            "unknown format 'html' (valid: table, markdown, latex, csv)",
+        ),
+        (
+            [*BM25, "--text", "titel"],
+            "unknown text choice of bm25 'titel'; did you mean 'title'? (valid: title+text, text, title)",
+        ),
+        ([*BM25, "--by", "sorce"], "unknown column to group by 'sorce'; did you mean 'source'? (valid: source)"),
+        ([*BM25, "--pair", "human"], "--pair expects two groups, such as human,llm; got 'human'"),
+        ([*BM25, "--pair", "human,"], "--pair expects two groups, such as human,llm; got 'human,'"),
+        ([*BM25, "--pair", "human,lm"], "unknown source 'lm'; did you mean 'llm'? (valid: human, llm)"),
+        ([*BM25, "--pair", "llm,llm"], "nothing to compare: pair 'llm','llm' names one group twice"),
+        ([*BM25, "--ties", "none"], "unknown ties 'none' (valid: expected, trec_eval)"),
+        ([*BM25, "--test", "z"], "unknown test 'z' (valid: permutation, t)"),
+        ([*BM25, "-r", "bm25"], "run 'bm25' is given twice"),
+        ([*BM25, "-m", "P@1", "-m", "P@1"], "measure 'P@1' is given twice"),
+        ([], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
+        (["-m", "nDCG@3"], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
+    ],
+)
+def test_a_wrong_word_is_named(cli: Cli, toy_folder: Path, arguments: list[str], message: str) -> None:
+    assert refused(cli, "audit", toy_folder, *arguments) == message
+
+
+def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path) -> None:
+    message = refused(cli, "audit", toy_folder, *BM25, "-m", "NCDG@3")
+    assert message.startswith("unknown measure 'NCDG'; did you mean 'nDCG'? (valid: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["audit"], "ranktilt audit: Missing argument 'DIR'."),
+        (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
+        (["audit", "x", "--level", "low"], "ranktilt audit: Invalid value for '--level': "),
+        (["audit", "x", "--level", "-1"], "ranktilt audit: Invalid value for '--level': "),
+        (["audit", "x", "--resamples", "99"], "ranktilt audit: Invalid value for '--resamples': "),
+        (["audit", "x", "--threads", "0"], "ranktilt audit: Invalid value for '--threads': "),
+        (["audit", "x", "--json"], "ranktilt audit: Option '--json' requires an argument."),
+        (["audit", "x", "y"], "ranktilt audit: Got unexpected extra argument (y)"),
+        (["mix", "x"], "ranktilt mix: Missing option '--output' / '-o'."),
+        (["adit"], "ranktilt: No such command 'adit'."),
+        (["--versoin"], "ranktilt: No such option: --versoin"),
+    ],
+)
+def test_wrong_usage_is_one_line_too(cli: Cli, arguments: list[str], line: str) -> None:
+    code, out, err = cli(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(line)
+    assert err.count("\n") == 1
+
+
+def append(name: str, content: str | bytes) -> Change:
+    def change(folder: Path) -> None:
+        with (folder / name).open("ab") as stream:
+            stream.write(content if isinstance(content, bytes) else content.encode())
+
+    return change
+
+
+def replace(name: str, content: str) -> Change:
+    return lambda folder: write(folder / name, content)
+
+
+def remove(name: str) -> Change:
+    return lambda folder: (folder / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(
+            append("corpus/human.jsonl", '{"_id": "d4"\n'),
+            "{}/corpus/human.jsonl:4: expected one JSON object, got broken JSON",
+            id="broken JSON",
+        ),
+        pytest.param(
+            append("corpus/llm.jsonl", '{"text": "x"}\n'),
+            "{}/corpus/llm.jsonl:4: expected the fields _id and text, _id is missing: ",
+            id="no _id",
+        ),
+        pytest.param(
+            append("queries.jsonl", '{"_id": "q4"}\n'),
+            "{}/queries.jsonl:4: expected the fields _id and text, text is missing: ",
+            id="no text",
+        ),
+        pytest.param(
+            append("corpus/human.jsonl", jsonl([{"_id": "d1", "text": "x"}])),
+            "{}/corpus/human.jsonl:4: _id 'd1' came before; ids must be unique",
+            id="same id twice",
+        ),
+        pytest.param(
+            append("qrels/test.tsv", "q1\td1\t1\tx\n"),
+            "{}/qrels/test.tsv:6: expected query-id, corpus-id, score (3 tab-separated fields), got 4: ",
+            id="four fields",
+        ),
+        pytest.param(
+            append("qrels/test.tsv", "q2\td3\t0.5\n"),
+            "{}/qrels/test.tsv:6: expected a whole number as score, got '0.5'",
+            id="grade",
+        ),
+        pytest.param(
+            append("qrels/test.tsv", "q1\tgone\t1\nq9\td1\t1\n"),
+            "{}/qrels/test.tsv:6: 1 judgments of 1 unknown document (first: 'gone'); ",
+            id="unknown document and query",
+        ),
+        pytest.param(replace("queries.jsonl", ""), "{}/queries.jsonl: the file is empty", id="empty file"),
+        pytest.param(
+            append("corpus/llm.jsonl", b'{"_id": "d4", "text": "\xff"}\n'),
+            "{}/corpus/llm.jsonl:4: invalid UTF-8 at byte ",
+            id="no UTF-8",
+        ),
+        pytest.param(remove("corpus/llm.jsonl"), "nothing to compare: only source 'human'", id="one source only"),
+        pytest.param(remove("queries.jsonl"), "{}: expected queries.jsonl (or .gz) in this folder", id="no queries"),
+        pytest.param(
+            remove("qrels/test.tsv"), "{}/qrels: expected judgments in qrels/<split>.tsv (or .gz)", id="no judgments"
+        ),
+    ],
+)
+def test_a_broken_collection_is_named_with_its_line(cli: Cli, toy_folder: Path, change: Change, message: str) -> None:
+    change(toy_folder)
+    out = toy_folder.parent / "out"
+    got = refused(
+        cli, "audit", toy_folder, *BM25, "--json", out / "a.json", "--save", out, "--per-query", out / "q.csv"
+    )
+    assert got.startswith(message.format(toy_folder))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("q1 Q0 d1-human 1 0.5\n", "{}:1: expected query-id, Q0, document-id, rank, score, tag (6 fields), got 5: "),
+        ("q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
+        ("q1 Q0 d1-human 1 inf x\n", "{}:1: expected a finite number as score, got 'inf'"),
+        ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-human 2 1 x\n", "{}:2: document 'd1-human' comes twice for query 'q1'"),
+        ("q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 documents is in the collection (first: 'web-1'; "),
+        ("7 Q0 d1-llm 1 2 x\n", "{}: no overlap: none of its 1 queries has a judgment (first: '7')"),
+        ("q1 Q0 d1 1 2 x\n", "{}: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; "),
+        ("", "{}: the file is empty"),
+    ],
+)
+def test_a_broken_run_is_named_with_its_line(
+    cli: Cli, toy_folder: Path, tmp_path: Path, content: str, message: str
+) -> None:
+    file = write(tmp_path / "a.trec", content)
+    assert refused(cli, "audit", toy_folder, "--run", file).startswith(message.format(file))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no/such/folder", *BM25], "no/such/folder: no such folder"),
+        (["{toy}/queries.jsonl", *BM25], "{toy}/queries.jsonl: expected a folder, got a file"),
+        (["{toy}/qrels", *BM25], "{toy}/qrels: expected corpus.jsonl (BEIR), corpus/<source>.jsonl (Cocktail) or "),
+        (["{toy}", *BM25, "--split", "tset"], "{toy}/qrels: unknown split 'tset'; did you mean 'test'? (valid: test)"),
+        (["{toy}", "--run", "no.trec"], "no.trec: cannot be read: No such file or directory"),
+    ],
+)
+def test_a_missing_file_is_named(cli: Cli, toy_folder: Path, arguments: list[str], message: str) -> None:
+    got = refused(cli, "audit", *(argument.format(toy=toy_folder) for argument in arguments))
+    assert got.startswith(message.format(toy=toy_folder))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_line_ends_and_byte_order_marks_are_no_mistake(cli: Cli, toy_folder: Path, end: bytes, mark: bytes) -> None:
+    expected = cli("audit", toy_folder, *BM25).out
+    for file in [*toy_folder.rglob("*.jsonl"), *toy_folder.rglob("*.tsv")]:
+        file.write_bytes(mark + file.read_bytes().replace(b"\n", end))
+    assert cli("audit", toy_folder, *BM25) == (0, expected, "")
+
+
+def test_a_missing_extra_names_the_command(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    message = refused(cli, "audit", toy_folder, "-r", "bm25(analyzer=paper)")
+    assert message == "analyzer 'paper' needs nltk. Install it with: pip install \"ranktilt[paper]\""
+
+
+def test_a_model_without_torch_names_the_command(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "model").mkdir()
+    message = refused(cli, "audit", toy_folder, "-r", f"dense:{tmp_path / 'model'}")
+    assert message == 'dense needs torch. Install it with: pip install "ranktilt[neural]"'
+
+
+@pytest.mark.parametrize("option", ["--json", "--per-query"])
+def test_an_output_below_a_file_is_refused(cli: Cli, toy_folder: Path, option: str) -> None:
+    file = toy_folder / "queries.jsonl" / "out"
+    message = refused(cli, "audit", toy_folder, *BM25, option, file)
+    assert message.startswith(f"{file}: cannot be written: ")
+    assert message.endswith("; choose another place")
+
+
+def test_a_folder_that_is_a_file_is_refused(cli: Cli, toy_folder: Path) -> None:
+    message = refused(cli, "audit", toy_folder, *BM25, "--save", toy_folder / "queries.jsonl")
+    assert message.startswith(f"{toy_folder / 'queries.jsonl' / 'audit.json'}: cannot be written: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("option", ["--json", "--per-query"])
+def test_a_full_disk_is_one_line(cli: Cli, toy_folder: Path, option: str) -> None:
+    message = refused(cli, "audit", toy_folder, *BM25, option, "/dev/full")
+    hint = "free some space or choose another place"
+    assert message == f"/dev/full: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("form", [("--json", "-"), ("--format", "csv"), ()])
+def test_a_full_disk_behind_stdout_is_one_line(process: Cli, toy_folder: Path, form: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = process("audit", toy_folder, *BM25, *form, capture_output=False, stdout=full, stderr=-1)
+    hint = "free some space or choose another place"
+    expected = f"ranktilt: standard output: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}\n"
+    assert (done.code, done.err) == (2, expected)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes behave otherwise here")
+def test_a_reader_that_leaves_is_no_error(process: Cli, toy_folder: Path) -> None:
+    read, write_end = os.pipe()
+    os.close(read)
+    with os.fdopen(write_end, "w") as stream:
+        done = process("audit", toy_folder, *BM25, "--json", "-", capture_output=False, stdout=stream, stderr=-1)
+    assert (done.code, done.err) == (141, "")
+
+
+def test_an_interruption_is_one_line(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*parts: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", interrupt)
+    result = cli("audit", toy_folder, *BM25)
+    assert result == (130, "", "ranktilt: interrupted; what was cached is kept\n")
+
+
+def test_debug_shows_where_it_happened(process: Cli) -> None:
+    done = process("audit", "no/such/folder", *BM25, "--debug")
+    assert done.code == 1
+    assert done.err.startswith("Traceback (most recent call last):")
+    assert done.err.rstrip().endswith("DataError: no/such/folder: no such folder")
+
+
+def test_a_mistake_in_a_process_of_its_own(process: Cli) -> None:
+    assert process("audit", "no/such/folder", *BM25) == (2, "", "ranktilt: no/such/folder: no such folder\n")
+
+
+def test_an_error_of_ours_is_not_hidden(
+    monkeypatch: pytest.MonkeyPatch, toy_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from ranktilt.cli.main import main
+
+    def fail(*parts: object, **options: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", fail)
+    monkeypatch.setattr(sys, "argv", ["ranktilt", "audit", str(toy_folder), *BM25])
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        main()
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version") == (0, f"ranktilt {rt.__version__}\n", "")
+
+
+def test_help_names_the_verbs(cli: Cli) -> None:
+    code, out, err = cli("--help")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines() if line.startswith("  ")] == [
+        "audit",
+        "demo",
+        "mix",
+    ]
+
+
+@pytest.mark.parametrize("verb", ["audit", "demo", "mix"])
+def test_every_verb_explains_its_options(cli: Cli, verb: str) -> None:
+    code, out, err = cli(verb, "--help")
+    assert (code, err) == (0, "")
+    assert "--quiet" in out
+    assert "--debug" in out
+
+
+def test_without_a_verb_the_help_is_shown(cli: Cli) -> None:
+    code, out, err = cli()
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ranktilt [OPTIONS] COMMAND [ARGS]...")
+    assert "Commands:" in err
+
+
+def test_shells_can_complete(process: Cli) -> None:
+    shown = process(
+        "--show-completion", env={"SHELL": "/bin/bash", "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    )
+    assert "--show-completion" in process("--help").out
+    assert shown.code in (0, 2)
+    words = {"COMP_WORDS": "ranktilt au", "COMP_CWORD": "1", "_RANKTILT_COMPLETE": "complete_bash"}
+    assert process(env=words).out.split() == ["audit"]
+
+
+@pytest.mark.parametrize("form", [["--threads", "1"], ["--threads=1"]])
+def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: Path, form: list[str]) -> None:
+    write(
+        tmp_path / "sitecustomize.py",
+        "import atexit, os, sys\n"
+        "def show():\n"
+        "    import polars\n"
+        "    names = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS')\n"
+        "    sys.stderr.write(' '.join(str(os.environ.get(n)) for n in names) + f' {polars.thread_pool_size()}')\n"
+        "atexit.register(show)\n",
+    )
+    unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
+    done = process("audit", toy_folder, *BM25, *form, env={"PYTHONPATH": str(tmp_path), **unset})
+    assert (done.code, done.err) == (0, "1 1 1 1")
+
+
+def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
+    one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
+    two = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")})
+    code, out, err = cli("mix", one, two, "-o", tmp_path / "mixed")
+    mixed = rt.load(tmp_path / "mixed")
+    assert (code, out) == (0, "")
+    assert err == f"{tmp_path / 'mixed'}: {mixed!r}\n"
+    assert mixed == toy()
+    assert (tmp_path / "mixed" / "corpus.jsonl").is_file()
+
+
+@pytest.mark.parametrize("layout", ["beir", "cocktail"])
+def test_mix_writes_one_folder_in_another_layout(cli: Cli, toy_folder: Path, tmp_path: Path, layout: str) -> None:
+    assert cli("mix", toy_folder, "--output", tmp_path / "new", "--layout", layout, "--quiet") == (0, "", "")
+    assert rt.load(tmp_path / "new") == toy()
+    names = {"beir": ["corpus.jsonl"], "cocktail": ["corpus/human.jsonl", "corpus/llm.jsonl"]}[layout]
+    assert sorted(str(f.relative_to(tmp_path / "new")) for f in (tmp_path / "new").rglob("*.jsonl")) == [
+        *names,
+        "queries.jsonl",
+    ]
+
+
+def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
+    one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
+    lone = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")[:2]}, qrels=raw_qrels()[2:3])
+    code, _, err = cli("mix", one, lone, "-o", tmp_path / "mixed")
+    assert code == 0
+    assert err.startswith("warning: 1 'human' documents have no 'llm' version: d3-human\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{toy}", "-o", "{tmp}/new", "--layout", "bier"], "unknown layout 'bier'; did you mean 'beir'? (valid: "),
+        (["{toy}", "{tmp}/none", "-o", "{tmp}/new"], "{tmp}/none: no such folder"),
+        (["{toy}", "-o", "{toy}/queries.jsonl"], "{toy}/queries.jsonl/"),
+        (
+            ["{toy}", "-o", "{toy}"],
+            "{toy}: holds another collection ({toy}/corpus/human.jsonl); choose an empty folder",
+        ),
+        (["{toy}", "-o", "{tmp}/new", "--split", "dev"], "{toy}/qrels: unknown split 'dev' (valid: test); choose one "),
+    ],
+)
+def test_mix_refuses_in_one_line(
+    cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    places = {"toy": toy_folder, "tmp": tmp_path}
+    got = refused(cli, "mix", *(argument.format(**places) for argument in arguments))
+    assert got.startswith(message.format(**places))
+    assert not (tmp_path / "new").exists()
+
+
+def test_demo_names_what_its_texts_are(cli: Cli) -> None:
+    code, out, err = cli("demo", "-r", "bm25", "-r", "tfidf")
+    assert code == 0
+    assert "human text" in out or "claude text" in out or "inconclusive" in out or "level" in out
+    assert "paragraphs of the NumPy" in err
+    assert "each with a rewrite by a language model (Claude)" in err
+    assert "queries judged by the same model" in err
+    assert err.count("\n") == 1
+
+
+def test_demo_is_an_audit_of_the_bundled_collection(cli: Cli, tmp_path: Path) -> None:
+    arguments = ("-r", "bm25", "-m", "P@1", "--json", tmp_path / "a.json", "--format", "csv", "--quiet")
+    code, out, err = cli("demo", *arguments)
+    found = rt.Audit.load(tmp_path / "a.json")
+    collection = rt.bundled()
+    assert (code, err) == (0, "")
+    assert out == rt.table(found, "csv")
+    expected = rt.audit(collection, rt.ranker("bm25").rank(collection), ["P@1"])
+    assert found.values.tolist() == expected.values.tolist()
+
+
+def test_demo_without_the_neural_extra_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.cli.demo.find_spec", lambda name: None)
+    code, out, err = cli("demo", "-m", "P@1", "--format", "csv")
+    assert code == 0
+    assert {line.partition(",")[0] for line in out.splitlines()[1:]} == {"tfidf", "bm25"}
+    assert err.endswith('For a neural retriever too: pip install "ranktilt[neural,demo]"\n')
+
+
+def test_demo_takes_the_neural_retriever_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def stop(specs: list[str], **options: object) -> None:
+        asked.extend(specs)
+        raise rt.UserError("stop")
+
+    monkeypatch.setattr("ranktilt.cli.demo.find_spec", lambda name: name)
+    monkeypatch.setattr("ranktilt.cli.options.rankers", stop)
+    assert refused(cli, "demo") == "stop"
+    assert asked == ["tfidf", "bm25", "dense:minilm"]
+
+
+def test_the_cli_and_a_beir_folder(cli: Cli, tmp_path: Path) -> None:
+    folder = write_beir(tmp_path / "human")
+    file = write_run(tmp_path / "a.trec", {"q1": {"d1": 1.0}})
+    assert refused(cli, "audit", folder, "--run", file) == "nothing to compare: only source 'human'"
+    assert cli("audit", folder, "--run", file, "--by", "none").code == 0

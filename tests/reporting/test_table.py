@@ -1,0 +1,307 @@
+"""The printed table: every number on it is the audit's, in every format."""
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ranktilt import Audit, UserError, table
+from tests.reporting.audits import clear, small, three, uneven
+
+Grid = list[list[str]]
+AUDITS: dict[str, Callable[[], Audit]] = {"small": small, "clear": clear, "three": three, "uneven": uneven}
+every_audit = pytest.mark.parametrize("name", AUDITS)
+
+
+@cache
+def of(name: str) -> Audit:
+    """Make each audit once."""
+    return AUDITS[name]()
+
+
+def sign(value: float) -> str:
+    """One decimal with its sign, a true minus; what rounds to nothing has none."""
+    if np.isnan(value):
+        return "–"
+    text = f"{abs(value):.1f}"
+    return text if text == "0.0" else ("+" if value > 0 else "−") + text
+
+
+def expected(audit: Audit, joiner: str) -> Grid:
+    """Build the whole grid from the audit's numbers: ranker, label, a cell a measure, queries, tied twins."""
+    grid: Grid = []
+    for r, run in enumerate(audit.runs):
+        for g, group in enumerate(audit.groups):
+            values = audit.values[r, :, g]
+            means = [f"{100 * np.mean(row[~np.isnan(row)]):.1f}" for row in values]
+            grid.append(["" if g else run, group, *means, str((~np.isnan(values[0])).sum()), ""])
+        for a, b in dict.fromkeys((t.a, t.b) for t in audit.tilts):
+            tilts = [t for t in audit.tilts if (t.run, t.a, t.b) == (run, a, b)]
+            label = "Relative Δ" if len(audit.groups) == 3 else f"Relative Δ {a} | {b}"
+            stars = [sign(t.value) + ("*" if t.p_corrected < 0.05 else "") for t in tilts]
+            tied = audit.tied_share(run, a, b)
+            share = "" if np.isnan(tied) else f"{100 * tied:.1f} %"
+            grid.append(["", label, *stars, str(tilts[0].queries), share])
+            ends = [sign(t.low) + joiner + sign(t.high) for t in tilts]
+            grid.append(["", "95 % interval", *ends, "", ""])
+            if not tilts[0].twins:
+                ends = [sign(t.band_low) + joiner + sign(t.band_high) for t in tilts]
+                grid.append(["", "random band", *ends, "", ""])
+    return grid
+
+
+def markdown_cells(line: str) -> list[str]:
+    """Cells of a table's line, as a reader of Markdown sees them."""
+    assert line.startswith("| ")
+    assert line.endswith(" |")
+    cells = re.split(r"(?<!\\) \| |^\| | \|$", line)[1:-1]
+    return [re.sub(r"\\(.)", r"\1", cell).strip() for cell in cells]
+
+
+UNTEX = {
+    r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textbar{}": "|",
+    r"\textless{}": "<", r"\textgreater{}": ">", "$-$": "−", r"$\Delta$": "Δ", r"$\pm$": "±", "--": "–",
+    r"\&": "&", r"\%": "%", r"\$": "$", r"\#": "#", r"\_": "_", r"\{": "{", r"\}": "}",
+}  # fmt: skip
+
+
+def latex_cells(line: str) -> list[str]:
+    """Cells of a table's line, as a reader of the page sees them."""
+    assert line.endswith(r" \\")
+    cells = line.removesuffix(r" \\").split(" & ") if not line.startswith(" & ") else ["", *line[3:-3].split(" & ")]
+    return [
+        "".join(UNTEX.get(p, p) for p in re.split(f"({'|'.join(map(re.escape, UNTEX))})", c)).strip() for c in cells
+    ]
+
+
+def markdown(audit: Audit) -> Grid:
+    lines = [line for line in table(audit, "markdown").splitlines() if line.startswith("|")]
+    return [markdown_cells(line) for line in lines]
+
+
+def latex(audit: Audit) -> Grid:
+    return [latex_cells(line) for line in table(audit, "latex").splitlines() if line.endswith(r"\\")]
+
+
+def page(audit: Audit) -> Grid:
+    """Lines of the plain table: label, cells; a ranker's name stands alone, an interval on two lines."""
+    body = table(audit).split(" ─")[-1].split("\n")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in body if line.strip(" ─")]
+    return lines[: next((i for i, line in enumerate(lines) if " " in line[0] and ":" in line[0]), len(lines))]
+
+
+@every_audit
+def test_markdown_holds_the_audits_numbers(name: str) -> None:
+    audit = of(name)
+    measures = [repr(m) for m in audit.measures]
+    head, rule, *body = markdown(audit)
+    assert head == ["ranker", "", *measures, "queries", "tied twins"]
+    assert rule == ["---", "---"] + ["---:"] * (len(measures) + 2)
+    assert body == expected(audit, " … ")
+
+
+@every_audit
+def test_latex_holds_the_audits_numbers(name: str) -> None:
+    audit = of(name)
+    measures = [repr(m) for m in audit.measures]
+    head, *body = latex(audit)
+    assert head == ["Ranker", "", *measures, "queries", "tied twins"]
+    assert body == expected(audit, " ")
+
+
+@every_audit
+def test_the_plain_page_holds_the_audits_numbers(name: str) -> None:
+    audit = of(name)
+    wanted: Grid = []
+    for run, label, *cells in expected(audit, "\n"):
+        if run:
+            wanted.append([run])
+        lines = [cell.split("\n") for cell in cells if cell]
+        wanted.append([label, *(line[0] for line in lines)])
+        if len(lines[0]) > 1:
+            wanted.append([line[1] for line in lines])
+    assert page(audit) == wanted
+
+
+def parsed(audit: Audit) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table(audit, "csv"))))
+
+
+@every_audit
+def test_csv_holds_the_audits_exact_numbers(name: str) -> None:
+    audit = of(name)
+    rows = iter(parsed(audit))
+    for r, run in enumerate(audit.runs):
+        for m, measure in enumerate(audit.measures):
+            for g, group in enumerate(audit.groups):
+                row, values = next(rows), audit.values[r, m, g]
+                assert (row["run"], row["measure"], row["row"], row["group"]) == (run, repr(measure), "mean", group)
+                assert float(row["value"]) == pytest.approx(np.nanmean(values), rel=1e-15)
+                assert row["queries"] == str((~np.isnan(values)).sum())
+                assert row["low"] == row["p"] == row["tied_share"] == ""
+    tilts = {(t.run, t.measure, f"{t.a}|{t.b}"): t for t in audit.tilts}
+    for row in rows:
+        assert row["row"] == "relative_delta"
+        tilt = tilts.pop((row["run"], row["measure"], row["group"]))
+        for column in ("value", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high"):
+            assert float(row[column]) == getattr(tilt, column)
+        assert row["queries"] == str(tilt.queries)
+        assert row["tied_share"] == ("NaN" if name == "uneven" else str(audit.tied_share(tilt.run, tilt.a, tilt.b)))
+    assert not tilts
+
+
+def test_the_toy_with_a_pencil() -> None:
+    body = [[label, *cells] for _, label, *cells in markdown(of("small"))[2:] if "interval" not in label]
+    assert body == [
+        ["all", "100.0", "100.0", "91.7", "3", ""],
+        ["human", "66.7", "86.0", "77.8", "3", ""],
+        ["llm", "33.3", "70.4", "58.3", "3", ""],
+        ["Relative Δ", "+66.7", "+20.1", "+28.6", "3", "0.0 %"],
+        ["all", "66.7", "53.8", "50.0", "3", ""],
+        ["human", "16.7", "27.2", "25.0", "3", ""],
+        ["llm", "50.0", "60.5", "58.3", "3", ""],
+        ["Relative Δ", "−100.0", "−76.0", "−80.0", "3", "50.0 %"],
+    ]
+
+
+def test_a_star_and_a_sign_say_what_is_significant_and_where_to() -> None:
+    deltas = [row[2:4] for row in markdown(of("clear")) if row[1] == "Relative Δ"]
+    assert deltas == [["+200.0*", "0.0"], ["−200.0*", "0.0"], ["0.0", "0.0"]]
+
+
+def test_every_ranker_has_its_sentence_in_every_format_but_csv() -> None:
+    audit = of("clear")
+    for form in ("table", "markdown", "latex"):
+        lines = table(audit, form).splitlines()
+        for run in audit.runs:
+            mark = {"markdown": "- ", "latex": "% "}.get(form, "")
+            assert mark + audit.verdict(run).sentence in lines
+
+
+def test_undefined_values_are_dashes() -> None:
+    audit = small()
+    nothing = audit.values.copy()
+    nothing[0, 1] = np.nan
+    empty = Audit(
+        audit.spec, audit.runs, audit.measures, audit.groups, audit.queries, nothing, audit.tilts, audit.pair_counts, ()
+    )
+    assert [row[3] for row in markdown(empty)[2:5]] == ["–", "–", "–"]
+    assert [row["value"] for row in parsed(empty) if (row["run"], row["measure"]) == ("first", "nDCG@3")][:3] == [
+        "NaN"
+    ] * 3
+
+
+def test_groups_that_are_no_twins_have_a_random_band() -> None:
+    audit = of("uneven")
+    bands = [row[2:4] for row in markdown(audit) if row[1] == "random band"]
+    assert bands == [[f"{sign(t.band_low)} … {sign(t.band_high)}" for t in audit.tilts]]
+    assert all(t.band_low < 0 < t.band_high for t in audit.tilts)
+    note = "Groups are not twins: level is the random band (labels shuffled within each query), not 0."
+    assert f"- {note}" in table(audit, "markdown")
+    assert "test against shuffled labels" in table(audit)
+    for name in ("small", "clear", "three"):
+        assert "random band" not in table(of(name))
+
+
+def test_more_than_two_groups_have_a_row_and_a_sentence_a_pair() -> None:
+    audit = of("three")
+    pairs = ["human | gpt", "human | llama", "gpt | llama"]
+    labels = [row[1] for row in markdown(audit)[2:] if row[1].startswith("Relative")]
+    assert labels == [f"Relative Δ {pair}" for pair in pairs]
+    text = table(audit)
+    for pair, side in zip(pairs, ("human", "human", "gpt"), strict=True):
+        assert f"{pair}: run favours {side} text: " in text
+    assert "+ favours human, − favours gpt (and likewise for the other pairs)." in text
+
+
+def test_without_groups_there_is_nothing_to_compare() -> None:
+    audit = small(by=None)
+    assert markdown(audit)[2:] == [
+        ["first", "all", "100.0", "100.0", "91.7", "3", ""],
+        ["second@5", "all", "66.7", "53.8", "50.0", "3", ""],
+    ]
+    text = table(audit)
+    assert "Means in %." in text
+    assert "Relative" not in text
+    assert "favours" not in text
+    assert {row["row"] for row in parsed(audit)} == {"mean"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ["Holm over 6 tests, paired sign-flip permutation test", "200 resamples", "Ties: expected value"]),
+        ({"test": "t"}, ["Holm over 6 tests, paired t test)"]),
+        ({"correction": "bonferroni"}, ["(Bonferroni over 6 tests"]),
+        ({"ties": "trec_eval"}, ["Ties: trec_eval's, by id."]),
+        ({"rounding": "paper"}, ["Means rounded to 0.1 % as in the papers."]),
+        ({"resamples": 1000}, ["1,000 resamples"]),
+    ],
+)
+def test_the_legend_says_how_it_was_computed(options: dict[str, str], words: list[str]) -> None:
+    text = table(small(**options))
+    for word in words:
+        assert word in text
+    if "rounding" not in options:
+        assert "rounded" not in text
+
+
+def test_notes_are_printed() -> None:
+    for form, mark in (("table", ""), ("markdown", "- "), ("latex", "% ")):
+        assert f"{mark}second@5: 1 judged queries are not in the run and count 0\n" in table(of("small"), form)
+
+
+NASTY = (r"a|b*c_d`e`<f>\g", "50%_of {x} & $1 #2 ~^", "Δ−–±|")
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    audit = clear(NASTY)
+    grid = markdown(audit)
+    assert {len(row) for row in grid} == {6}
+    assert [row[0] for row in grid if row[0]] == ["ranker", "---", *NASTY]
+    listed = [line for line in table(audit, "markdown").splitlines() if line.startswith("- ")]
+    assert not re.search(r"(?<!\\)[|*_`<>]", "".join(listed))
+
+
+def test_latex_shows_names_as_they_are() -> None:
+    audit = clear(NASTY)
+    grid = latex(audit)
+    assert {len(row) for row in grid} == {6}
+    assert [row[0] for row in grid if row[0]] == ["Ranker", *NASTY]
+
+
+def test_latex_is_balanced() -> None:
+    text = table(clear(NASTY), "latex")
+    live = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    plain = live.replace(r"\\", "").replace(r"\{", "").replace(r"\}", "")
+    assert plain.count("{") == plain.count("}")
+    assert re.sub(r"\\[$]", "", plain).count("$") % 2 == 0
+    assert not re.search(r"(?<!\\)[%#_~^]", live)
+    assert re.findall(r"\\(begin|end)\{tabular\}(\{.*\})?", live) == [("begin", "{llrrrr}"), ("end", "")]
+    assert [live.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 3, 1]
+    assert all(line.count(" & ") == 5 for line in live.splitlines() if line.endswith(r"\\") and r"\&" not in line)
+
+
+def test_csv_quotes_names() -> None:
+    names = ('say "hi"', "a,b", "two\nlines")
+    rows = parsed(clear(names))
+    assert list(dict.fromkeys(row["run"] for row in rows)) == list(names)
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
+def test_the_text_ends_with_a_line_end(form: str) -> None:
+    text = table(of("small"), form)
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        table(of("small"), "markdwon")
+    assert str(caught.value) == (
+        "unknown format 'markdwon'; did you mean 'markdown'? (valid: table, markdown, latex, csv)"
+    )

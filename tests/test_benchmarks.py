@@ -1,0 +1,157 @@
+"""The benchmarks run, and each rewrites its own part of the results."""
+
+import argparse
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import common, generate
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+def run(script: str, output: Path) -> str:
+    """Run a benchmark at its tiny size; return the file of results."""
+    command = [sys.executable, str(FOLDER / script), "--quick", "--output", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return output.read_text(encoding="utf-8")
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """All table rows of a Markdown text: the first cell, and the others."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {cells[0]: cells[1:] for cells in lines}
+
+
+@pytest.mark.slow
+def test_lexical_prints_both_tables(tmp_path: Path) -> None:
+    text = run("lexical.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    assert {name.split(":")[0] for name in found} >= {"ranktilt", "bm25s, numpy backend", "rank_bm25 (samples, scaled)"}
+    assert all(cells[-1].endswith(" GB") for name, cells in found.items() if name not in ("contender", "---"))
+    for section in ("lexical-audit", "lexical-size"):
+        assert text.count(f"<!-- {section}: start -->") == text.count(f"<!-- {section}: end -->") == 1
+
+
+@pytest.mark.slow
+def test_evaluate_prints_its_table(tmp_path: Path) -> None:
+    text = run("evaluate.py", tmp_path / "RESULTS.md")
+    assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
+
+
+def test_a_section_takes_the_place_of_its_last_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = argparse.Namespace(output=tmp_path / "RESULTS.md", quick=True)
+    common.publish("one", "old one", given)
+    common.publish("two", "only two \\1", given)
+    common.publish("one", "new one", given)
+    text = given.output.read_text(encoding="utf-8")
+    assert text.index("new one") < text.index("only two \\1")
+    assert "old one" not in text
+    assert text.count("start -->") == 2
+    assert capsys.readouterr().out.splitlines() == ["old one", "only two \\1", "new one"]
+
+
+def test_a_tiny_run_writes_no_results_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    before = common.RESULTS.read_bytes() if common.RESULTS.is_file() else None
+    common.publish("one", "text", argparse.Namespace(output=None, quick=True))
+    assert (common.RESULTS.read_bytes() if common.RESULTS.is_file() else None) == before
+    assert capsys.readouterr().out == "text\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "word"),
+    [
+        (1.5, {"at_most": 2}, "met"),
+        (2.5, {"at_most": 2}, "MISSED"),
+        (2.5, {"at_least": 2}, "met"),
+        (1.5, {"at_least": 2}, "MISSED"),
+    ],
+)
+def test_a_target_says_whether_it_is_met(value: float, limits: dict[str, float], word: str) -> None:
+    assert common.target("x", value, unit="×", **limits).endswith(f": {word})")
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "–"), (0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234")])
+def test_times_have_three_digits(value: float | None, text: str) -> None:
+    assert common.seconds(value) == text
+
+
+def test_a_contender_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "toy.py"
+    lines = [
+        "import sys, json",
+        "held = bytearray(50_000_000)",
+        "print('noise')",
+        "print(json.dumps({'n': len(sys.argv)}))",
+    ]
+    script.write_text("\n".join(lines), encoding="utf-8")
+    assert common.fresh(str(script), "one", tmp_path, "--more") == {"n": 6.0}
+
+
+def test_peak_memory_counts_what_was_let_go(tmp_path: Path) -> None:
+    script = tmp_path / "toy.py"
+    lines = [
+        f"import sys, json; sys.path.insert(0, {str(FOLDER)!r})",
+        "from common import peak_memory",
+        "before = peak_memory()",
+        "held = b'x' * (int(before) + 50_000_000)",
+        "del held",
+        "print(json.dumps({'grown': peak_memory() - before}))",
+    ]
+    script.write_text("\n".join(lines), encoding="utf-8")
+    assert common.fresh(str(script), "one", tmp_path)["grown"] >= 50_000_000
+
+
+def test_the_folder_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t2\n", encoding="utf-8")
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "d", "title": "A", "text": "b"}) + "\n", encoding="utf-8")
+    lines = [json.dumps({"_id": name, "text": f"what {name}"}) for name in ("q", "unjudged")]
+    (tmp_path / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert common.read_folder(tmp_path) == ({"d": "A b"}, {"q": "what q"}, {"q": {"d": 2}})
+
+
+def test_the_generated_collection_is_the_same_for_one_seed() -> None:
+    one, two, other = (generate.collection(generate.QUICK, seed=seed) for seed in (0, 0, 1))
+    assert one == two
+    assert one != other
+
+
+def test_the_generated_documents_are_twins_of_the_promised_length() -> None:
+    made = generate.collection(generate.QUICK)
+    words = made.docs["text"].str.split(" ")
+    assert set(words.list.len()) == {generate.QUICK.words}
+    twins = made.pairs(*generate.SOURCES)
+    assert twins.height == generate.QUICK.pairs
+    human, llm = words.to_list()[: twins.height], words.to_list()[twins.height :]
+    kept = [a.lower() == b.lower() for one, two in zip(human, llm, strict=True) for a, b in zip(one, two, strict=True)]
+    assert 0.58 < sum(kept) / len(kept) < 0.65  # 60 % are kept, and a few of those drawn anew are the same
+
+
+def test_each_generated_query_has_one_relevant_document_in_both_versions() -> None:
+    made = generate.collection(generate.QUICK)
+    assert made.qrels.group_by("query_id").len()["len"].unique().to_list() == [2]
+    lengths = made.queries["text"].str.split(" ").list.len()
+    assert lengths.is_between(6, 12).all()
+    assert 8 < lengths.mean() < 10
+    relevant = {q: d for q, d, _ in made.qrels.iter_rows() if d.endswith("-human")}
+    texts = dict(zip(made.docs["id"], made.docs["text"].str.to_lowercase().str.split(" "), strict=True))
+    for query, text in made.queries.select("id", "text").iter_rows():
+        plain = {word.strip(",.") for word in texts[relevant[query]]}
+        assert len(plain & set(text.split())) >= 3
+
+
+def test_generated_rankings_fall_and_name_no_document_twice() -> None:
+    size = generate.QUICK
+    offsets, docs, scores = generate.rankings(size, seed=1, depth=50)
+    assert offsets.tolist() == list(range(0, 50 * size.queries + 1, 50))
+    for low, high in itertools.pairwise(offsets.tolist()):
+        assert len(set(docs[low:high].tolist())) == 50
+        assert all(a >= b for a, b in itertools.pairwise(scores[low:high]))
+    assert docs.min() >= 0
+    assert docs.max() < 2 * size.pairs

@@ -1,0 +1,282 @@
+"""The cache: exact floats under content keys, shared between processes, safe against interruption and damage."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from ranktilt.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
+from ranktilt.errors import DataWarning, UserError
+from tests.toy import no_permission, no_room, write
+
+SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
+
+
+def vectors(*rows: list[float]) -> Vectors:
+    return np.array(rows, dtype=np.float32)
+
+
+def raw_keys(*values: bytes) -> Keys:
+    """Keys of given bytes, zeros behind."""
+    return np.frombuffer(b"".join(v.ljust(KEY_BYTES, b"\0") for v in values), dtype=f"V{KEY_BYTES}")
+
+
+def shards(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+# Where it lies
+
+
+def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine"
+    assert not (tmp_path / "mine").exists()
+
+
+def test_the_folder_may_be_named_from_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", "~/vectors")
+    assert cache_folder() == Path.home() / "vectors"
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_otherwise_it_is_the_platform_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RANKTILT_CACHE")
+    if value is not None:
+        monkeypatch.setenv("RANKTILT_CACHE", value)
+    assert cache_folder().name == "ranktilt"
+    assert tmp_path in cache_folder().parents
+
+
+# Keys
+
+
+def test_a_key_is_the_content_s() -> None:
+    one, two, three = content_keys(["a", "b", "a"])
+    assert one == three != two
+    assert content_keys(["a", "b"]).dtype.itemsize == KEY_BYTES
+
+
+def test_a_key_depends_on_the_prefix() -> None:
+    assert content_keys(["a"], prefix="query")[0] != content_keys(["a"], prefix="document")[0]
+    assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
+
+
+def test_a_key_is_the_same_in_every_process() -> None:
+    # blake2b(b"p" + b"\0" + "größe", digest_size=16)
+    assert content_keys(["größe"], prefix="p")[0].tobytes().hex() == "b06f91fdc41185f5e58f87a8bdd768ac"
+
+
+def test_nothing_has_no_keys() -> None:
+    assert len(content_keys([])) == 0
+
+
+@given(st.lists(st.text(max_size=3)))
+def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
+    keys = [key.tobytes() for key in content_keys(texts)]
+    assert [keys.index(key) for key in keys] == [texts.index(text) for text in texts]
+
+
+# Storing and finding
+
+
+def test_what_was_stored_is_found(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "new" / "folder")
+    cache.put(content_keys(["a", "b"]), vectors([1, 2, 3], [4, 5, 6]))
+    found, values = cache.get(content_keys(["b", "x", "a", "b"]))
+    assert found.tolist() == [True, False, True, True]
+    assert values.tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
+    assert values.dtype == np.float32
+
+
+def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
+    found, values = VectorCache(tmp_path / "absent").get(content_keys(["a", "b"]))
+    assert found.tolist() == [False, False]
+    assert values.shape == (2, 0)
+    assert not (tmp_path / "absent").exists()
+
+
+def test_nothing_is_looked_up_in_vain(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1, 2]))
+    found, values = cache.get(content_keys([]))
+    assert (len(found), values.shape) == (0, (0, 2))
+
+
+def test_nothing_can_be_stored(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys([]), np.zeros((0, 3), dtype=np.float32))
+    assert cache.get(content_keys(["a"]))[0].tolist() == [False]
+
+
+@settings(max_examples=30)
+@given(hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 4))))
+def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, values: Vectors) -> None:
+    cache = VectorCache(tmp_path_factory.mktemp("cache"))
+    keys = content_keys(str(i) for i in range(len(values)))
+    cache.put(keys, values)
+    found, again = cache.get(keys[::-1])
+    assert found.all()
+    assert again.tobytes() == values[::-1].tobytes()
+
+
+def test_keys_that_end_in_zero_bytes_are_told_apart(tmp_path: Path) -> None:
+    keys = raw_keys(b"\x01", b"\x01\x00\x01", b"", b"\x00\x01", b"\x01" * KEY_BYTES, b"\xff", b"\x01\x01")
+    values = np.arange(len(keys), dtype=np.float32)[:, None]
+    cache = VectorCache(tmp_path)
+    cache.put(keys, values)
+    found, again = cache.get(keys)
+    assert found.all()
+    assert again.tolist() == values.tolist()
+    assert not cache.get(raw_keys(b"\x01\x00\x00\x01", b"\x00\x00\x01", b"\xff\x01"))[0].any()
+
+
+@settings(max_examples=30)
+@given(stored=st.lists(SHORT, unique=True), sought=st.lists(SHORT))
+def test_any_keys_over_any_shards(
+    tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]
+) -> None:
+    cache = VectorCache(tmp_path_factory.mktemp("cache"))
+    numbers = {value: float(i + 1) for i, value in enumerate(stored)}
+    for start in range(0, len(stored), 2):
+        part = stored[start : start + 2]
+        cache.put(raw_keys(*part), vectors(*([numbers[value]] for value in part)))
+    found, values = cache.get(raw_keys(*sought))
+    assert found.tolist() == [value in numbers for value in sought]
+    assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
+
+
+def test_a_key_stored_twice_is_found_once(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for _ in range(2):
+        cache.put(content_keys(["a"]), vectors([7, 8]))
+    assert cache.get(content_keys(["a"]))[1].tolist() == [[7, 8]]
+
+
+def test_many_shards_are_searched(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    texts = [str(i) for i in range(60)]
+    for i in range(0, 60, 3):
+        cache.put(content_keys(texts[i : i + 3]), vectors([i], [i + 1], [i + 2]))
+    assert len(shards(tmp_path)) == 20
+    found, values = cache.get(content_keys([*texts, "60"]))
+    assert found.tolist() == [True] * 60 + [False]
+    assert values[:60, 0].tolist() == list(range(60))
+
+
+# Shared
+
+
+def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
+    one, two = VectorCache(tmp_path), VectorCache(tmp_path)
+    one.put(content_keys(["a"]), vectors([1]))
+    two.put(content_keys(["b"]), vectors([2]))
+    for cache in (one, two):
+        assert cache.get(content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from ranktilt.cache import VectorCache, content_keys
+
+folder, name = Path(sys.argv[1]), sys.argv[2]
+cache = VectorCache(folder)
+for i in range(20):
+    cache.put(content_keys([f"{name}{i}", f"both{i}"]), np.array([[i], [-i]], dtype=np.float32))
+"""
+
+
+def test_two_processes_store_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    writers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE) for name in "ab"]
+    for writer in writers:
+        _, complaint = writer.communicate(timeout=60)
+        assert (writer.returncode, complaint) == (0, b"")
+    for name, sign in (("a", 1), ("b", 1), ("both", -1)):
+        found, values = VectorCache(folder).get(content_keys(f"{name}{i}" for i in range(20)))
+        assert found.all()
+        assert values[:, 0].tolist() == [sign * i for i in range(20)]
+
+
+# Interrupted and damaged
+
+
+def test_a_stray_temporary_file_is_passed_over(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1]))
+    write(tmp_path / "0123.tmp", b"half a sha")
+    assert cache.get(content_keys(["a"]))[1].tolist() == [[1]]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 60, -1])
+def test_a_truncated_shard_is_passed_over_and_said(tmp_path: Path, keep: int) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["lost"]), vectors([1, 2]))
+    (damaged,) = tmp_path.iterdir()
+    damaged.write_bytes(damaged.read_bytes()[:keep])
+    cache.put(content_keys(["a"]), vectors([3, 4]))
+    with pytest.warns(DataWarning) as caught:
+        found, values = cache.get(content_keys(["lost", "a"]))
+    assert found.tolist() == [False, True]
+    assert values.tolist() == [[0, 0], [3, 4]]
+    message = f"{damaged}: a damaged file of the cache is passed over, what it held is made again: "
+    assert [str(w.message).startswith(message) for w in caught] == [True]
+
+
+def test_what_a_damaged_shard_held_can_be_stored_again(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    write(tmp_path / "0.npy", b"damaged")
+    cache.put(content_keys(["a"]), vectors([1]))
+    with pytest.warns(DataWarning, match="damaged file"):
+        assert cache.get(content_keys(["a"]))[0].tolist() == [True]
+
+
+def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1]))
+    before = shards(tmp_path)
+    with no_room(1000), pytest.raises(UserError) as caught:
+        cache.put(content_keys(map(str, range(999))), np.ones((999, 1), dtype=np.float32))
+    assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
+    assert shards(tmp_path) == before
+
+
+# Not writable
+
+
+def test_a_writable_folder_is_left_as_it_was(tmp_path: Path) -> None:
+    VectorCache(tmp_path / "new").require_writable()
+    assert shards(tmp_path / "new") == []
+
+
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -> None:
+    folder = write(tmp_path / "f", "kept") / below
+    cache = VectorCache(folder)
+    with pytest.raises(UserError) as before:
+        cache.require_writable()
+    with pytest.raises(UserError) as later:
+        cache.put(content_keys(["a"]), vectors([1]))
+    message = f"{folder}: cannot be written: Not a directory; choose another place"
+    assert (str(before.value), str(later.value)) == (message, message)
+    assert (tmp_path / "f").read_text() == "kept"
+
+
+def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    with no_permission(folder), pytest.raises(UserError) as caught:
+        VectorCache(folder).require_writable()
+    assert str(caught.value) == f"{folder}: cannot be written: Permission denied; choose a place you may write to"
+    assert shards(folder) == []

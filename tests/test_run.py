@@ -1,0 +1,452 @@
+"""The run: its arrays, its file format, and how each fault in a file is named."""
+
+import dataclasses
+import errno
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt import files
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError
+from ranktilt.run import Run, codes, collection_rows, sidecar
+from tests.toy import collection_of, full_device, no_permission, no_room, run_of, toy, write
+
+SIZES = [1, 3, 11, 10**6]
+LINE = "q1 Q0 d1 1 2.5 tag\n"
+
+
+def table(*rows: tuple[str, str, float], **spec: Any) -> Run:
+    """Make a run of (query, document, score)."""
+    schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+    return Run.from_frame(pl.DataFrame(rows, schema=schema, orient="row"), spec=spec)
+
+
+def entries(run: Run) -> list[tuple[str, str, int, float]]:
+    return run.frame().rows()
+
+
+def fault(folder: Path, content: str | bytes) -> str:
+    """Return the message of a file that is refused, without its folder."""
+    with pytest.raises(DataError) as caught:
+        Run.load(write(folder / "run.trec", content))
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def made(**changes: Any) -> Run:
+    """Two queries, three entries; any part changed."""
+    parts = {
+        "queries": ["q1", "q2"],
+        "offsets": [0, 2, 3],
+        "docs": [1, 0, 1],
+        "scores": [2.0, 1.0, 0.5],
+        "ids": pl.Series(["a", "b"]),
+    }
+    return Run(**{**parts, **changes})
+
+
+# The object
+
+
+def test_a_run_is_a_slice_of_entries_per_query() -> None:
+    run = made()
+    assert run.frame().columns == ["query_id", "doc_id", "rank", "score"]
+    assert entries(run) == [("q1", "b", 1, 2.0), ("q1", "a", 2, 1.0), ("q2", "b", 1, 0.5)]
+    assert run.entry_queries.tolist() == [0, 0, 1]
+    assert run.queries == ("q1", "q2")
+
+
+def test_entries_are_small() -> None:
+    run = made()
+    assert [str(array.dtype) for array in (run.docs, run.scores, run.offsets)] == ["int32", "float64", "int64"]
+
+
+def test_a_query_may_have_no_entry() -> None:
+    run = made(queries=["q1", "q2", "q3"], offsets=[0, 2, 2, 3])
+    assert [e[0] for e in entries(run)] == ["q1", "q1", "q3"]
+
+
+def test_a_run_may_be_empty() -> None:
+    run = Run((), [0], [], [], pl.Series([], dtype=pl.String))  # type: ignore[arg-type]
+    assert run.frame().height == 0
+    assert run.frame().schema == made().frame().schema
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"offsets": [0, 3]}, "a run's offsets must have one entry more than queries and end at its length"),
+        ({"offsets": [0, 2, 4]}, "a run's offsets must have one entry more than queries and end at its length"),
+        ({"scores": [1.0]}, "a run needs one score a document, got 3 and 1"),
+        ({"scores": [2.0, np.nan, 1.0]}, "a run's scores must be finite, got NaN or infinity"),
+        ({"scores": [np.inf, 1.0, 1.0]}, "a run's scores must be finite, got NaN or infinity"),
+        ({"scores": [2.0, -np.inf, 1.0]}, "a run's scores must be finite, got NaN or infinity"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        made(**changes)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["queries", "offsets", "docs", "scores", "ids", "spec"])
+def test_no_part_can_be_replaced(name: str) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(made(), name, None)
+
+
+@pytest.mark.parametrize("name", ["offsets", "docs", "scores"])
+def test_no_array_can_be_written_to(name: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(made(), name)[0] = 0
+
+
+def test_the_caller_s_arrays_stay_writable() -> None:
+    scores, docs = np.array([2.0, 1.0, 0.5]), np.array([1, 0, 1], dtype=np.int32)
+    made(scores=scores, docs=docs)
+    assert scores.flags.writeable
+    assert docs.flags.writeable
+
+
+def test_runs_are_equal_by_their_entries_alone() -> None:
+    other = made(docs=[0, 1, 0], ids=pl.Series(["b", "a", "unused"]), spec={"ranker": "other"})
+    assert made() == other
+    assert hash(made()) == hash(other)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"scores": [2.0, 1.0, 0.25]}, {"docs": [0, 1, 1]}, {"queries": ["q1", "q3"]}, {"offsets": [0, 1, 3]}]
+)
+def test_runs_differ_where_an_entry_does(changes: dict[str, Any]) -> None:
+    assert made() != made(**changes)
+    assert made().__eq__("run") is NotImplemented
+
+
+def test_a_run_is_shown_by_its_name_and_size() -> None:
+    assert repr(made(spec={"ranker": "bm25(k1=0.9)"})) == "Run('bm25(k1=0.9)': 2 queries, 3 entries)"
+    assert made().name == "run"
+
+
+def test_the_toy_s_run_shares_the_ids_of_its_collection() -> None:
+    collection = toy()
+    run = run_of(collection, {"q1": {"d1-human": 1.0, "d2-llm": 3.0}, "q2": {}}, ranker="toy")
+    assert entries(run) == [("q1", "d2-llm", 1, 3.0), ("q1", "d1-human", 2, 1.0)]
+    assert run.ids is collection.ids
+    assert run.name == "toy"
+
+
+# From a table
+
+
+def test_a_table_is_sorted_by_falling_score_within_each_query() -> None:
+    run = table(("q2", "a", 1.0), ("q1", "b", -1.0), ("q2", "c", 3.0), ("q1", "a", 0.5), ("q2", "b", 2.0))
+    assert run.queries == ("q2", "q1")
+    assert run.ids.to_list() == ["a", "b", "c"]
+    assert [e[:3] for e in entries(run)] == [
+        ("q2", "c", 1),
+        ("q2", "b", 2),
+        ("q2", "a", 3),
+        ("q1", "a", 1),
+        ("q1", "b", 2),
+    ]
+
+
+def test_ties_keep_the_order_of_the_table() -> None:
+    run = table(("q", "b", 1.0), ("q", "a", 1.0), ("q", "c", 2.0), ("q", "d", 1.0))
+    assert [e[1] for e in entries(run)] == ["c", "b", "a", "d"]
+
+
+def test_whole_numbers_are_scores() -> None:
+    frame = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [1, 2]})
+    assert [e[1:] for e in entries(Run.from_frame(frame))] == [("b", 1, 2.0), ("a", 2, 1.0)]
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_a_table_with_a_score_that_is_no_number_is_refused(score: float) -> None:
+    with pytest.raises(UserError, match="scores must be finite, got NaN or infinity"):
+        table(("q", "a", score))
+
+
+# The file
+
+
+def test_the_file_has_six_fields_and_a_spec_beside_it(tmp_path: Path) -> None:
+    path = made(spec={"ranker": "bm25", "seed": 0}).save(tmp_path / "new" / "run.trec")
+    assert path == tmp_path / "new" / "run.trec"
+    assert path.read_text() == "q1 Q0 b 1 2.0 ranktilt\nq1 Q0 a 2 1.0 ranktilt\nq2 Q0 b 1 0.5 ranktilt\n"
+    assert json.loads((tmp_path / "new" / "run.trec.json").read_text()) == {"ranker": "bm25", "seed": 0}
+
+
+def test_a_spec_may_hold_a_path(tmp_path: Path) -> None:
+    path = made(spec={"file": Path("a/b")}).save(str(tmp_path / "run.trec"))
+    assert json.loads(sidecar(path).read_text()) == {"file": "a/b"}
+
+
+def test_a_run_is_compressed_where_its_name_says_so(tmp_path: Path) -> None:
+    path = made().save(tmp_path / "run.trec.gz")
+    assert gzip.decompress(path.read_bytes()).startswith(b"q1 Q0 b 1 2.0 ranktilt\n")
+    assert json.loads((tmp_path / "run.trec.gz.json").read_text()) == {}
+    assert Run.load(path) == made()
+
+
+def test_the_spec_comes_back_with_the_file_s_name(tmp_path: Path) -> None:
+    path = made(spec={"ranker": "bm25", "seed": 0}).save(tmp_path / "run.trec")
+    assert Run.load(path).spec == {"ranker": "bm25", "seed": 0, "file": str(path)}
+
+
+def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
+    run = Run.load(write(tmp_path / "run.trec", LINE))
+    assert run.spec == {"ranker": str(tmp_path / "run.trec")}
+    assert run.name == str(tmp_path / "run.trec")
+
+
+@pytest.mark.parametrize("content", [b"no json", b"\xff", b""])
+def test_a_broken_spec_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = write(tmp_path / "run.trec", LINE)
+    write(sidecar(path), content)
+    with pytest.raises(DataError, match=r"/run\.trec\.json: expected the run's spec as JSON: "):
+        Run.load(path)
+
+
+def test_a_spec_that_is_no_object_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.trec", LINE)
+    write(sidecar(path), "[1]")
+    with pytest.raises(DataError, match=r"/run\.trec\.json: expected a JSON object, got list$"):
+        Run.load(path)
+
+
+@pytest.mark.parametrize("line", ["q1\tQ0\td1\t1\t2.5\ttag", "  q1   Q0 \t d1\t\t1  2.5 t ", "q1 Q0 d1 1 2.5 t\x0b"])
+def test_fields_are_split_on_any_blanks_and_tabs(tmp_path: Path, line: str) -> None:
+    assert entries(Run.load(write(tmp_path / "f", line))) == [("q1", "d1", 1, 2.5)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "bom"])
+@pytest.mark.parametrize("name", ["f", "f.gz"])
+def test_any_line_end_mark_and_compression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: str, mark: str, name: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    path = write(tmp_path / name, mark + end.join(["é1 0 a 5 1 t", "", "é1 0 b 9 2 t", "q2 0 a 1 3 t"]))
+    assert entries(Run.load(path)) == [("é1", "b", 1, 2.0), ("é1", "a", 2, 1.0), ("q2", "a", 1, 3.0)]
+
+
+def test_scores_decide_on_the_order_and_ranks_do_not(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\nq 0 c 3 0.2 t\n")
+    assert [e[1:3] for e in entries(Run.load(path))] == [("b", 1), ("c", 2), ("a", 3)]
+
+
+@pytest.mark.parametrize(
+    ("written", "score"),
+    [
+        ("1", 1.0),
+        ("-2.5", -2.5),
+        ("+3", 3.0),
+        ("1e-3", 0.001),
+        ("2E5", 2e5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("-0", 0.0),
+    ],
+)
+def test_scores_in_any_notation(tmp_path: Path, written: str, score: float) -> None:
+    assert Run.load(write(tmp_path / "f", f"q 0 d 1 {written} t")).scores.tolist() == [score]
+
+
+FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields)"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("q1 Q0 d2 1 2.5", f"{FIELDS}, got 5: 'q1 Q0 d2 1 2.5'"),
+        ("q1 Q0 d2 1 2.5 tag x", f"{FIELDS}, got 7: 'q1 Q0 d2 1 2.5 tag x'"),
+        ("q1\td2\t2.5", rf"{FIELDS}, got 3: 'q1\td2\t2.5'"),
+        ("q1", f"{FIELDS}, got 1: 'q1'"),
+        ("q1 Q0 d2 1 nan tag", "expected a finite number as score, got 'nan'"),
+        ("q1 Q0 d2 1 NaN tag", "expected a finite number as score, got 'NaN'"),
+        ("q1 Q0 d2 1 inf tag", "expected a finite number as score, got 'inf'"),
+        ("q1 Q0 d2 1 -Infinity tag", "expected a finite number as score, got '-Infinity'"),
+        ("q1 Q0 d2 1 1e400 tag", "expected a finite number as score, got '1e400'"),
+        ("q1 Q0 d2 1 high tag", "expected a finite number as score, got 'high'"),
+        ("q1 Q0 d2 1 1,5 tag", "expected a finite number as score, got '1,5'"),
+        ("q1 Q0 d2 2.5 - tag", "expected a finite number as score, got '-'"),
+        ("q1 Q0 d1 9 1.5 tag", "document 'd1' comes twice for query 'q1'"),
+    ],
+)
+def test_a_bad_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: str, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, f"{LINE}\r\n\n{line}\nq2 Q0 d1 1 1.0 tag\n") == f"run.trec:4: {message}"
+
+
+def test_a_long_line_is_quoted_by_its_beginning(tmp_path: Path) -> None:
+    assert fault(tmp_path, "x" * 500) == f"run.trec:1: {FIELDS}, got 1: '{'x' * 79}…'"
+
+
+def test_the_same_document_for_two_queries_is_fine(tmp_path: Path) -> None:
+    assert Run.load(write(tmp_path / "f", "q1 0 d 1 1 t\nq2 0 d 1 1 t")).docs.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff\r\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "run.trec: the file is empty"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, b"q 0 a 1 2 t\r\n\r\nq 0 \xe9 2 1 t\r\n") == (
+        "run.trec:3: invalid UTF-8 at byte 19 of the file"
+    )
+
+
+def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
+    path = made().save(tmp_path / "run.gz")
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(DataError, match=r"/run\.gz: cannot be read to its end: Compressed file ended"):
+        Run.load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"/absent: cannot be read: No such file or directory$"):
+        Run.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"queries": ["q1", "q 2"]}, "query id 'q 2' has a blank in it, which the TREC format cannot hold"),
+        ({"queries": ["", "q2"]}, "query id '' has a blank in it, which the TREC format cannot hold"),
+        ({"ids": pl.Series(["a\tb", "c"])}, r"document id 'a\tb' has a blank in it, which the TREC format cannot hold"),
+    ],
+)
+def test_an_id_that_the_format_cannot_hold_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        made(**changes).save(tmp_path / "run.trec")
+    assert str(caught.value) == message
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_id_that_is_not_in_the_run_may_be_anything(tmp_path: Path) -> None:
+    run = made(ids=pl.Series(["a", "b", "not in the run"]))
+    assert Run.load(run.save(tmp_path / "run.trec")) == run
+
+
+@full_device
+def test_a_full_disk_is_said() -> None:
+    with pytest.raises(UserError) as caught:
+        made().save("/dev/full")
+    assert str(caught.value) == (
+        f"/dev/full: cannot be written: {os.strerror(errno.ENOSPC)}; free some space or choose another place"
+    )
+
+
+def test_a_path_below_a_file_cannot_be_written(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "kept") / "run.trec"
+    with pytest.raises(UserError) as caught:
+        made().save(path)
+    assert str(caught.value) == f"{path}: cannot be written: Not a directory; choose another place"
+
+
+def test_a_disk_that_fills_up_is_said_and_nothing_stays(tmp_path: Path) -> None:
+    scores = {f"d{i}": float(i) for i in range(100)}
+    run = table(*(("q", doc, score) for doc, score in scores.items()))
+    with no_room(1000), pytest.raises(UserError, match=r"/new/run\.trec: cannot be written: File too large"):
+        run.save(tmp_path / "new" / "run.trec")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
+    with no_permission(tmp_path), pytest.raises(UserError) as caught:
+        made().save(tmp_path / "run.trec")
+    assert str(caught.value) == (
+        f"{tmp_path / 'run.trec'}: cannot be written: Permission denied; choose a place you may write to"
+    )
+    assert os.listdir(tmp_path) == []
+
+
+def test_where_the_spec_cannot_be_written_the_run_is_not(tmp_path: Path) -> None:
+    sidecar(tmp_path / "run.trec").mkdir()
+    with pytest.raises(UserError, match=r"/run\.trec\.json: cannot be written: Is a directory"):
+        made().save(tmp_path / "run.trec")
+    assert os.listdir(tmp_path) == ["run.trec.json"]
+
+
+BLANKS = " \t\n\x0b\x0c\r"
+ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=BLANKS + "\ufeff"), min_size=1, max_size=5)
+SCORE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(ID, st.dictionaries(ID, SCORE, min_size=1, max_size=5), min_size=1, max_size=4), st.booleans())
+def test_what_is_saved_loads_equal_with_exact_scores(
+    tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], packed: bool
+) -> None:
+    run = table(*((q, d, s) for q, found in scores.items() for d, s in found.items()))
+    path = run.save(tmp_path_factory.mktemp("run") / ("f.gz" if packed else "f"))
+    loaded = Run.load(path)
+    assert loaded == run
+    assert loaded.scores.tobytes() == run.scores.tobytes()
+    again = loaded.save(path.with_name("again.gz" if packed else "again"))
+    assert again.read_bytes() == path.read_bytes()
+
+
+# Joining with a collection
+
+
+def test_codes_are_rows_of_a_table() -> None:
+    assert codes(pl.Series(["b", "x", "a", "b"]), pl.Series(["a", "b"])).tolist() == [1, -1, 0, 1]
+    assert codes(pl.Series([], dtype=pl.String), pl.Series(["a"])).tolist() == []
+
+
+def test_shared_ids_are_their_own_rows() -> None:
+    collection = toy()
+    assert collection_rows(run_of(collection, {"q1": {"d1-llm": 1.0}}), collection).tolist() == list(range(6))
+
+
+def test_ids_are_joined_by_name() -> None:
+    run = table(("q1", "d3-llm", 3.0), ("q1", "elsewhere", 2.0), ("q1", "d1-human", 1.0))
+    assert collection_rows(run, toy()).tolist() == [5, -1, 0]
+
+
+def test_a_bare_id_of_several_sources_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.trec", "q1 Q0 d1-human 1 2 t\nq1 Q0 d2 2 1 t\n")
+    with pytest.raises(DataError) as caught:
+        collection_rows(Run.load(path), toy())
+    assert str(caught.value) == (
+        f"{path}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; the run must say which"
+    )
+
+
+def test_a_bare_id_is_named_with_its_file_where_there_is_a_spec(tmp_path: Path) -> None:
+    path = table(("q1", "d1", 1.0), ranker="engine").save(tmp_path / "run.trec")
+    with pytest.raises(DataError, match=rf"^{path}: document id 'd1' is shared"):
+        collection_rows(Run.load(path), toy())
+
+
+def test_a_bare_id_of_one_source_is_unknown() -> None:
+    human = toy().docs[:3]
+    collection = Collection(human, toy().queries, toy().qrels)
+    assert collection_rows(table(("q1", "d1", 1.0)), collection).tolist() == [-1]
+
+
+def test_an_id_that_is_there_is_not_bare() -> None:
+    docs = [
+        {"id": "a", "text": ""},
+        {"id": "a-human", "text": "", "origin": "a-human"},
+        {"id": "a-llm", "text": "", "source": "llm", "origin": "a-human"},
+    ]
+    collection = collection_of(docs, {"q": ""}, {"q": {"a": 1}})
+    assert collection_rows(table(("q", "a", 1.0)), collection).tolist() == [0]
