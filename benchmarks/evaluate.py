@@ -102,14 +102,10 @@ def section(folder: Path, name: str, rounds: int, most: float | None) -> str:
     """Measure both contenders on one collection."""
     found = alternating(__file__, tuple(CONTENDERS), folder, rounds)
     one, two = found["ranktilt"], found["pytrec_eval"]
+    made, label = seconds(two["dictionaries"]), "pytrec_eval: 6 measures × 2 groups × 2 runs, means"
     rows: list[tuple[str, str, float, float]] = [
         ("ranktilt: 6 measures × 3 groups × 2 runs, intervals, tests, twins", "–", one["evaluate"], one["peak"]),
-        [
-            "pytrec_eval: 6 measures × 2 groups × 2 runs, means",
-            seconds(two["dictionaries"]),
-            two["evaluate"],
-            two["peak"],
-        ],
+        (label, made, two["evaluate"], two["peak"]),
     ]
     lines = [
         f"### {name}, median of {rounds}",

@@ -256,7 +256,10 @@ def test_trec_evals_order_without_ties_is_its_own() -> None:
     untied = aligned.untied()
     assert (untied.ranking.sizes == 1).all()
     through: npt.NDArray[np.float64] = group_values(aligned, MEASURES, groups, "trec_eval")
-    for i, measure in enumerate(MEASURES):
-        for position, group in enumerate([None, 0, 1]):
-            mine = values(measure, untied.ranking, untied.gains(group), untied.judgments.of_group(group))
-            assert mine == pytest.approx(through[i, position], abs=1e-9, nan_ok=True)
+    judgments, at = untied.judgments, untied.judgment
+    for position, group in enumerate([None, 0, 1]):
+        mine = (at >= 0) & ((judgments.group[at] == group) | (group is None))
+        gains = np.where(mine, judgments.grade[at], 0.0)
+        for i, measure in enumerate(MEASURES):
+            found = values(measure, untied.ranking, gains, judgments.of_group(group))
+            assert found == pytest.approx(through[i, position], abs=1e-9, nan_ok=True)

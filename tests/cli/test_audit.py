@@ -12,8 +12,11 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Run
+from ranktilt.cli.options import rankers
+from ranktilt.rankers.encoder import Encoder
 from ranktilt.rankers.replay import Replay
 from tests.cli.conftest import Cli
+from tests.rankers.tiny import tiny_model
 from tests.toy import raw_docs, raw_qrels, toy, write_beir, write_cocktail, write_run
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
@@ -256,3 +259,43 @@ def test_the_collection_can_lie_in_any_layout(cli: Cli, tmp_path: Path) -> None:
     two = rt.save(toy(), tmp_path / "beir")
     results = [saved(cli, tmp_path, folder, *RANKERS) for folder in (one, two)]
     assert results[0].values.tolist() == results[1].values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "expected"),
+    [
+        ("bm25", {}, "bm25"),
+        ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
+        ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
+        ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
+        ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),
+        ("bm25@5>>dense:m", {"device": "cpu"}, "bm25@5>>dense:m(device=cpu)"),
+    ],
+)
+def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, Any], expected: str) -> None:
+    assert [repr(one) for one in rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
+
+
+@pytest.mark.neural
+def test_a_dense_audit_is_cached(cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model(tmp_path / "tiny")
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+    first = cli("audit", toy_folder, "-r", f"dense:{model}", *QUICK, "--device", "cpu")
+    assert (first.code, first.err) == (0, "")
+    assert f"dense:{model}(device=cpu)" in "".join(first.out.split())
+    monkeypatch.setattr(Encoder, "_model", property(lambda self: 1 / 0))
+    assert cli("audit", toy_folder, "-r", f"dense:{model}", *QUICK, "--device", "cpu") == first
+
+
+@pytest.mark.neural
+def test_a_cache_that_cannot_be_written_is_one_line(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_model(tmp_path / "tiny")
+    monkeypatch.setenv("RANKTILT_CACHE", str(toy_folder / "queries.jsonl"))
+    code, out, err = cli("audit", toy_folder, "-r", f"dense:{model}", "--json", tmp_path / "a.json")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"ranktilt: {toy_folder / 'queries.jsonl' / 'embeddings'}")
+    assert err.endswith(": cannot be written: Not a directory; choose another place\n")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "a.json").exists()
