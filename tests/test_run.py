@@ -204,7 +204,7 @@ def test_the_spec_comes_back_with_the_file_s_name(tmp_path: Path) -> None:
 
 def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
     run = Run.load(write(tmp_path / "run.trec", LINE))
-    assert run.spec == {"ranker": str(tmp_path / "run.trec")}
+    assert run.spec == {"ranker": str(tmp_path / "run.trec"), "file": str(tmp_path / "run.trec")}
     assert run.name == str(tmp_path / "run.trec")
 
 
@@ -450,3 +450,36 @@ def test_an_id_that_is_there_is_not_bare() -> None:
     ]
     collection = collection_of(docs, {"q": ""}, {"q": {"a": 1}})
     assert collection_rows(table(("q", "a", 1.0)), collection).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"scores": np.array([1.0, 2.0, 1.0])}, "scores must fall within each query"),
+        ({"scores": np.array([2.0, 1.0, np.nan])}, "scores must be finite"),
+        ({"queries": ("q1", "q1")}, "must name each query once"),
+        ({"docs": np.array([0, 1, 2], dtype=np.int32)}, "rows of its id table, which has 2"),
+        ({"docs": np.array([0, -1, 1], dtype=np.int32)}, "rows of its id table, which has 2"),
+        ({"offsets": np.array([0, 3])}, "offsets must have one entry more than queries"),
+    ],
+)
+def test_a_run_is_checked_when_it_is_made(fields: dict[str, Any], message: str) -> None:
+    parts: dict[str, Any] = {
+        "queries": ("q1", "q2"),
+        "offsets": np.array([0, 2, 3]),
+        "docs": np.array([0, 1, 1], dtype=np.int32),
+        "scores": np.array([2.0, 1.0, 5.0]),  # a new query may start higher
+        "ids": pl.Series("id", ["a", "b"]),
+    }
+    assert len(Run(**parts).docs) == 3
+    with pytest.raises(UserError, match=message):
+        Run(**{**parts, **fields})
+
+
+def test_an_empty_query_at_either_end_does_not_hide_a_rise() -> None:
+    ids = pl.Series("id", ["a", "b"])
+    docs = np.array([0, 1], dtype=np.int32)
+    falling = Run(("e", "q", "f"), np.array([0, 0, 2, 2]), docs, np.array([2.0, 1.0]), ids)
+    assert np.diff(falling.offsets).tolist() == [0, 2, 0]
+    with pytest.raises(UserError, match="must fall"):
+        Run(("e", "q", "f"), np.array([0, 0, 2, 2]), docs, np.array([1.0, 2.0]), ids)

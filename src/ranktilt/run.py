@@ -45,7 +45,7 @@ class Run:
     Raises
     ------
     UserError
-        If a score is NaN or infinite, or the arrays do not fit together.
+        If a score is NaN or infinite or rises, a query comes twice, or the arrays do not fit together.
     """
 
     queries: tuple[str, ...]
@@ -67,6 +67,12 @@ class Run:
             raise UserError(f"a run needs one score a document, got {len(self.docs)} and {len(self.scores)}")
         if not np.isfinite(self.scores).all():
             raise UserError("a run's scores must be finite, got NaN or infinity")
+        if len(set(self.queries)) < len(self.queries):
+            raise UserError("a run must name each query once")
+        if len(self.docs) and not (self.docs.min() >= 0 and self.docs.max() < len(self.ids)):
+            raise UserError(f"a run's documents must be rows of its id table, which has {len(self.ids)}")
+        if _rises(self.scores, self.offsets):
+            raise UserError("a run's scores must fall within each query")
         for array in (self.offsets, self.docs, self.scores):
             array.setflags(write=False)
 
@@ -140,7 +146,7 @@ class Run:
         """
         path = Path(path)
         frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)]).rechunk()
-        spec: dict[str, Any] = {"ranker": str(path)}
+        spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
         if sidecar(path).exists():
             spec = {**_read_spec(sidecar(path)), "file": str(path)}
         run = cls.from_frame(frame, spec=spec)
@@ -184,6 +190,13 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
+
+
+def _rises(scores: Float, offsets: Int64) -> bool:
+    """Whether a score is above the one before it in the same query."""
+    up = np.diff(scores, prepend=np.inf) > 0
+    up[offsets[:-1][offsets[:-1] < len(scores)]] = False
+    return bool(up.any())
 
 
 def sidecar(path: Path) -> Path:

@@ -514,3 +514,23 @@ def test_nothing_of_the_callers_is_changed() -> None:
     assert run.frame().equals(frame)
     assert measures == ["RR", "P@1"]
     assert list(QUERIES) == list(run.queries)
+
+
+@pytest.mark.parametrize("one", ["nDCG@3", nDCG @ 3])
+def test_one_measure_needs_no_list(one: Any) -> None:
+    collection = toy()
+    run = run_of(collection, {"q1": {"d1-human": 2.0, "d1-llm": 1.0}})
+    assert audit(collection, run, one) == audit(collection, run, [one])
+
+
+def test_pairs_without_a_grouping_are_refused() -> None:
+    collection = toy()
+    run = run_of(collection, {"q1": {"d1-human": 2.0}})
+    with pytest.raises(UserError, match="need a column to group by"):
+        audit(collection, run, by=None, pairs=[("human", "llm")])
+
+
+def test_a_run_read_from_a_file_is_hashed_among_the_inputs(tmp_path: Path) -> None:
+    file = write_run(tmp_path / "my.trec", {"q1": {"d1-human": 2.0, "d1-llm": 1.0}})
+    found = audit(toy(), Run.load(file), "nDCG@3")
+    assert found.spec["inputs"] == [{"path": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}]

@@ -270,3 +270,14 @@ class TestTilts:
             assert (found.value, found.low, found.high, found.error, found.p) == (
                 one.value, one.low, one.high, one.error, one.p,
             )  # fmt: skip
+
+
+def test_sources_are_text_and_other_groups_are_documents() -> None:
+    assert "favours human text:" in judge([tilt(10, 30)], 5.0).sentence
+    assert "favours human documents:" in judge([tilt(10, 30)], 5.0, noun="documents").sentence
+
+
+def test_resamples_that_all_agree_claim_no_detectable_effect() -> None:
+    sentence = judge([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
+    assert "too few queries (1) to test" in sentence
+    assert "could only detect" not in sentence

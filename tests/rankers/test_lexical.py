@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker
+from ranktilt import Collection, Ranker, ranker
 from ranktilt.errors import UserError
 from ranktilt.rankers import lexical
 from ranktilt.rankers.lexical import BM25, TFIDF
@@ -190,6 +190,21 @@ def test_the_cut_keeps_whole_origins(ranker: Ranker) -> None:
 def test_the_cut_keeps_the_best() -> None:
     corpus = [["a"] * n + ["b"] * (9 - n) for n in range(1, 9)]
     assert list(scores(TFIDF(k=3, analyzer="whitespace"), [*corpus, ["c"]], ["a"])[0]) == [7, 6, 5]
+
+
+@pytest.mark.parametrize("k", [1, 5, 50])
+@pytest.mark.parametrize("method", ["bm25", "tfidf"])
+def test_the_cut_of_many_documents_is_that_of_all(method: str, k: int) -> None:
+    draw = np.random.default_rng(0)
+    docs = [{"id": f"d{n}", "text": " ".join(draw.choice(list("bcdefghijk"), 6))} for n in range(3000)]
+    collection = collection_of(docs, {"q1": "b", "q2": "b c d", "q3": "z"}, {q: {"d0": 1} for q in ("q1", "q2", "q3")})
+    cut, whole = (ranker(f"{method}@{depth}").rank(collection) for depth in (k, 10**6))
+    assert len(whole.docs) > 3000
+    for query in range(2):
+        best, every = (slice(run.offsets[query], run.offsets[query + 1]) for run in (cut, whole))
+        assert cut.docs[best].tolist() == whole.docs[every][: len(cut.docs[best])].tolist()
+        assert len(cut.docs[best]) >= k
+    assert cut.offsets[2] == cut.offsets[3]
 
 
 @pytest.mark.parametrize(

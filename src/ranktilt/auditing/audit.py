@@ -35,7 +35,7 @@ FEW_QUERIES = 30
 def audit(
     collection: Collection,
     runs: Run | Sequence[Run],
-    measures: Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
     *,
     by: str | None = "source",
     pairs: Iterable[Pair] | None = None,
@@ -55,7 +55,7 @@ def audit(
         Documents, queries and judgments; every judgment counts in the row ``all``.
     runs : Run or sequence of Run
         Rankings of the mixed collection. A judged query that a run lacks counts 0.
-    measures : iterable of str or Measure, optional
+    measures : str, Measure or iterable of them, optional
         The first is the primary measure, on which verdicts are given.
     by : str or None, optional
         Document column to group by; None for no groups.
@@ -86,7 +86,7 @@ def audit(
     UserError
         If there is nothing to compare, or an option, measure, column or group is unknown.
     """
-    found = [measure(m) for m in measures]
+    found = [measure(m) for m in ([measures] if isinstance(measures, str | Measure) else measures)]
     runs = [runs] if isinstance(runs, Run) else list(runs)
     options = {"ties": (ties, TIES), "rounding": (rounding, ROUNDINGS), "test": (test, TESTS),
                "correction": (correction, CORRECTIONS)}  # fmt: skip
@@ -95,6 +95,8 @@ def audit(
         raise UserError(f"expected at least 100 resamples, got {resamples}")
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
+    if by is None and pairs is not None:
+        raise UserError("pairs of groups need a column to group by")
     groups = grouping(collection, by)
     chosen = choose_pairs(groups, pairs) if by is not None else ()
     judgments = Judgments.of(collection, groups)

@@ -159,7 +159,8 @@ class Audit:
         found = [t for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
         if not found:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
-        return judge([t if t.a == a else t.swapped() for t in found], self.level)
+        noun = "text" if self.spec.get("by") == "source" else "documents"
+        return judge([t if t.a == a else t.swapped() for t in found], self.level, noun=noun)
 
     def to_json(self) -> bytes:
         """Return the whole audit as JSON: versioned, floats exact, NaN as null."""

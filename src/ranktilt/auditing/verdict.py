@@ -21,7 +21,7 @@ class Verdict(NamedTuple):
     measures: int
 
 
-def judge(tilts: Sequence[Tilt], level: float) -> Verdict:
+def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text") -> Verdict:
     """Give the verdict on one run from its tilts, the primary measure's first.
 
     Parameters
@@ -30,6 +30,8 @@ def judge(tilts: Sequence[Tilt], level: float) -> Verdict:
         One a measure, all of one run and pair.
     level : float
         Half-width, in percent, of what counts as level.
+    noun : str, optional
+        What is favoured.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def judge(tilts: Sequence[Tilt], level: float) -> Verdict:
     delta = f"Relative Δ {signed(first.value)} % on {first.measure}, 95 % interval {bounds(first.low, first.high)}"
     band = "" if first.twins else f", random band {bounds(first.band_low, first.band_high)}"
     if side is not None:
-        text = f"{first.run} favours {side} text: {delta}{band}, corrected p {probability(first.p_corrected)}"
+        text = f"{first.run} favours {side} {noun}: {delta}{band}, corrected p {probability(first.p_corrected)}"
         text = "; ".join(filter(None, (text, counted)))
         return Verdict(first.run, "favours", side, text, agree, len(tilts))
     if kinds[0] == "level":
@@ -69,6 +71,8 @@ def _inconclusive(tilt: Tilt, delta: str) -> str:
     if tilt.value != tilt.value:
         return f"{tilt.run}: inconclusive: {tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
     could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
+    if tilt.error == 0:
+        could = f"every resample says the same: too few queries ({tilt.queries}) to test"
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
 
 

@@ -47,8 +47,9 @@ class Measure:
     def __post_init__(self) -> None:
         if self.name not in NAMES:
             raise unknown("measure", self.name, (f"{n}@k" for n in NAMES))
-        if self.cutoff is not None and self.cutoff < 1:
-            raise UserError(f"measure {self.name}: expected a cutoff of at least 1, got @{self.cutoff}")
+        if self.cutoff is not None and not 1 <= self.cutoff < 1 << 31:
+            bound = "at least 1" if self.cutoff < 1 else "at most 2,147,483,647"
+            raise UserError(f"measure {self.name}: expected a cutoff of {bound}, got @{self.cutoff}")
         if self.rel < 1:
             raise UserError(f"measure {self.name}: expected rel of at least 1, got rel={self.rel}")
         if self.rel != 1 and not self.binary:

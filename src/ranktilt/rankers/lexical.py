@@ -15,7 +15,6 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.rankers.analyze import Terms, analyzer, terms
 from ranktilt.rankers.base import FirstStage, Rows, Scores, worth_a_look
 
-# Stands for 0 in products: SciPy drops zeros, and a document whose shared words weigh nothing is found all the same.
 Array = npt.NDArray[np.float64]
 
 
@@ -55,7 +54,7 @@ class Lexical(FirstStage):
                 if not values[0]:
                     weightless.append(rows)
             found = worth_a_look(scores, self.k + slack)
-            if len(found) < self.k + slack:
+            if len(found) < self.k + slack:  # a word of no weight finds its documents too
                 for rows in weightless:
                     found = np.union1d(found, rows)
             yield found, scores[found]
