@@ -23,7 +23,7 @@ lint: .venv/.stamp-dev ## Check format, style and types
 	$(BIN)/mypy
 
 bench: .venv/.stamp-dev ## Measure speed against the peers
-	@set -e; for script in benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in benchmarks/load.py benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean: ## Remove caches and build output (not .venv)
 	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.measures import preference
-from ranktilt.measures.preference import PairCounts, pair_counts
+from ranktilt.measures.preference import PairCounts, pair_counts, split_pair_counts
 
 Ranked = dict[int, float]
 Pairs = Sequence[tuple[int, int]]
@@ -124,3 +124,19 @@ def test_without_entries_nothing_counts() -> None:
 def test_counts_are_whole_numbers_per_query() -> None:
     counts = counted([{0: 1.0}, {1: 1.0}], [(0, 1)])
     assert all(c.dtype == np.int64 and c.shape == (2,) for c in counts)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_chosen_and_other_pairs_add_up_to_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 9, 4)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.concatenate([rng.permutation(8)[:n] for n in lengths])
+    scores = rng.integers(0, 3, len(rows)).astype(float)
+    pairs = np.array([[0, 4], [1, 5], [2, 6], [2, 7]])
+    marks = rng.random(len(rows)) < 0.5
+    chosen, other = split_pair_counts(offsets, rows, scores, pairs, marks)
+    for name in PairCounts._fields:
+        whole = getattr(pair_counts(offsets, rows, scores, pairs), name)
+        assert (getattr(chosen, name) + getattr(other, name) == whole).all()
+    assert (chosen.wins == pair_counts(offsets, rows, scores, pairs, chosen=marks).wins).all()

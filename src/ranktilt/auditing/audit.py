@@ -23,7 +23,7 @@ from ranktilt.files import sha256
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.delta import ROUNDINGS
 from ranktilt.measures.inference import CORRECTIONS, RESAMPLES
-from ranktilt.measures.preference import pair_counts
+from ranktilt.measures.preference import split_pair_counts
 from ranktilt.run import Run
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
@@ -197,12 +197,9 @@ class _Work:
                 if not len(rows):
                     continue
                 offsets = np.concatenate([[0], np.cumsum(known)])[one.ranking.offsets]
-                parts = (offsets, one.row[known], one.ranking.scores[known], rows)
-                every, right = pair_counts(*parts), pair_counts(*parts, chosen=relevant[known])
-                for flag, counts in (
-                    (True, right),
-                    (False, [e - r for e, r in zip(every, right, strict=True)]),
-                ):
+                scores = one.ranking.scores[known]
+                right, other = split_pair_counts(offsets, one.row[known], scores, rows, relevant[known])
+                for flag, counts in ((True, right), (False, other)):
                     names = dict(zip(("wins", "losses", "ties", "both"), counts, strict=True))
                     frame = pl.DataFrame({"query": self.judgments.queries, **names}, schema_overrides=PAIR_COUNTS)
                     frame = frame.with_columns(

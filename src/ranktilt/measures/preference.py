@@ -48,38 +48,54 @@ def pair_counts(
     PairCounts
         An unretrieved twin stands below every retrieved document.
     """
+    marked = np.ones(len(docs), dtype=bool) if chosen is None else chosen
+    return split_pair_counts(offsets, docs, scores, pairs, marked)[0]
+
+
+def split_pair_counts(
+    offsets: Ints, docs: Ints, scores: Floats, pairs: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_]
+) -> tuple[PairCounts, PairCounts]:
+    """Count wins, losses and ties apart for pairs with a chosen entry and for all others.
+
+    Parameters
+    ----------
+    offsets, docs, scores, pairs, chosen : ndarray
+        As for `pair_counts`.
+
+    Returns
+    -------
+    tuple of PairCounts
+        Of the chosen pairs, and of the others.
+    """
     n_docs = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     n_queries = len(offsets) - 1
-    totals = np.zeros((4, n_queries), dtype=np.int64)
+    totals = np.zeros((4, n_queries, 2), dtype=np.int64)
     step = max(_CELLS // max(n_docs, 1), 1)
     of_a, of_b = _Partners.of(pairs, n_docs), _Partners.of(pairs[:, ::-1], n_docs)
     query = np.repeat(np.arange(n_queries), np.diff(offsets))
-    marked = np.ones(len(docs), dtype=bool) if chosen is None else chosen
     table = np.full(min(step, max(n_queries, 1)) * n_docs, -np.inf)
     marks = np.zeros(len(table), dtype=bool)
     for first in range(0, n_queries, step):
         last = min(first + step, n_queries)
         part = slice(offsets[first], offsets[last])
-        row = (query[part] - first) * n_docs
-        here = row + docs[part]
-        table[here], marks[here] = scores[part], marked[part]
-        entry, partner = of_a.expand(docs[part])
-        twin = row[entry] + partner
-        counts = marks[here[entry]] | marks[twin]
-        entry, twin = entry[counts], twin[counts]
-        mine, theirs = scores[part][entry], table[twin]
-        lone, lone_partner = of_b.expand(docs[part])
-        alone = marked[part][lone] & np.isneginf(table[row[lone] + lone_partner])
         owner = query[part] - first
-        for total, owners in (
-            (totals[0], owner[entry[mine > theirs]]),
-            (totals[1], np.concatenate([owner[entry[mine < theirs]], owner[lone[alone]]])),
-            (totals[2], owner[entry[mine == theirs]]),
-            (totals[3], owner[entry[~np.isneginf(theirs)]]),
+        here = owner * n_docs + docs[part]
+        table[here], marks[here] = scores[part], chosen[part]
+        entry, partner = of_a.expand(docs[part])
+        twin = owner[entry] * n_docs + partner
+        mine, theirs = scores[part][entry], table[twin]
+        cell = 2 * owner[entry] + ~(marks[here[entry]] | marks[twin])
+        lone, lone_partner = of_b.expand(docs[part])
+        alone = lone[np.isneginf(table[owner[lone] * n_docs + lone_partner])]
+        for total, cells in (
+            (totals[0], cell[mine > theirs]),
+            (totals[1], np.concatenate([cell[mine < theirs], 2 * owner[alone] + ~chosen[part][alone]])),
+            (totals[2], cell[mine == theirs]),
+            (totals[3], cell[~np.isneginf(theirs)]),
         ):
-            total[first:last] = np.bincount(owners, minlength=last - first)
+            total[first:last] = np.bincount(cells, minlength=2 * (last - first)).reshape(-1, 2)
         table[here], marks[here] = -np.inf, False
-    return PairCounts(*totals)
+    return PairCounts(*totals[:, :, 0]), PairCounts(*totals[:, :, 1])
 
 
 class _Partners(NamedTuple):
@@ -98,6 +114,9 @@ class _Partners(NamedTuple):
     def expand(self, docs: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
         """Each (entry, twin): positions in `docs`, and rows of their twins."""
         count = self.length[docs]
+        if self.length.max(initial=0) <= 1:
+            entry = np.flatnonzero(count)
+            return entry, self.partner[self.start[docs[entry]]]
         entry = np.repeat(np.arange(len(docs)), count)
         within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
         return entry, self.partner[self.start[docs[entry]] + within]
