@@ -65,3 +65,14 @@ def process(tmp_path: Path) -> Cli:
 def toy_folder(tmp_path: Path) -> Path:
     """The toy as a Cocktail folder."""
     return write_cocktail(tmp_path / "toy")
+
+
+def refused(cli: Cli, *arguments: str | Path) -> str:
+    """Run a command that must fail; return its one line without the name in front."""
+    code, out, err = cli(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert err.startswith("ranktilt: ")
+    return err.removeprefix("ranktilt: ").removesuffix("\n")

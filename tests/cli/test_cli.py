@@ -9,22 +9,11 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
-from tests.cli.conftest import Cli
-from tests.toy import jsonl, raw_docs, raw_qrels, toy, write, write_beir, write_cocktail, write_run
+from tests.cli.conftest import Cli, refused
+from tests.toy import jsonl, write, write_beir, write_run
 
 Change = Callable[[Path], object]
 BM25 = ("-r", "bm25", "--resamples", "100")
-
-
-def refused(cli: Cli, *arguments: str | Path) -> str:
-    """Run a command that must fail; return its one line without the name in front."""
-    code, out, err = cli(*arguments)
-    assert code == 2
-    assert out == ""
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    assert err.startswith("ranktilt: ")
-    return err.removeprefix("ranktilt: ").removesuffix("\n")
 
 
 @pytest.mark.parametrize(
@@ -367,100 +356,6 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
     done = process("audit", toy_folder, *BM25, *form, env={"PYTHONPATH": str(tmp_path), **unset})
     assert (done.code, done.err) == (0, "1 1 1 1")
-
-
-def test_mix_unites_folders(cli: Cli, tmp_path: Path) -> None:
-    one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
-    two = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")})
-    code, out, err = cli("mix", one, two, "-o", tmp_path / "mixed")
-    mixed = rt.load(tmp_path / "mixed")
-    assert (code, out) == (0, "")
-    assert err == f"{tmp_path / 'mixed'}: {mixed!r}\n"
-    assert mixed == toy()
-    assert (tmp_path / "mixed" / "corpus.jsonl").is_file()
-
-
-@pytest.mark.parametrize("layout", ["beir", "cocktail"])
-def test_mix_writes_one_folder_in_another_layout(cli: Cli, toy_folder: Path, tmp_path: Path, layout: str) -> None:
-    assert cli("mix", toy_folder, "--output", tmp_path / "new", "--layout", layout, "--quiet") == (0, "", "")
-    assert rt.load(tmp_path / "new") == toy()
-    names = {"beir": ["corpus.jsonl"], "cocktail": ["corpus/human.jsonl", "corpus/llm.jsonl"]}[layout]
-    assert sorted(str(f.relative_to(tmp_path / "new")) for f in (tmp_path / "new").rglob("*.jsonl")) == [
-        *names,
-        "queries.jsonl",
-    ]
-
-
-def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
-    one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
-    lone = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")[:2]}, qrels=raw_qrels()[2:3])
-    code, _, err = cli("mix", one, lone, "-o", tmp_path / "mixed")
-    assert code == 0
-    assert err.startswith("warning: 1 'human' documents have no 'llm' version: d3-human\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{toy}", "-o", "{tmp}/new", "--layout", "bier"], "unknown layout 'bier'; did you mean 'beir'? (valid: "),
-        (["{toy}", "{tmp}/none", "-o", "{tmp}/new"], "{tmp}/none: no such folder"),
-        (["{toy}", "-o", "{toy}/queries.jsonl"], "{toy}/queries.jsonl/"),
-        (
-            ["{toy}", "-o", "{toy}"],
-            "{toy}: holds another collection ({toy}/corpus/human.jsonl); choose an empty folder",
-        ),
-        (["{toy}", "-o", "{tmp}/new", "--split", "dev"], "{toy}/qrels: unknown split 'dev' (valid: test); choose one "),
-    ],
-)
-def test_mix_refuses_in_one_line(
-    cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    places = {"toy": toy_folder, "tmp": tmp_path}
-    got = refused(cli, "mix", *(argument.format(**places) for argument in arguments))
-    assert got.startswith(message.format(**places))
-    assert not (tmp_path / "new").exists()
-
-
-def test_demo_names_what_its_texts_are(cli: Cli) -> None:
-    code, out, err = cli("demo", "-r", "bm25", "-r", "tfidf")
-    assert code == 0
-    assert "human text" in out or "claude text" in out or "inconclusive" in out or "level" in out
-    assert "paragraphs of the NumPy" in err
-    assert "each with a rewrite by a language model (Claude)" in err
-    assert "queries judged by the same model" in err
-    assert err.count("\n") == 1
-
-
-def test_demo_is_an_audit_of_the_bundled_collection(cli: Cli, tmp_path: Path) -> None:
-    arguments = ("-r", "bm25", "-m", "P@1", "--json", tmp_path / "a.json", "--format", "csv", "--quiet")
-    code, out, err = cli("demo", *arguments)
-    found = rt.Audit.load(tmp_path / "a.json")
-    collection = rt.bundled()
-    assert (code, err) == (0, "")
-    assert out == rt.table(found, "csv")
-    expected = rt.audit(collection, rt.ranker("bm25").rank(collection), ["P@1"])
-    assert found.values.tolist() == expected.values.tolist()
-
-
-def test_demo_without_the_neural_extra_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.cli.demo.find_spec", lambda name: None)
-    code, out, err = cli("demo", "-m", "P@1", "--format", "csv")
-    assert code == 0
-    assert {line.partition(",")[0] for line in out.splitlines()[1:]} == {"tfidf", "bm25"}
-    assert err.endswith('For a neural retriever too: pip install "ranktilt[neural,demo]"\n')
-
-
-def test_demo_takes_the_neural_retriever_where_it_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def stop(specs: list[str], **options: object) -> None:
-        asked.extend(specs)
-        raise rt.UserError("stop")
-
-    monkeypatch.setattr("ranktilt.cli.demo.find_spec", lambda name: name)
-    monkeypatch.setattr("ranktilt.cli.options.rankers", stop)
-    assert refused(cli, "demo") == "stop"
-    assert asked == ["tfidf", "bm25", "dense:minilm"]
 
 
 def test_the_cli_and_a_beir_folder(cli: Cli, tmp_path: Path) -> None:

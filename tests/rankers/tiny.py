@@ -5,13 +5,16 @@ import string
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 LENGTH = 24
 """Tokens after which it cuts."""
 
 
 def tiny_model(folder: Path, *, similarity: str | None = None, seed: int = 0) -> Path:
     """Write the model's folder: BERT with a WordPiece tokenizer of letters, mean pooling, 32 dimensions."""
-    import torch
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("sentence_transformers")
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(seed)
