@@ -111,7 +111,22 @@ class Run:
         Path
             The run's file.
         """
-        path = Path(path)
+        write_files(self.contents(Path(path)))
+        return Path(path)
+
+    def contents(self, path: Path) -> dict[Path, bytes]:
+        """Return what `save` writes: the bytes of the run's file and of its sidecar.
+
+        Parameters
+        ----------
+        path : Path
+            The run's file.
+
+        Returns
+        -------
+        dict
+            Path → bytes, not compressed.
+        """
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
         for noun, names in (("query", pl.Series(self.queries, dtype=pl.String)), ("document", ranked)):
             blank = names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r]") | (names == ""))
@@ -120,8 +135,7 @@ class Run:
         line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
         text = self.frame().select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
         spec = json.dumps(dict(self.spec), indent=1, default=str) + "\n"
-        write_files({path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()})
-        return path
+        return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
 
     @classmethod
     def load(cls, path: str | Path) -> Run:

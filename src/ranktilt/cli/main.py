@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -45,6 +46,7 @@ def _options(
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
     _set_threads(sys.argv[1:])
+    _speak_utf8()
     try:
         code = app(prog_name=app.info.name, standalone_mode=False)
     except (UserError, _USAGE) as error:
@@ -68,13 +70,20 @@ def _refuse(error: Any) -> None:
     sys.stderr.write(f"{where}: {' '.join(message.splitlines())}\n")
 
 
+def _speak_utf8() -> None:
+    """A Δ or a minus sign that an old encoding lacks must not end a long audit, and a lost sign would lie."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(encoding="utf-8")
+
+
 def _set_threads(arguments: list[str]) -> None:
     """Libraries read their thread counts when they are imported, so this comes before any of them."""
     for position, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name == "--threads":
             count = value if equals else "".join(arguments[position + 1 : position + 2])
-            if count.isdigit() and int(count):
+            if count.isdecimal() and int(count):
                 for variable in (
                     "OMP_NUM_THREADS",
                     "OPENBLAS_NUM_THREADS",

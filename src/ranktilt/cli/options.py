@@ -53,14 +53,14 @@ def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     list of Ranker
         In order.
     """
-    from ranktilt.rankers.base import Pipeline
-    from ranktilt.specs import ranker
+    from ranktilt.rankers.stage import Stage, parse_stages
+    from ranktilt.specs import ranker, ranker_class
 
-    def equipped(one: Ranker) -> Ranker:
-        if isinstance(one, Pipeline):
-            return Pipeline(tuple(equipped(stage) for stage in one.stages))
-        own = {f.name: f.default for f in fields(one)}  # type: ignore[arg-type]
-        given = {k: v for k, v in defaults.items() if v is not None and k in own and getattr(one, k) == own[k]}
-        return replace(one, **given) if given else one  # type: ignore[type-var]
+    given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in defaults.items()}
 
-    return [equipped(ranker(spec)) for spec in specs]
+    def equipped(stage: Stage) -> Stage:
+        own = {f.name for f in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
+        more = {name: value for name, value in given.items() if value is not None and name in own}
+        return replace(stage, options={**more, **stage.options})
+
+    return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, Any
 
 from rich import box
 from rich.console import Console
@@ -18,7 +18,7 @@ _WIDE = 400
 _LABEL = 26
 
 
-def show(audit: Audit, stream: IO[str], *, notes: bool = True) -> None:
+def show(audit: Audit, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
     """Print table, verdicts, legend and notes.
 
     Parameters
@@ -26,14 +26,25 @@ def show(audit: Audit, stream: IO[str], *, notes: bool = True) -> None:
     audit : Audit
         What to print.
     stream : file
-        Where to; anything but a terminal gets plain text, as wide as the table needs.
+        Where to.
     notes : bool, optional
         Whether to print legend and notes.
+    terminal : file, optional
+        The terminal whose width and colours count. Without one the text is plain and as wide as it needs to be.
     """
-    console = Console(file=stream, highlight=False)
-    plain = not console.is_terminal
-    if plain:
-        console = Console(file=stream, highlight=False, width=_WIDE, no_color=True)
+    plain = terminal is None
+    console = Console(file=stream, highlight=False, width=_WIDE, no_color=True)
+    if terminal is not None:
+        seen = Console(file=terminal)
+        system: Any = seen.color_system or "auto"
+        console = Console(
+            file=stream,
+            highlight=False,
+            width=seen.width,
+            force_terminal=True,
+            color_system=system,
+            no_color=seen.no_color,
+        )
     for part in _fitting(audit, console):
         console.print(part)
     for sentence in sentences(audit):
