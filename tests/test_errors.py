@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, shorten, unknown
+from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, counted, shorten, unknown
 
 
 def test_a_data_error_names_file_and_line() -> None:
@@ -72,3 +72,13 @@ def test_input_is_quoted_and_cut(text: str, shown: str) -> None:
 def test_input_is_cut_at_eighty_characters() -> None:
     assert shorten("x" * 80) == repr("x" * 80)
     assert shorten("x" * 81) == repr("x" * 79 + "…")
+
+
+@pytest.mark.parametrize(("n", "said"), [(0, "0 queries"), (1, "1 query"), (2, "2 queries"), (1234, "1,234 queries")])
+def test_counting_in_words(n: int, said: str) -> None:
+    assert counted(n, "query", "queries") == said
+
+
+def test_anything_can_be_shortened() -> None:
+    assert shorten(3) == "3"
+    assert shorten([1] * 100, 10) == "[1, 1, 1, …"[:9] + "…"

@@ -79,13 +79,31 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     return UserError(f"unknown {kind} {name!r}{hint} (valid: {', '.join(names) or 'none'})")
 
 
-def shorten(text: str, width: int = 80) -> str:
+def counted(n: int, one: str, many: str) -> str:
+    """Count in words: ``1 query``, ``2 queries``.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    one, many : str
+        The noun, singular and plural.
+
+    Returns
+    -------
+    str
+        Number and noun.
+    """
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def shorten(text: object, width: int = 80) -> str:
     """Quote a piece of input for an error message, cut to `width` characters.
 
     Parameters
     ----------
-    text : str
-        The input.
+    text : object
+        The input; anything but a string is shown as its ``repr``.
     width : int
         Most characters to show.
 
@@ -94,4 +112,7 @@ def shorten(text: str, width: int = 80) -> str:
     str
         The ``repr`` of the text, or of its beginning and an ellipsis.
     """
+    if not isinstance(text, str):
+        whole = repr(text)
+        return whole if len(whole) <= width else whole[: width - 1] + "…"
     return repr(text if len(text) <= width else text[: width - 1] + "…")

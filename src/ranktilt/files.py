@@ -172,6 +172,15 @@ def _clear(temporaries: Iterable[Path], folders: list[Path]) -> None:
             folder.rmdir()
 
 
+def require_place(path: Path) -> None:
+    """Find out before hours of work whether a file could be written; `UserError` if its folder forbids it."""
+    folder = next(p for p in path.absolute().parents if p.exists())
+    if not folder.is_dir():
+        raise cannot_write(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise cannot_write(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+
+
 def cannot_write(path: Path, error: OSError) -> UserError:
     """Make the one-line error for a file or folder that cannot be written."""
     hint = {

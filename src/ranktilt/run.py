@@ -162,7 +162,7 @@ class Run:
         frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)]).rechunk()
         spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
         if sidecar(path).exists():
-            spec = {**_read_spec(sidecar(path)), "file": str(path)}
+            spec = {**spec, **_read_spec(sidecar(path)), "file": str(path)}
         run = cls.from_frame(frame, spec=spec)
         _refuse_duplicates(path, run, frame)
         return run
@@ -208,7 +208,8 @@ class Run:
 
 def _rises(scores: Float, offsets: Int64) -> bool:
     """Whether a score is above the one before it in the same query."""
-    up = np.diff(scores, prepend=np.inf) > 0
+    up = np.zeros(len(scores), dtype=bool)
+    up[1:] = scores[1:] > scores[:-1]
     up[offsets[:-1][offsets[:-1] < len(scores)]] = False
     return bool(up.any())
 

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 
 from ranktilt.errors import UserError, unknown
 from ranktilt.rankers.base import Pipeline, Ranker
-from ranktilt.rankers.stage import Stage, parse_stages
+from ranktilt.rankers.stage import parse_stages
 
 RANKERS = {
     "bm25": "ranktilt.rankers.lexical:BM25",
@@ -61,6 +61,3 @@ def ranker_class(name: str) -> type[Ranker]:
     if not (isinstance(found, type) and issubclass(found, Ranker)):
         raise UserError(f"ranker {name!r} is no subclass of ranktilt's Ranker")
     return found
-
-
-__all__ = ["ENTRY_POINTS", "RANKERS", "Stage", "ranker", "ranker_class", "ranker_names"]

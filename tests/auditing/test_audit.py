@@ -165,7 +165,7 @@ class TestTheCall:
         spec = toy_audit(**options).spec
         assert {name: spec[name] for name in options} == options
         assert spec["runs"] == [{"ranker": "hand"}]
-        assert set(spec["packages"]) == {"numpy", "scipy", "polars"}
+        assert {"numpy", "scipy", "polars", "PyStemmer", "ir-measures"} <= set(spec["packages"])
 
     def test_inputs_are_named_with_their_hashes(self, tmp_path: Path) -> None:
         collection = load(write_cocktail(tmp_path / "toy"))
@@ -250,7 +250,7 @@ class TestGroups:
         found = audit(collection, run_of(collection, {"q": {"d2": 4.0, "d0": 3.0}}), ["R@2", "RR"], by="gender")
         assert [mean(found, "R@2", g) for g in found.groups] == pytest.approx([2 / 3, 1, 0])
         assert [mean(found, "RR", g) for g in found.groups] == pytest.approx([1, 1 / 2, 0])
-        assert "2 documents have no gender and belong to no group" in found.notes
+        assert "2 documents without gender, in no group" in found.notes
 
     def test_a_group_without_relevant_documents_is_not_compared(self) -> None:
         collection = many(3, ("human", "llm"))
@@ -288,7 +288,7 @@ class TestWhatTheRunLacks:
         for group in ("all", "human", "llm"):
             assert per_query(found, "nDCG@3", group)[1] == 0
         assert mean(found, "P@3", "human") == pytest.approx((1 / 3 + 1 / 3) / 3)
-        assert "hand: 1 judged queries are not in the run and count 0" in found.notes
+        assert "hand: 1 judged query not in the run, counted as 0" in found.notes
 
     @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
     def test_a_query_without_results_counts_0(self, ties: str) -> None:
@@ -300,7 +300,7 @@ class TestWhatTheRunLacks:
     def test_a_run_without_any_query_counts_0(self, ties: str) -> None:
         found = toy_audit({}, ties=ties)
         assert np.array_equal(found.values, np.zeros((1, len(MEASURES), 3, 3)))
-        assert "hand: 3 judged queries are not in the run and count 0" in found.notes
+        assert "hand: 3 judged queries not in the run, counted as 0" in found.notes
         assert found.verdict("hand").sentence == "hand: inconclusive: nDCG@1 is 0 for both human and llm"
 
     def test_queries_without_judgments_are_left_out(self) -> None:
@@ -370,7 +370,7 @@ class TestUnknown:
     def test_judgments_are_counted_in_a_note(self, collection: Collection) -> None:
         found = audit(collection, self.run(SCORES), ["RR"])
         assert (
-            "judgments of 1 unknown (query, document) pairs and 1 unknown queries "
+            "relevance judgments of unknown documents (1) and of unknown queries (1) "
             "count in the row 'all' and in no group"
         ) in found.notes
 
@@ -383,7 +383,7 @@ class TestUnknown:
         }
         found = audit(collection, self.run(scores), ["RR"])
         assert (
-            "r: 3 entries of 2 documents are not in the collection (first: 'nobody'); they keep their ranks and belong "
+            "r: 3 entries of 2 documents not in the collection (first: 'nobody'); these keep their ranks and belong "
             "to no group"
         ) in found.notes
 
@@ -426,9 +426,7 @@ class TestNotes:
         collection = many(30)
         run = ranked(collection)
         told = Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {"ranker": "r", "own_documents_dropped": 7})
-        assert audit(collection, told, ["RR"]).notes == (
-            "r: own documents of 7 queries are left out (--no-exclude-self keeps them)",
-        )
+        assert audit(collection, told, ["RR"]).notes == ("r: own documents of 7 queries left out (--no-exclude-self)",)
 
 
 def without_relevant(docs: Callable[[str], bool]) -> Collection:
@@ -534,3 +532,53 @@ def test_a_run_read_from_a_file_is_hashed_among_the_inputs(tmp_path: Path) -> No
     file = write_run(tmp_path / "my.trec", {"q1": {"d1-human": 2.0, "d1-llm": 1.0}})
     found = audit(toy(), Run.load(file), "nDCG@3")
     assert found.spec["inputs"] == [{"path": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}]
+
+
+class TestMistakes:
+    """Python users' mistakes, each in one sentence."""
+
+    def test_a_rankers_name_is_no_run(self) -> None:
+        with pytest.raises(UserError, match=r"expected runs, got 'bm25'; rank first"):
+            audit(toy(), "bm25", "nDCG@3")  # type: ignore[arg-type]
+
+    def test_a_folder_is_no_collection(self) -> None:
+        with pytest.raises(UserError, match=r"expected a collection, got 'folder'; load it first"):
+            audit("folder", [], "nDCG@3")  # type: ignore[arg-type]
+
+    def test_one_pair_needs_a_list_too(self) -> None:
+        run = run_of(toy(), {"q1": {"d1-human": 2.0}})
+        with pytest.raises(UserError, match="expected pairs of two groups"):
+            audit(toy(), run, "nDCG@3", pairs=("human", "llm"))  # type: ignore[arg-type]
+
+
+def test_blank_labels_are_no_group_and_numbers_sort_as_numbers() -> None:
+    docs = [
+        {"id": str(n), "text": "x", "length": n, "gender": g}
+        for n, g in zip((10, 9, 100), ("f", " ", "m"), strict=True)
+    ]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"10": 1, "9": 1, "100": 1}})
+    run = run_of(collection, {"q": {"10": 2.0, "9": 1.0}})
+    assert audit(collection, run, "nDCG@3", by="length").groups == ("all", "9", "10", "100")
+    by_gender = audit(collection, run, "nDCG@3", by="gender")
+    assert by_gender.groups == ("all", "f", "m")
+    assert "1 document without gender, in no group" in by_gender.notes
+
+
+def test_excluded_queries_and_dropped_resamples_are_said() -> None:
+    docs = [{"id": "a", "text": "x", "source": "human"}, {"id": "b", "text": "x", "source": "llm", "origin": "a"}]
+    collection = collection_of(
+        docs, {"p": "x", "q": "x", "r": "x"}, {"p": {"a": 1, "b": 1}, "q": {"a": 1, "b": 1}, "r": {"a": 1}}
+    )
+    run = run_of(collection, {"p": {"a": 2.0, "b": 1.0}, "q": {}, "r": {"a": 1.0}})
+    found = audit(collection, run, "nDCG@3")
+    assert "1 of 3 queries excluded: no relevant document of both human and llm" in found.notes
+    dropped = found.tilts[0].dropped
+    assert 2_000 < dropped < 3_000  # a resample holds q twice, and nothing else, one time in four
+    assert f"up to {dropped:,} of 10,000 resamples dropped for human and llm: both sides were 0" in found.notes
+
+
+def test_a_spec_of_odd_values_is_written_all_the_same(tmp_path: Path) -> None:
+    plain = toy()
+    odd = Collection(plain.docs, plain.queries, plain.qrels, {"path": tmp_path})
+    found = audit(odd, run_of(odd, {"q1": {"d1-human": 2.0}}), "nDCG@3")
+    assert str(tmp_path) in found.to_json().decode()

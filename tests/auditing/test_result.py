@@ -166,8 +166,8 @@ class TestVerdict:
 
     def test_level(self, three: Audit) -> None:
         assert three.verdict("blind").sentence == (
-            "blind is level between human and llm: Relative Δ 0.0 % on nDCG@1, 95 % interval [0.0, 0.0], within ±5 %; "
-            "agrees on 3 of 3 measures"
+            "blind is level between human and llm: Relative Δ 0.0 % on nDCG@1, 95 % interval [0.0, 0.0], "
+            "within ±5 points; agrees on 3 of 3 measures"
         )
 
     def test_inconclusive(self) -> None:

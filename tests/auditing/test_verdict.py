@@ -118,12 +118,12 @@ class TestSentences:
         found = judge([tilt(-4, 3, p=0.8), tilt(-1, 1, p=0.8, measure="P@5"), tilt(-1, 9, p=0.8, measure="RR")], 5)
         assert found.sentence == (
             "bm25 is level between human and llm: Relative Δ −0.5 % on nDCG@3, 95 % interval [−4.0, +3.0], "
-            "within ±5 %; agrees on 2 of 3 measures"
+            "within ±5 points; agrees on 2 of 3 measures"
         )
         assert (found.kind, found.favours, found.agree) == ("level", None, 2)
 
     def test_level_with_another_width(self) -> None:
-        assert "within ±7.5 %" in judge([tilt(-7, 3, p=0.8)], 7.5).sentence
+        assert "within ±7.5 points" in judge([tilt(-7, 3, p=0.8)], 7.5).sentence
 
     def test_inconclusive_says_what_could_have_been_detected(self) -> None:
         found = judge([tilt(-4, 18, p=0.31, error=7.5)], 5)
@@ -281,3 +281,13 @@ def test_resamples_that_all_agree_claim_no_detectable_effect() -> None:
     sentence = judge([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
     assert "too few queries (1) to test" in sentence
     assert "could only detect" not in sentence
+
+
+def test_what_no_tilt_could_reach_is_not_promised() -> None:
+    sentence = judge([tilt(-150, 190, p=0.5, error=100.0)], 5.0).sentence
+    assert "this query set could not detect any tilt" in sentence
+
+
+def test_level_between_other_groups_is_measured_from_the_bands_middle() -> None:
+    sentence = judge([tilt(68, 72, p=0.9, band_low=60.0, band_high=80.0)], 5.0).sentence
+    assert sentence.endswith("within ±5 points of the random band's middle (+70.0 %)")

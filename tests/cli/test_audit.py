@@ -176,7 +176,7 @@ def test_unknown_judgments_can_be_kept_out_of_groups(cli: Cli, tmp_path: Path) -
     refused = cli("audit", folder, "-r", "bm25")
     assert refused.code == 2
     found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "R@10", "--ignore-unknown")
-    assert "judgments of 1 unknown (query, document) pairs and 1 unknown queries count in the row 'all'" in "".join(
+    assert "relevance judgments of unknown documents (1) and of unknown queries (1) count in the row" in "".join(
         found.notes
     )
     everyone = dict(zip(found.queries, found.values[0, 0, 0], strict=True))
@@ -194,7 +194,7 @@ def test_own_documents_are_dropped_or_kept(cli: Cli, tmp_path: Path, option: tup
     found = saved(cli, tmp_path, folder, "-r", "bm25", "-m", "P@1", *option)
     name = {(): "bm25", ("--exclude-self",): "bm25(exclude_self=true)"}.get(option, "bm25(exclude_self=false)")
     assert found.runs == (name,)
-    note = f"{name}: own documents of 3 queries are left out (--no-exclude-self keeps them)"
+    note = f"{name}: own documents of 3 queries left out (--no-exclude-self)"
     assert (note in found.notes) == dropped
     assert found.values[0, 0, 0].any() == dropped
 

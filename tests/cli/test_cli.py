@@ -238,16 +238,58 @@ def test_an_output_below_a_file_is_refused(cli: Cli, toy_folder: Path, option: s
 
 
 def test_a_folder_that_is_a_file_is_refused(cli: Cli, toy_folder: Path) -> None:
-    message = refused(cli, "audit", toy_folder, *BM25, "--save", toy_folder / "queries.jsonl")
-    assert message.startswith(f"{toy_folder / 'queries.jsonl' / 'audit.json'}: cannot be written: ")
+    file = toy_folder / "queries.jsonl"
+    assert (
+        refused(cli, "audit", toy_folder, *BM25, "--save", file) == f"--save {file}: expected a folder, this is a file"
+    )
+
+
+@pytest.mark.parametrize("option", ["--json", "--per-query"])
+def test_a_file_that_is_a_folder_is_refused(cli: Cli, toy_folder: Path, option: str) -> None:
+    expected = f"{option} {toy_folder}: expected a file, this is a folder"
+    assert refused(cli, "audit", toy_folder, *BM25, option, toy_folder) == expected
+
+
+def test_only_json_goes_to_stdout(cli: Cli, toy_folder: Path) -> None:
+    message = refused(cli, "audit", toy_folder, *BM25, "--per-query", "-")
+    assert message == "--per-query writes a file; only --json goes to stdout with -"
+
+
+def test_one_place_cannot_be_file_and_folder(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "both"
+    message = refused(cli, "audit", toy_folder, *BM25, "--json", place, "--save", place)
+    assert message == f"--save {place}: expected a folder, this is a file"
+    assert not place.exists()
+
+
+def test_all_files_are_written_or_none(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    names = (toy_folder / "queries.jsonl").read_text(encoding="utf-8")
+    (toy_folder / "queries.jsonl").write_text(names.replace('"q1"', '"q 1"'), encoding="utf-8")
+    qrels = next((toy_folder / "qrels").iterdir())
+    qrels.write_text(qrels.read_text(encoding="utf-8").replace("q1\t", "q 1\t"), encoding="utf-8")
+    code, out, err = cli("audit", toy_folder, *BM25, "--json", tmp_path / "a.json", "--save", tmp_path / "s")
+    assert code == 2
+    assert "Relative" in out  # what was found is shown all the same
+    assert "query id 'q 1' has a blank in it" in err
+    assert not (tmp_path / "a.json").exists()
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_stdout_of_an_old_encoding_keeps_its_signs(process: Cli, toy_folder: Path) -> None:
+    done = process("audit", toy_folder, *BM25, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.code == 0
+    assert "Relative Δ" in done.out
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("option", ["--json", "--per-query"])
 def test_a_full_disk_is_one_line(cli: Cli, toy_folder: Path, option: str) -> None:
-    message = refused(cli, "audit", toy_folder, *BM25, option, "/dev/full")
+    code, out, err = cli("audit", toy_folder, *BM25, option, "/dev/full", "--quiet")
     hint = "free some space or choose another place"
-    assert message == f"/dev/full: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}"
+    assert code == 2
+    assert "Relative" in out  # what was found is shown all the same
+    assert err.endswith(f"/dev/full: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}\n")
+    assert err.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

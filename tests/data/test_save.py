@@ -170,8 +170,18 @@ def test_another_split_s_judgments_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_same_collection_can_be_saved_again(tmp_path: Path, layout: str) -> None:
     save(lone(), tmp_path, layout=layout)
-    changed = lone(text="changed")
-    assert load(save(changed, tmp_path, layout=layout)) == changed
+    before = contents(tmp_path)
+    save(load(tmp_path), tmp_path, layout=layout)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_another_collection_is_never_written_over(tmp_path: Path, layout: str) -> None:
+    save(lone(), tmp_path, layout=layout)
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match="holds another collection"):
+        save(lone(text="changed"), tmp_path, layout=layout)
+    assert contents(tmp_path) == before
 
 
 # What cannot be written

@@ -1,6 +1,7 @@
 """Measures as values: what is typed is what is seen, and what cannot be is refused with a reason."""
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -130,3 +131,9 @@ def test_a_measure_without_its_cutoff_is_refused_when_used() -> None:
 def test_python_refuses_the_same(wrong: object) -> None:
     with pytest.raises(UserError):
         wrong()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("cutoff", [3.5, True, "3"])
+def test_a_cutoff_is_a_whole_number(cutoff: Any) -> None:
+    with pytest.raises(UserError, match="measure nDCG: expected a whole number as cutoff"):
+        nDCG @ cutoff

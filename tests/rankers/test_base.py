@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker, Run, __version__
+from ranktilt import Collection, Ranker, Run, __version__, ranker
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, top_k, worth_a_look
 from ranktilt.rankers.lexical import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.stage import Stage
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, run_of, toy
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -263,3 +263,21 @@ def test_a_pipeline_in_the_wrong_order_says_so() -> None:
 def test_a_pipeline_of_nothing_is_refused() -> None:
     with pytest.raises(UserError, match=r"^a pipeline needs at least one stage$"):
         Pipeline(()).rank(toy())
+
+
+def test_a_dataclass_of_ones_own_prints_as_typed() -> None:
+    @dataclass(frozen=True)
+    class Mine(Ranker):
+        name = "mine"
+        depth: int = 3
+
+        def rank(self, collection: Collection, run: Run | None = None) -> Run:
+            return run_of(collection, {})
+
+    assert (repr(Mine()), repr(Mine(depth=5))) == ("mine", "mine(depth=5)")
+
+
+@pytest.mark.parametrize("value", ["1_2", "1__0"])
+def test_numbers_have_no_underscores(value: str) -> None:
+    with pytest.raises(UserError, match=r"option 'k1' of bm25: expected a number"):
+        ranker(f"bm25(k1={value})")

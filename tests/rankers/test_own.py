@@ -4,7 +4,7 @@ import pytest
 
 from ranktilt import Collection
 from ranktilt.rankers.lexical import BM25
-from ranktilt.rankers.own import own_documents
+from ranktilt.rankers.own import own_documents, own_spec
 from tests.toy import collection_of
 
 
@@ -22,7 +22,7 @@ DOCS = [{"id": str(n), "text": f"words number {n}"} for n in range(6)]
 
 
 def test_where_half_the_queries_are_documents_all_that_coincide_count() -> None:
-    found = collection({"0": "x", "1": "y", "p": "z", "q": "w"}, DOCS)
+    found = collection({"0": "number words", "1": "number of words", "p": "z", "q": "w"}, DOCS)
     assert left_out(found) == {"0": ["0"], "1": ["1"]}
 
 
@@ -43,6 +43,27 @@ def test_ids_that_coincide_by_chance_do_not_count() -> None:
     assert left_out(collection(queries, DOCS)) == {}
 
 
+def test_no_queries_are_no_trouble() -> None:
+    assert own_documents(collection_of(DOCS, {"0": "x"}, {}), None) == {}
+
+
+@pytest.mark.parametrize(
+    ("queries", "differ"),
+    [
+        ({"0": "number words", "1": "words"}, False),
+        ({"0": "number words", "1": "red apples"}, False),
+        ({"0": "words of apples", "1": "Words, and NUMBER"}, False),
+        ({"0": "words of red apples", "1": "red apples"}, True),
+        ({"0": "", "1": ""}, False),
+    ],
+)
+def test_a_run_says_where_only_ids_speak_for_a_querys_own_document(queries: dict[str, str], differ: bool) -> None:
+    found = collection(queries, DOCS)
+    spec = own_spec(found, own_documents(found, None))
+    assert spec == {"own_documents_dropped": 2, **({"own_documents_differ": True} if differ else {})}
+    assert own_spec(found, {}) == {}
+
+
 def test_true_takes_every_id_that_coincides() -> None:
     queries = {"1": "red apples", "p": "x", "q": "y"}
     assert left_out(collection(queries, DOCS), True) == {"1": ["1"]}
@@ -53,7 +74,7 @@ def test_false_takes_none() -> None:
 
 
 def test_only_judged_queries_are_asked_and_counted() -> None:
-    queries = {"p": "x", "0": "y", "1": "z", "q": "w"}
+    queries = {"p": "x", "0": "y", "1": "number 1", "q": "w"}
     assert left_out(collection(queries, DOCS, judged=["1", "q"])) == {"1": ["1"]}
 
 
@@ -66,17 +87,17 @@ def twins(sources: list[str]) -> list[dict[str, str]]:
 
 
 def test_an_id_that_loading_made_longer_is_known_by_the_one_in_the_file() -> None:
-    found = collection({"0": "x", "1": "y"}, twins(["human", "llm"]))
+    found = collection({"0": "words 0", "1": "words 1"}, twins(["human", "llm"]))
     assert left_out(found) == {"0": ["0-human", "0-llm"], "1": ["1-human", "1-llm"]}
 
 
 def test_all_versions_go_with_a_document() -> None:
-    found = collection({"0-llm": "x"}, twins(["human", "llm", "other"]))
+    found = collection({"0-llm": "llm words"}, twins(["human", "llm", "other"]))
     assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
 
 
 def test_the_row_order_is_the_collections() -> None:
-    found = collection({"2": "x", "0": "y"}, list(reversed(twins(["llm", "human"]))))
+    found = collection({"2": "words 2", "0": "words 0"}, list(reversed(twins(["llm", "human"]))))
     rows = own_documents(found, None)
     assert [r.tolist() for r in rows.values()] == [[0, 3], [2, 5]]
 

@@ -69,7 +69,7 @@ def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:
     assert [doc for doc, _ in entries(run)["q1"]] == ["web-1", "d1-llm", "web-2", "d1-human"]
     result = audit(toy(), run, ["RR@10"])
     assert result.values[0, 0, :, 0].tolist() == [0.5, 0.25, 0.5]
-    assert "2 entries of 2 documents are not in the collection (first: 'web-1')" in result.notes[0]
+    assert "2 entries of 2 documents not in the collection (first: 'web-1')" in result.notes[1]
 
 
 def test_a_depth_cuts_each_query(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_the_legend_says_how_it_was_computed(options: dict[str, str], words: lis
 
 def test_notes_are_printed() -> None:
     for form, mark in (("table", ""), ("markdown", "- "), ("latex", "% ")):
-        assert f"{mark}second@5: 1 judged queries are not in the run and count 0\n" in table(of("small"), form)
+        assert f"{mark}second@5: 1 judged query not in the run, counted as 0\n" in table(of("small"), form)
 
 
 NASTY = (r"a|b*c_d`e`<f>\g", "50%_of {x} & $1 #2 ~^", "Δ−–±|")

@@ -15,10 +15,11 @@ from ranktilt._version import __version__
 from ranktilt.auditing.band import enough, null_deltas, shuffled_labels
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
+from ranktilt.auditing.notes import group_notes, judgment_notes, run_notes
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.tilt import LEVEL, Side, Statistics, tilts
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.files import sha256
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.delta import ROUNDINGS
@@ -29,7 +30,7 @@ from ranktilt.run import Run
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 TIES = ("expected", "trec_eval")
 TESTS = ("permutation", "t")
-FEW_QUERIES = 30
+PACKAGES = ("numpy", "scipy", "polars", "PyStemmer", "ir-measures", "pytrec-eval-terrier")
 
 
 def audit(
@@ -87,7 +88,9 @@ def audit(
         If there is nothing to compare, or an option, measure, column or group is unknown.
     """
     found = [measure(m) for m in ([measures] if isinstance(measures, str | Measure) else measures)]
-    runs = [runs] if isinstance(runs, Run) else list(runs)
+    if not isinstance(collection, Collection):
+        raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
+    runs = [runs] if isinstance(runs, Run | str) else list(runs)
     options = {"ties": (ties, TIES), "rounding": (rounding, ROUNDINGS), "test": (test, TESTS),
                "correction": (correction, CORRECTIONS)}  # fmt: skip
     _check(found, runs, options)
@@ -106,6 +109,10 @@ def audit(
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     sides = [side for a, v in zip(aligned, values, strict=True) for side in work.sides(a, v)]
+    found_tilts = tilts(sides, how)
+    documents = collection.docs.height
+    notes = [note for one in aligned for note in run_notes(one, documents)]
+    notes += [*judgment_notes(judgments, documents), *group_notes(groups, work.left_out, found_tilts, resamples)]
     spec = {
         "by": by,
         "level": level,
@@ -120,15 +127,18 @@ def audit(
         (ALL, *groups.names),
         judgments.queries,
         values,
-        tilts(sides, how),
+        found_tilts,
         work.pair_counts(aligned),
-        tuple(work.notes(aligned, values)),
+        tuple(notes),
     )
 
 
 def _check(measures: Sequence[Measure], runs: Sequence[Run], options: dict[str, tuple[str, tuple[str, ...]]]) -> None:
     if not measures:
         raise UserError("an audit needs at least one measure, such as nDCG@3")
+    strange = next((r for r in runs if not isinstance(r, Run)), None)
+    if strange is not None:
+        raise UserError(f"expected runs, got {shorten(strange)}; rank first: ranker(...).rank(collection)")
     if not runs:
         raise UserError("an audit needs at least one run, such as that of the ranker bm25 (-r bm25)")
     for noun, names in (("measure", list(map(repr, measures))), ("run", [r.name for r in runs])):
@@ -208,54 +218,11 @@ class _Work:
                     frames.append(frame.select(list(PAIR_COUNTS)))
         return pl.concat(frames)
 
-    def notes(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[str]:
-        """What a reader should know."""
-        notes = []
-        for one in aligned:
-            if one.missing:
-                notes.append(f"{one.run.name}: {one.missing} judged queries are not in the run and count 0")
-            beyond = (one.row < 0) | (one.row >= self.collection.docs.height)
-            if beyond.any():
-                strange = one.run.ids.gather(one.run.docs[one.entry[beyond]])
-                notes.append(
-                    f"{one.run.name}: {len(strange)} entries of {strange.n_unique()} documents are not in the "
-                    f"collection (first: {strange[0]!r}); they keep their ranks and belong to no group"
-                )
-            own = one.run.spec.get("own_documents_dropped")
-            if own:
-                notes.append(
-                    f"{one.run.name}: own documents of {own} queries are left out (--no-exclude-self keeps them)"
-                )
-        unknown_docs = int((self.judgments.row >= self.collection.docs.height).sum())
-        unknown_queries = int((~self.judgments.known_query).sum())
-        if unknown_docs or unknown_queries:
-            notes.append(
-                f"judgments of {unknown_docs} unknown (query, document) pairs and {unknown_queries} unknown "
-                f"queries count in the row {ALL!r} and in no group"
-            )
-        return notes + self._group_notes(values)
-
-    def _group_notes(self, values: np.ndarray) -> list[str]:
-        notes = []
-        if self.groups.unlabelled:
-            notes.append(f"{self.groups.unlabelled} documents have no {self.groups.by} and belong to no group")
-        for a, b in self.left_out:
-            notes.append(f"{a} and {b} are not compared: one of them has no relevant document")
-        for pair in self.pairs:
-            row_a, row_b = (self.groups.names.index(name) + 1 for name in pair)
-            n = int((~np.isnan(values[0, 0, row_a]) & ~np.isnan(values[0, 0, row_b])).sum())
-            if n < FEW_QUERIES:
-                notes.append(
-                    f"warning: only {n} queries compare {pair[0]} and {pair[1]}; intervals from fewer than "
-                    f"{FEW_QUERIES} are too narrow to rely on"
-                )
-        return notes
-
 
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
     files = [str(f) for f in collection.spec.get("files", ())] + [str(r.spec["file"]) for r in runs if "file" in r.spec]
     inputs = [{"path": f, "sha256": sha256(Path(f))} for f in files if Path(f).is_file()]
-    packages = {p: version(p) for p in ("numpy", "scipy", "polars")}
+    packages = {p: version(p) for p in PACKAGES}
     return {
         "ranktilt": __version__,
         "python": platform.python_version(),

@@ -39,7 +39,7 @@ def grouping(collection: Collection, by: str | None) -> Groups:
     Raises
     ------
     UserError
-        If there is no such column, or it holds one group only, too many, or one called ``all``.
+        If there is no such column, or it holds one group only (blank labels are none), too many, or one called ``all``.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -49,9 +49,13 @@ def grouping(collection: Collection, by: str | None) -> Groups:
     column = collection.docs[by]
     if column.dtype == pl.Binary:
         raise UserError(f"column {by!r} holds raw JSON; group by strings, numbers or truth values")
+    if column.dtype == pl.String:
+        blank = column.str.strip_chars() == ""
+        column = column.set(blank.fill_null(False), None)
     labels = column.cast(pl.String)
-    names = [n for n in labels.unique(maintain_order=True).to_list() if n is not None]
-    names = sorted(names, key=lambda n: (n != "human", n)) if by == "source" else sorted(names)
+    names = column.drop_nulls().unique().sort().cast(pl.String).to_list()
+    if by == "source":
+        names.sort(key=lambda name: name != "human")
     if len(names) < 2:
         raise UserError(f"nothing to compare: only {by} {names[0]!r}" if names else f"nothing to compare: no {by}")
     if len(names) > MOST_GROUPS:
@@ -67,6 +71,10 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     """Pairs of groups to compare: all of them, or those named, which must exist."""
     if pairs is None:
         return tuple(combinations(groups.names, 2))
+    pairs = list(pairs)
+    odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
+    if odd is not None:
+        raise UserError(f"expected pairs of two groups, such as [('human', 'llm')], got {odd!r}")
     chosen = tuple((a, b) for a, b in pairs)
     for pair in chosen:
         for name in pair:

@@ -177,7 +177,7 @@ class Audit:
             "pair_counts": self.pair_counts.to_dict(as_series=False),
             "notes": self.notes,
         }
-        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
     def save(self, path: str | Path) -> Path:
         """Write the whole audit into one JSON file; see `to_json`."""

@@ -51,7 +51,8 @@ def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text") -> Verdict
         text = "; ".join(filter(None, (text, counted)))
         return Verdict(first.run, "favours", side, text, agree, len(tilts))
     if kinds[0] == "level":
-        text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} %"
+        middle = "" if first.twins else f" of the random band's middle ({signed(first.level_value)} %)"
+        text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} points{middle}"
         return Verdict(first.run, "level", None, "; ".join(filter(None, (text, counted))), agree, len(tilts))
     text = "; ".join(filter(None, (_inconclusive(first, delta + band), _elsewhere(tilts, kinds))))
     return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
@@ -71,7 +72,9 @@ def _inconclusive(tilt: Tilt, delta: str) -> str:
     if tilt.value != tilt.value:
         return f"{tilt.run}: inconclusive: {tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
     could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
-    if tilt.error == 0:
+    if tilt.detectable > 200:
+        could = "this query set could not detect any tilt"
+    elif tilt.error == 0:
         could = f"every resample says the same: too few queries ({tilt.queries}) to test"
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
 

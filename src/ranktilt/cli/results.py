@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ranktilt.cli.output import results
 from ranktilt.errors import UserError, unknown
+from ranktilt.files import require_place, write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -61,6 +62,9 @@ class Destination:
                 raise UserError(f"{option} {file}: expected a file, this is a folder")
         if self.save is not None and ((self.save.exists() and not self.save.is_dir()) or self.save == json):
             raise UserError(f"--save {self.save}: expected a folder, this is a file")
+        for file in (json, self.per_query, self.save and self.save / "audit.json"):
+            if file is not None and not file.exists():
+                require_place(file)
 
     def deliver(self, result: Audit, runs: Sequence[Run]) -> None:
         """Print the result, then write all files.
@@ -77,8 +81,6 @@ class Destination:
             stream.write(self._text(result) if self.json != "-" else result.to_json().decode())
         contents = self._contents(result, runs)
         if contents:
-            from ranktilt.files import write_files
-
             write_files(contents)
 
     def _text(self, result: Audit) -> str:

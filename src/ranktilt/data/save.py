@@ -47,18 +47,18 @@ def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> P
     files = {folder / name: data for name, data in corpora.items()}
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     files[folder / "qrels" / f"{split}.tsv"] = to_tsv(qrels)
-    _refuse_other(folder, set(files))
+    _refuse_other(folder, files)
     write_files(files)
     return folder
 
 
-def _refuse_other(folder: Path, ours: set[Path]) -> None:
+def _refuse_other(folder: Path, ours: dict[Path, bytes]) -> None:
     patterns = ("corpus*.jsonl*", "corpus/*.jsonl*", "qrels/*.tsv*")
     try:
-        found = [p for pattern in patterns for p in folder.glob(pattern)]
+        strange = sorted(str(p) for pattern in patterns for p in folder.glob(pattern) if p not in ours)
+        strange += [str(p) for p, data in ours.items() if p.is_file() and p.read_bytes() != data]
     except OSError as error:
         raise cannot_write(folder, error) from error
-    strange = sorted(str(p) for p in found if p not in ours)
     if strange:
         raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")
 

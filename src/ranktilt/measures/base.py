@@ -47,6 +47,9 @@ class Measure:
     def __post_init__(self) -> None:
         if self.name not in NAMES:
             raise unknown("measure", self.name, (f"{n}@k" for n in NAMES))
+        for what, number in (("cutoff", self.cutoff), ("rel", self.rel)):
+            if number is not None and type(number) is not int:
+                raise UserError(f"measure {self.name}: expected a whole number as {what}, got {number!r}")
         if self.cutoff is not None and not 1 <= self.cutoff < 1 << 31:
             bound = "at least 1" if self.cutoff < 1 else "at most 2,147,483,647"
             raise UserError(f"measure {self.name}: expected a cutoff of {bound}, got @{self.cutoff}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Self, get_type_hints
 
@@ -14,7 +14,7 @@ from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.progress import report
-from ranktilt.rankers.own import own_documents
+from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.rankers.stage import Stage
 from ranktilt.run import Run
 
@@ -35,6 +35,11 @@ class Ranker(ABC):
     name: ClassVar[str]
     argument: ClassVar[str | None] = None
     """Field that takes what stands behind the colon."""
+
+    def __init_subclass__(cls) -> None:
+        # A dataclass would print itself in its own way, and what is printed must be what one types.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = Ranker.__repr__  # type: ignore[method-assign]
 
     @abstractmethod
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
@@ -94,7 +99,7 @@ class Ranker(ABC):
         return Pipeline((*_stages(self), *_stages(other)))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Pipeline(Ranker):
     """Rankers one after the other, each on the run of the one before.
 
@@ -123,7 +128,7 @@ def _stages(ranker: Ranker) -> tuple[Ranker, ...]:
     return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class FirstStage(Ranker):
     """A ranker that searches the whole collection.
 
@@ -149,6 +154,10 @@ class FirstStage(Ranker):
         if self.text not in TEXT_CHOICES:
             raise unknown(f"text choice of {self.name}", self.text, TEXT_CHOICES)
 
+    def provenance(self) -> dict[str, Any]:
+        """Return what else the run's spec should say of how it was made."""
+        return {}
+
     @abstractmethod
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield, per judged query, document rows and scores: at least the best ``k + slack`` and all tied."""
@@ -159,7 +168,7 @@ class FirstStage(Ranker):
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
         own = own_documents(collection, self.exclude_self)
         found = self.candidates(collection, max(map(len, own.values()), default=0))
-        return collect(self, collection, _without(found, own), own=len(own))
+        return collect(self, collection, _without(found, own), spec=own_spec(collection, own))
 
 
 def _without(found: Iterable[tuple[Rows, Scores]], own: dict[int, Rows]) -> Iterator[tuple[Rows, Scores]]:
@@ -170,8 +179,14 @@ def _without(found: Iterable[tuple[Rows, Scores]], own: dict[int, Rows]) -> Iter
         yield rows, scores
 
 
-def collect(ranker: FirstStage, collection: Collection, found: Iterable[tuple[Rows, Scores]], *, own: int = 0) -> Run:
-    """Cut each query's candidates at the ranker's depth and make the run of them; `own` queries lost documents."""
+def collect(
+    ranker: FirstStage,
+    collection: Collection,
+    found: Iterable[tuple[Rows, Scores]],
+    *,
+    spec: Mapping[str, Any] | None = None,
+) -> Run:
+    """Cut each query's candidates at the ranker's depth and make the run of them; `spec` says more of how."""
     queries = collection.judged["id"].to_list()
     keys = collection.tie_keys()
     docs, scores, lengths = [], [], []
@@ -183,9 +198,7 @@ def collect(ranker: FirstStage, collection: Collection, found: Iterable[tuple[Ro
         lengths.append(len(best))
         if number % step == 0 or number == len(queries):
             report(f"{ranker!r}: ranking", number, len(queries))
-    spec: dict[str, Any] = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
-    if own:
-        spec["own_documents_dropped"] = own
+    made = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     empty = not docs
     return Run(
@@ -194,7 +207,7 @@ def collect(ranker: FirstStage, collection: Collection, found: Iterable[tuple[Ro
         np.empty(0, np.int32) if empty else np.concatenate(docs),
         np.empty(0) if empty else np.concatenate(scores),
         collection.ids,
-        spec,
+        {**made, **ranker.provenance(), **(spec or {})},
     )
 
 
@@ -255,6 +268,8 @@ def _convert(value: str, hint: Any, what: str) -> Any:
             raise UserError(f"{what}: expected true or false, got {value!r}")
         return value.lower() == "true"
     try:
+        if "_" in value and kind in (int, float):
+            raise ValueError
         return kind(value)
     except ValueError as error:
         noun = {int: "a whole number", float: "a number"}.get(kind, kind.__name__)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ SIMILARITIES = ("auto", "cosine", "dot")
 _CELLS = 1 << 25
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Dense(FirstStage):
     """Ranks by the similarity of a sentence encoder's vectors.
 
@@ -55,9 +57,22 @@ class Dense(FirstStage):
         if self.max_tokens is not None and self.max_tokens < 1:
             raise UserError(f"dense: expected max_tokens of at least 1, got {self.max_tokens}")
 
+    def provenance(self) -> dict[str, Any]:
+        """Return the model's hash, the precision it computes in, and the versions of what computes."""
+        model = self._encoder()
+        packages = ("torch", "transformers", "sentence-transformers")
+        return {
+            "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
+            "precision": model.precision,
+            "packages": {name: version(name) for name in packages if find_spec(name.replace("-", "_"))},
+        }
+
+    def _encoder(self) -> Encoder:
+        return encoder(self.model, max_tokens=self.max_tokens, precision=self.precision, device=self.device)
+
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
-        model = encoder(self.model, max_tokens=self.max_tokens, precision=self.precision, device=self.device)
+        model = self._encoder()
         similarity = self._similarity(model)
         texts = collection.texts(self.text).to_list()
         documents, row = model.encode(texts, "document", f"{self!r}: encoding documents")

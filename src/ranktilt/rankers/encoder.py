@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -58,7 +58,8 @@ class Encoder:
         """Hash of every file of the model and of what else its vectors depend on."""
         whole = hashlib.blake2b(f"{self.max_tokens} {self.precision}".encode(), digest_size=16)
         for file in sorted(p for p in self.folder.rglob("*") if p.is_file() and p.suffix not in (".md", ".onnx")):
-            whole.update(f"{file.relative_to(self.folder)} {sha256(file)}\n".encode())
+            state = file.stat()
+            whole.update(f"{file.relative_to(self.folder)} {_hash(file, state.st_size, state.st_mtime_ns)}\n".encode())
         return whole.hexdigest()
 
     @cached_property
@@ -150,6 +151,12 @@ class Encoder:
             kind = module.get("type") if isinstance(module, dict) else module
             if not str(kind).startswith("sentence_transformers."):
                 raise UserError(f"{self.folder}: its module {kind!r} is code of the model's own, which is never run")
+
+
+@cache
+def _hash(file: Path, size: int, changed: int) -> str:
+    """A file's hash, computed again only when its size or time of change is another."""
+    return sha256(file)
 
 
 def _read(file: Path, kind: type[T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +19,7 @@ from ranktilt.rankers.base import FirstStage, Rows, Scores, worth_a_look
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class Lexical(FirstStage):
     """A ranker whose score is a sum of term weights over the query's words.
 
@@ -34,9 +35,9 @@ class Lexical(FirstStage):
         super().__post_init__()
         analyzer(self.analyzer)
 
+    @abstractmethod
     def weights(self, counts: sp.csr_array) -> sp.csr_array:
-        """Turn term counts (documents × terms) into term weights of the same shape."""
-        raise NotImplementedError
+        """Turn term counts (documents × terms) into term weights of the same shape, none below 0."""
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
@@ -61,7 +62,7 @@ class Lexical(FirstStage):
             scores.fill(0)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class BM25(Lexical):
     """BM25 with Elasticsearch's defaults.
 
@@ -115,7 +116,7 @@ class BM25(Lexical):
         return _weighted(counts, saturated, idf(float(counts.shape[0]), document_frequency(counts)))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class TFIDF(Lexical):
     """TF-IDF: the sum of ``(1 + ln tf)·ln(N/df)`` over the query's words, as Dai et al. (2024) use it."""
 

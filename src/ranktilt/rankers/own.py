@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
+
+_WORD = re.compile(r"\w+")
 
 
 def own_documents(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
@@ -44,6 +48,34 @@ def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.ND
     groups = own.select("number", "origin").unique().join(docs.select("origin", "row"), on="origin")
     groups = groups.sort("number", "row").group_by("number", maintain_order=True).agg("row")
     return {int(n): np.asarray(rows, dtype=np.int64) for n, rows in groups.iter_rows()}
+
+
+def own_spec(collection: Collection, own: dict[int, npt.NDArray[np.int64]]) -> dict[str, int | bool]:
+    """What a run's spec says of the documents left out: for how many queries, and whether only ids spoke for it.
+
+    Parameters
+    ----------
+    collection : Collection
+        The collection.
+    own : dict
+        As `own_documents` gives them.
+
+    Returns
+    -------
+    dict
+        Empty where nothing is left out. ``own_documents_differ`` is there where most of these queries share less
+        than half of their words with every document left out, as with numbers that coincide by chance.
+    """
+    if not own:
+        return {}
+    queries = [set(_WORD.findall(text.lower())) for text in collection.judged["text"].gather(list(own))]
+    texts = collection.texts()
+    alike = 0
+    for query, rows in zip(queries, own.values(), strict=True):
+        held = [set(_WORD.findall(text.lower())) for text in texts.gather(rows)]
+        alike += any(2 * len(query & words) >= len(query) for words in held)
+    spec: dict[str, int | bool] = {"own_documents_dropped": len(own)}
+    return {**spec, "own_documents_differ": True} if 2 * alike < len(own) else spec
 
 
 def _fold(text: pl.Expr | str) -> pl.Expr:

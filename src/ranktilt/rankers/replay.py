@@ -12,11 +12,11 @@ import numpy.typing as npt
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.base import Ranker, top_k
-from ranktilt.rankers.own import own_documents
+from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.run import Run, collection_rows
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Replay(Ranker):
     """Ranks as a saved run did.
 
@@ -84,8 +84,7 @@ class Replay(Ranker):
             lengths.append(len(best))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         spec = {**loaded.spec, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
-        if own:
-            spec["own_documents_dropped"] = len(own)
+        spec |= own_spec(collection, own)
         missing = len(set(names) - set(loaded.queries))
         if missing:
             spec["judged_queries_missing"] = missing

@@ -11,6 +11,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.verdict import signed
+from ranktilt.errors import counted
 
 Kind = Literal["all", "group", "delta", "interval", "band"]
 
@@ -97,18 +98,21 @@ def legend(audit: Audit) -> list[str]:
     if audit.pairs:
         sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
         more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-        twins = all(t.twins for t in audit.tilts)
-        test = "sign-flip permutation test" if spec["test"] == "permutation" else "paired t test"
-        test = f"paired {test}".replace("paired paired", "paired") if twins else "test against shuffled labels"
+        paired = "paired sign-flip permutation test" if spec["test"] == "permutation" else "paired t test"
+        kinds = {t.twins for t in audit.tilts}
+        names = ([paired] if True in kinds else []) + (["test against shuffled labels"] if False in kinds else [])
+        test = f"{names[0]} for twins, {names[1]} for other groups" if len(names) == 2 else names[0]
+        tests = counted(len(audit.tilts), "test", "tests")
         lines = [
             f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({str(spec['correction']).capitalize()} "
-            f"over {len(audit.tilts)} tests, {test}).",
+            f"over {tests}, {test}).",
             f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. "
             + ("Ties: expected value over all orders." if spec["ties"] == "expected" else "Ties: trec_eval's, by id.")
             + (" Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""),
         ]
-        if not twins:
-            lines.append("Groups are not twins: level is the random band (labels shuffled within each query), not 0.")
+        if False in kinds:
+            which = "Groups that are not twins" if True in kinds else "Groups are not twins"
+            lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
     return lines
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import unknown
-from ranktilt.reporting.layout import Row, header, legend, rows, sentences
+from ranktilt.reporting.layout import header, legend, rows, sentences
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -108,7 +108,8 @@ def _csv(audit: Audit) -> str:
     for a, b in audit.pairs:
         delta = audit.relative_delta(a, b).select(
             "run", "measure", pl.lit("relative_delta").alias("row"), pl.format("{}|{}", "a", "b").alias("group"),
-            "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high", "tied_share",
+            "value", "queries", "low", "high", "p", "p_corrected", "detectable",
+            "excluded", "dropped", "band_low", "band_high", "tied_share",
         )  # fmt: skip
         parts.append(delta)
     return pl.concat(parts, how="diagonal_relaxed").write_csv()
@@ -120,5 +121,3 @@ FORMATS: dict[str, Callable[[Audit], str]] = {
     "latex": _latex,
     "csv": _csv,
 }
-
-__all__ = ["FORMATS", "Row", "table"]

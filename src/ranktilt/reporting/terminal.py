@@ -30,8 +30,10 @@ def show(audit: Audit, stream: IO[str], *, notes: bool = True, terminal: IO[str]
     notes : bool, optional
         Whether to print legend and notes.
     terminal : file, optional
-        The terminal whose width and colours count. Without one the text is plain and as wide as it needs to be.
+        The terminal whose width and colours count, by default the stream itself. Without one the text is plain and
+        as wide as it needs to be.
     """
+    terminal = terminal or (stream if stream.isatty() else None)
     plain = terminal is None
     console = Console(file=stream, highlight=False, width=_WIDE, no_color=True)
     if terminal is not None:
