@@ -122,7 +122,7 @@ import numpy as np
 from ranktilt.rankers.base import FirstStage
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class Length(FirstStage):
     name: ClassVar[str] = "length"
     sign: float = 1.0

@@ -266,6 +266,7 @@ def test_the_collection_can_lie_in_any_layout(cli: Cli, tmp_path: Path) -> None:
     [
         ("bm25", {}, "bm25"),
         ("bm25", {"text": "title", "device": "cpu"}, "bm25(text=title)"),
+        ("bm25(text=title+text)", {"text": "title"}, "bm25"),
         ("dense:m", {"device": "cuda:1", "exclude_self": False}, "dense:m(exclude_self=false,device=cuda:1)"),
         ("dense:m(device=cpu)", {"device": "cuda:1"}, "dense:m(device=cpu)"),
         ("replay:a.trec", {"text": "title", "exclude_self": True}, "replay:a.trec(exclude_self=true)"),

@@ -19,7 +19,7 @@ from ranktilt.rankers.stage import Stage
 from tests.toy import collection_of, run_of, toy
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
 class Constant(FirstStage):
     """Finds every document with the same score."""
 
@@ -33,7 +33,7 @@ class Constant(FirstStage):
             yield np.arange(n), np.full(n, self.score)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Upside(Ranker):
     """A re-ranker: turns the order of a run."""
 
@@ -204,6 +204,7 @@ def test_options_are_read_by_their_types(options: dict[str, str], expected: Cons
             "unknown option of constant 'k' (valid: text, exclude_self, score, strict)",
         ),
         (Stage("constant", None, {"score": "many"}), "option 'score' of constant: expected a number, got 'many'"),
+        (Stage("constant", None, {"score": "1_0"}), "option 'score' of constant: expected a number, got '1_0'"),
         (Stage("constant", None, {"score": ""}), "option 'score' of constant: expected a number, got ''"),
         (Stage("constant", None, {"strict": "1"}), "option 'strict' of constant: expected true or false, got '1'"),
         (Stage("constant", "x"), "constant takes no argument, got 'x'"),

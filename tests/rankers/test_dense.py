@@ -155,6 +155,17 @@ def test_a_vector_of_zeros_ranks_everywhere_alike(similarity: str, tiny: Path, m
 
 
 @pytest.mark.neural
+def test_the_run_says_which_weights_made_it(tiny: Path, tmp_path: Path) -> None:
+    specs = [
+        Dense(str(folder), precision="float32").rank(toy()).spec for folder in (tiny, tiny_model(tmp_path, seed=1))
+    ]
+    assert [spec["model"]["folder"] for spec in specs] == [str(tiny), str(tmp_path)]
+    assert specs[0]["model"]["fingerprint"] != specs[1]["model"]["fingerprint"]
+    assert {spec["precision"] for spec in specs} == {"float32"}
+    assert set(specs[0]["packages"]) == {"torch", "transformers", "sentence-transformers"}
+
+
+@pytest.mark.neural
 def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path, similarity="euclidean")
     with pytest.raises(UserError) as caught:

@@ -127,6 +127,9 @@ def test_the_plain_page_holds_the_audits_numbers(name: str) -> None:
     assert page(audit) == wanted
 
 
+COLUMNS = ("value", "low", "high", "p", "p_corrected", "detectable", "excluded", "dropped", "band_low", "band_high")
+
+
 def parsed(audit: Audit) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(table(audit, "csv"))))
 
@@ -147,7 +150,7 @@ def test_csv_holds_the_audits_exact_numbers(name: str) -> None:
     for row in rows:
         assert row["row"] == "relative_delta"
         tilt = tilts.pop((row["run"], row["measure"], row["group"]))
-        for column in ("value", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high"):
+        for column in COLUMNS:
             assert float(row[column]) == getattr(tilt, column)
         assert row["queries"] == str(tilt.queries)
         assert row["tied_share"] == ("NaN" if name == "uneven" else str(audit.tied_share(tilt.run, tilt.a, tilt.b)))
