@@ -153,7 +153,7 @@ def _check(measures: Sequence[Measure], runs: Sequence[Run], options: dict[str, 
 def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]) -> None:
     if not len(judgments.grade):
         raise UserError("no document is judged relevant to any query")
-    held = {groups.names[g] for g in np.unique(judgments.group) if g >= 0}
+    held = judgments.held(groups)
     if pairs and not any(a in held and b in held for a, b in pairs):
         missing = next(n for pair in pairs for n in pair if n not in held)
         raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant")
@@ -168,7 +168,7 @@ class _Work:
     ) -> None:  # fmt: skip
         self.collection, self.groups, self.judgments = collection, groups, judgments
         self.measures, self.ties = measures, ties
-        held = {groups.names[g] for g in np.unique(judgments.group) if g >= 0}
+        held = judgments.held(groups)
         self.pairs = [p for p in pairs if set(p) <= held]
         self.left_out = [p for p in pairs if not set(p) <= held]
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
