@@ -50,8 +50,18 @@ def minilm() -> Encoder:
 
 
 def test_minilm_comes_from_the_hubs_cache_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.safetensors").touch()
     monkeypatch.setattr(module, "_cached", lambda name: tmp_path if name == module.MINILM else None)
     assert minilm().folder == tmp_path
+
+
+def test_a_broken_off_download_of_minilm_gives_way_to_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").touch()
+    monkeypatch.setattr(module, "_cached", lambda name: tmp_path)
+    monkeypatch.setattr(module, "_wheel", lambda: tmp_path / "wheel")
+    assert minilm().folder == tmp_path / "wheel"
 
 
 @pytest.mark.usefixtures("no_network")

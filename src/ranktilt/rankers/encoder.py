@@ -219,8 +219,14 @@ def _find(model: str) -> Path:
     if Path(model).is_dir():
         return Path(model)
     if model == "minilm":
-        return _cached(MINILM) or _wheel() or _download(MINILM)
+        return _with_weights(_cached(MINILM)) or _wheel() or _download(MINILM)
     return _cached(model) or _download(model)
+
+
+def _with_weights(folder: Path | None) -> Path | None:
+    """The folder if it holds weights: an interrupted download leaves one without."""
+    names = ("model.safetensors", "pytorch_model.bin")
+    return folder if folder is not None and any((folder / name).is_file() for name in names) else None
 
 
 def _cached(name: str) -> Path | None:
