@@ -247,7 +247,8 @@ def test_without_a_human_source_the_first_is_held_against() -> None:
 def test_complete_twins_are_mixed_without_a_word() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mix(side("human"), side("llm"))
+        mixed = mix(side("human"), side("llm"))
+    assert not mixed.unpaired("human", "llm").height
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,8 @@ def test_another_script_is_warned_of_once_a_collection() -> None:
 def test_a_few_foreign_letters_are_no_other_script(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BM25().rank(collection(text))
+        run = BM25().rank(collection(text))
+    assert run.name == "bm25"
 
 
 @pytest.mark.parametrize("how", ["russian", "whitespace"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import IO, Any
 
 from rich import box
@@ -35,18 +36,8 @@ def show(audit: Audit, stream: IO[str], *, notes: bool = True, terminal: IO[str]
     """
     terminal = terminal or (stream if stream.isatty() else None)
     plain = terminal is None
-    console = Console(file=stream, highlight=False, width=_WIDE, no_color=True)
-    if terminal is not None:
-        seen = Console(file=terminal)
-        system: Any = seen.color_system or "auto"
-        console = Console(
-            file=stream,
-            highlight=False,
-            width=seen.width,
-            force_terminal=True,
-            color_system=system,
-            no_color=seen.no_color,
-        )
+    buffer = io.StringIO()
+    console = _console(buffer, terminal)
     for part in _fitting(audit, console):
         console.print(part)
     for sentence in sentences(audit):
@@ -54,6 +45,23 @@ def show(audit: Audit, stream: IO[str], *, notes: bool = True, terminal: IO[str]
     if notes:
         for line in (*legend(audit), *audit.notes):
             console.print(Text(line, style="dim"), soft_wrap=plain)
+    stream.write("".join(f"{line.rstrip(' ')}\n" for line in buffer.getvalue().splitlines()))
+
+
+def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
+    """Write into the buffer as for the terminal, or plainly where there is none."""
+    if terminal is None:
+        return Console(file=buffer, highlight=False, width=_WIDE, no_color=True)
+    seen = Console(file=terminal)
+    system: Any = seen.color_system or "auto"
+    return Console(
+        file=buffer,
+        highlight=False,
+        width=seen.width,
+        force_terminal=True,
+        color_system=system,
+        no_color=seen.no_color,
+    )
 
 
 def _fitting(audit: Audit, console: Console) -> list[Table]:
