@@ -3,6 +3,8 @@
 import gzip
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit, ranker
@@ -156,3 +158,17 @@ def test_a_run_cannot_be_re_ranked(tmp_path: Path) -> None:
 def test_a_depth_below_one_is_refused() -> None:
     with pytest.raises(UserError, match=r"^replay: expected a depth of at least 1, got @0$"):
         ranker("replay:a.trec@0")
+
+
+def test_a_query_that_only_judgments_and_run_know_counts_where_nothing_is_grouped(tmp_path: Path) -> None:
+    plain = toy()
+    qrels = pl.concat(
+        [plain.qrels, pl.DataFrame({"query_id": ["x"], "doc_id": ["d1-llm"], "grade": [1]}).cast(plain.qrels.schema)]
+    )
+    collection = Collection(plain.docs, plain.queries, qrels)
+    file = write_run(tmp_path / "a.trec", {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}})
+    run = Replay(str(file)).rank(collection)
+    assert run.queries == ("q1", "q2", "q3", "x")
+    found = audit(collection, run, ["RR"])
+    assert found.values[0, 0, 0, found.queries.index("x")] == 1.0
+    assert np.isnan(found.values[0, 0, 1:, found.queries.index("x")]).all()

@@ -90,11 +90,17 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
 def twin_rows(collection: Collection, groups: Groups, pair: Pair) -> npt.NDArray[np.int64]:
     """Rows of the documents of both groups that share an origin; shape (n_pairs, 2)."""
     a, b = (groups.names.index(name) for name in pair)
-    table = collection.docs.select("origin").with_row_index("row").with_columns(pl.Series("group", groups.code))
+    table = _origins(collection, groups)
     left = table.filter(pl.col("group") == a).select("origin", a="row")
     right = table.filter(pl.col("group") == b).select("origin", b="row")
     joined = left.join(right, on="origin", how="inner", maintain_order="left_right")
-    return joined.select(pl.col("a", "b").cast(pl.Int64)).to_numpy()
+    return joined.select("a", "b").to_numpy()
+
+
+def _origins(collection: Collection, groups: Groups) -> pl.DataFrame:
+    """Row, origin and group of each document."""
+    rows = np.arange(collection.docs.height)
+    return pl.DataFrame({"row": rows, "origin": collection.docs["origin"], "group": groups.code})
 
 
 def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.DataFrame) -> bool:
@@ -103,9 +109,7 @@ def are_twins(collection: Collection, groups: Groups, pair: Pair, judged: pl.Dat
     `judged` holds the relevant judgments: ``query``, ``row``, ``grade``.
     """
     a, b = (groups.names.index(name) for name in pair)
-    table = collection.docs.select("origin").with_row_index("row").with_columns(pl.Series("group", groups.code))
-    table = table.with_columns(pl.col("row").cast(pl.Int64))
-    known = judged.join(table, on="row", how="inner").filter(pl.col("group").is_in([a, b]))
+    known = judged.join(_origins(collection, groups), on="row", how="inner").filter(pl.col("group").is_in([a, b]))
     sides = known.group_by("query", "origin").agg(
         (pl.col("group") == a).sum().alias("a"),
         (pl.col("group") == b).sum().alias("b"),

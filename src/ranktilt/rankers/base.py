@@ -168,15 +168,18 @@ class FirstStage(Ranker):
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
         own = own_documents(collection, self.exclude_self)
         found = self.candidates(collection, max(map(len, own.values()), default=0))
-        return collect(self, collection, _without(found, own), spec=own_spec(collection, own))
+        return collect(self, collection, without(found, own), spec=own_spec(collection, own))
 
 
-def _without(found: Iterable[tuple[Rows, Scores]], own: dict[int, Rows]) -> Iterator[tuple[Rows, Scores]]:
-    for query, (rows, scores) in enumerate(found):
+def without(
+    found: Iterable[tuple[Rows, Scores]], own: dict[int, Rows], table: Rows | None = None
+) -> Iterator[tuple[Rows, Scores]]:
+    """Leave out each query's own documents, given by the query's number; `table` turns what is found into rows."""
+    for query, (docs, scores) in enumerate(found):
         if query in own:
-            keep = ~np.isin(rows, own[query])
-            rows, scores = rows[keep], scores[keep]
-        yield rows, scores
+            keep = ~np.isin(docs if table is None else table[docs], own[query])
+            docs, scores = docs[keep], scores[keep]
+        yield docs, scores
 
 
 def collect(
@@ -188,27 +191,33 @@ def collect(
 ) -> Run:
     """Cut each query's candidates at the ranker's depth and make the run of them; `spec` says more of how."""
     queries = collection.judged["id"].to_list()
-    keys = collection.tie_keys()
-    docs, scores, lengths = [], [], []
-    step = max(len(queries) // 100, 1)
-    for number, (rows, values) in enumerate(found, start=1):
-        best = top_k(values, keys[rows], ranker.k)
+    parts = cut(_told(found, f"{ranker!r}: ranking", len(queries)), collection.tie_keys(), ranker.k)
+    made = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
+    return Run(tuple(queries), *parts, collection.ids, {**made, **ranker.provenance(), **(spec or {})})
+
+
+def _told(found: Iterable[tuple[Rows, Scores]], label: str, total: int) -> Iterator[tuple[Rows, Scores]]:
+    step = max(total // 100, 1)
+    for number, one in enumerate(found, start=1):
+        yield one
+        if number % step == 0 or number == total:
+            report(label, number, total)
+
+
+def cut(
+    found: Iterable[tuple[Rows, Scores]], keys: npt.NDArray[np.uint64], k: int | None
+) -> tuple[Rows, npt.NDArray[np.int32], Scores]:
+    """Cut each query's documents at depth `k` (nowhere if None); returns a run's offsets, documents and scores.
+
+    `keys` holds the tie key of each document row.
+    """
+    docs, scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
+    for rows, values in found:
+        best = top_k(values, keys[rows], len(values) if k is None else k)
         docs.append(rows[best].astype(np.int32))
         scores.append(values[best])
         lengths.append(len(best))
-        if number % step == 0 or number == len(queries):
-            report(f"{ranker!r}: ranking", number, len(queries))
-    made = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    empty = not docs
-    return Run(
-        tuple(queries),
-        offsets,
-        np.empty(0, np.int32) if empty else np.concatenate(docs),
-        np.empty(0) if empty else np.concatenate(scores),
-        collection.ids,
-        {**made, **ranker.provenance(), **(spec or {})},
-    )
+    return np.cumsum(lengths, dtype=np.int64), np.concatenate(docs), np.concatenate(scores)
 
 
 def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
-from ranktilt.rankers.base import Ranker, top_k
+from ranktilt.rankers.base import Ranker, cut, without
 from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.run import Run, collection_rows
 
@@ -67,25 +67,23 @@ class Replay(Ranker):
 
     def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], collection: Collection) -> Run:
         own = own_documents(collection, self.exclude_self)
-        keys = np.append(collection.tie_keys(), np.uint64(0))
+        names = _judged(collection, loaded)
         where = {q: i for i, q in enumerate(loaded.queries)}
-        docs, scores, lengths = [], [], []
-        names = collection.judged["id"].to_list()
-        for number, name in enumerate(names):
-            at = where.get(name)
-            part = slice(0, 0) if at is None else slice(loaded.offsets[at], loaded.offsets[at + 1])
-            found, values = loaded.docs[part], loaded.scores[part]
-            if number in own:
-                keep = ~np.isin(rows[found], own[number])
-                found, values = found[keep], values[keep]
-            best = top_k(values, keys[rows[found]], self.k or max(len(values), 1))
-            docs.append(found[best])
-            scores.append(values[best])
-            lengths.append(len(best))
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        bounds = ((loaded.offsets[where[n]], loaded.offsets[where[n] + 1]) if n in where else (0, 0) for n in names)
+        found = ((loaded.docs[low:high].astype(np.int64), loaded.scores[low:high]) for low, high in bounds)
+        keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
+        parts = cut(without(found, own, rows), keys, self.k)
         spec = {**loaded.spec, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
         spec |= own_spec(collection, own)
-        missing = len(set(names) - set(loaded.queries))
+        missing = sum(name not in where for name in names)
         if missing:
             spec["judged_queries_missing"] = missing
-        return Run(tuple(names), offsets, np.concatenate(docs), np.concatenate(scores), loaded.ids, spec)
+        return Run(tuple(names), *parts, loaded.ids, spec)
+
+
+def _judged(collection: Collection, loaded: Run) -> list[str]:
+    """The judged queries, and those that only judgments and run know: they count where nothing is grouped."""
+    names = collection.judged["id"].to_list()
+    known, held = set(names), set(loaded.queries)
+    strange = collection.qrels["query_id"].unique(maintain_order=True).to_list()
+    return names + [name for name in strange if name not in known and name in held]
