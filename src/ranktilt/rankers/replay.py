@@ -42,7 +42,7 @@ class Replay(Ranker):
             raise UserError(f"replay: expected a depth of at least 1, got @{self.k}")
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file and keep the judged queries and known documents; see `Ranker.rank`.
+        """Read the file and keep the judged queries; see `Ranker.rank`.
 
         Documents that the collection does not hold keep their places in the ranking: the run's own id
         table names them.
@@ -57,17 +57,16 @@ class Replay(Ranker):
                 f"no overlap: none of its {len(rows)} documents is in the collection "
                 f"(first: {loaded.ids[0]!r}; the collection's ids look like {collection.ids[0]!r})",
             )
-        judged = collection.judged["id"]
-        if not len(set(loaded.queries) & set(judged)):
+        names = _judged(collection, loaded)
+        if set(loaded.queries).isdisjoint(names):
             raise DataError(
                 self.file,
                 f"no overlap: none of its {len(loaded.queries)} queries has a judgment (first: {loaded.queries[0]!r})",
             )
-        return self._cut(loaded, rows, collection)
+        return self._cut(loaded, rows, names, collection)
 
-    def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], collection: Collection) -> Run:
+    def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:
         own = own_documents(collection, self.exclude_self)
-        names = _judged(collection, loaded)
         where = {q: i for i, q in enumerate(loaded.queries)}
         bounds = ((loaded.offsets[where[n]], loaded.offsets[where[n] + 1]) if n in where else (0, 0) for n in names)
         found = ((loaded.docs[low:high].astype(np.int64), loaded.scores[low:high]) for low, high in bounds)
