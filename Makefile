@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bundled bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -21,6 +21,16 @@ lint: .venv/.stamp-dev ## Check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Into throw-away folders; NumPy 2.0 has no wheels for Python 3.13 and later, 2.1 has.
+AWAY := .venv/bundled
+bundled: .venv/.stamp-dev ## Check the bundled pairs on the oldest and the newest NumPy and SciPy
+	rm -rf $(AWAY)
+	$(PIP) install -q --no-deps --only-binary :all: --target $(AWAY)/oldest \
+	  'numpy==2.0.0; python_version < "3.13"' 'numpy==2.1.*; python_version >= "3.13"' 'scipy==1.14.*'
+	$(PIP) install -q --no-deps --only-binary :all: --target $(AWAY)/newest 'numpy==2.4.*' 'scipy==1.17.*'
+	$(BIN)/python scripts/check_bundled.py $(AWAY)/oldest $(AWAY)/newest
+	rm -rf $(AWAY)
 
 bench: .venv/.stamp-dev ## Measure speed against the peers
 	@set -e; for script in benchmarks/load.py benchmarks/lexical.py benchmarks/evaluate.py benchmarks/dense.py; do echo "== $$script"; $(BIN)/python "$$script"; done

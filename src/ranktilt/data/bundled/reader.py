@@ -7,15 +7,20 @@ import importlib
 import importlib.metadata
 import importlib.resources
 import inspect
+import re
+import warnings
 from typing import NamedTuple
 
 import orjson
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.errors import DataWarning, UserError
 
 FEWEST = 40
+ENOUGH = 120
+# A section's name and the line under it, so that the section's first paragraph is found alone.
+_HEADING = re.compile(r"^.+\n-{3,}\n", re.MULTILINE)
 _DOCS = dict.fromkeys(("id", "title", "text", "source", "origin"), pl.String)
 
 
@@ -60,16 +65,17 @@ def bundled() -> Collection:
     ------
     UserError
         If fewer than 40 pairs match the installed versions.
+
+    Warns
+    -----
+    DataWarning
+        If fewer than 120 pairs match.
     """
     every = pairs()
     found = [(pair, text) for pair in every if (text := paragraph(pair.function, pair.sha256)) is not None]
     versions = {package: _version(package) for package in ("numpy", "scipy")}
-    if len(found) < FEWEST:
-        raise UserError(
-            f"bundled: {len(found)} of {len(every)} paragraphs were found in the documentation of "
-            f"numpy {versions['numpy']} and scipy {versions['scipy']}, expected at least {FEWEST}; "
-            f"install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, which drops docstrings"
-        )
+    if len(found) < ENOUGH:
+        _complain(len(found), len(every), versions)
     return Collection(
         docs=_docs(found),
         queries=_queries(),
@@ -104,11 +110,22 @@ def paragraph(function: str, sha256: str) -> str | None:
         doc = getattr(importlib.import_module(module), name).__doc__
     except (ImportError, AttributeError):
         return None
-    for block in inspect.cleandoc(doc or "").split("\n\n"):
+    for block in _HEADING.sub("", inspect.cleandoc(doc or "")).split("\n\n"):
         text = " ".join(block.split())
         if hashlib.sha256(text.encode()).hexdigest() == sha256:
             return text
     return None
+
+
+def _complain(found: int, every: int, versions: dict[str, str]) -> None:
+    have = (
+        f"bundled: {found} of {every} paragraphs were found in the documentation of "
+        f"numpy {versions['numpy']} and scipy {versions['scipy']}"
+    )
+    remedy = "install numpy 2.0-2.4 and scipy 1.14-1.17, and run Python without -OO, which drops docstrings"
+    if found < FEWEST:
+        raise UserError(f"{have}, expected at least {FEWEST}; {remedy}")
+    warnings.warn(f"{have}, the other pairs are left out; for all of them, {remedy}", DataWarning, stacklevel=3)
 
 
 def _docs(found: list[tuple[Pair, str]]) -> pl.DataFrame:
