@@ -1,0 +1,88 @@
+"""``ranktilt check``: whether a collection makes a fair comparison, before anything is ranked."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.output import reporting, results
+from ranktilt.cli.places import check_places
+from ranktilt.errors import unknown
+
+if TYPE_CHECKING:
+    from ranktilt.data.checked import Check
+
+UNFAIR = 1
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")],
+    *,
+    reference: Annotated[
+        str | None, typer.Option("--reference", metavar="SOURCE", help="Held against it (default: human).")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
+    ] = None,
+    max_missing: Annotated[float, typer.Option(help="Most pairs that may miss a side, in %.")] = 10,
+    max_identical: Annotated[float, typer.Option(help="Most pairs with the same text twice, in %.")] = 5,
+    max_boilerplate: Annotated[float, typer.Option(help="Most texts with a boilerplate opening, in %.")] = 10,
+    max_refusals: Annotated[float, typer.Option(help="Most texts that are a refusal, in %.")] = 10,
+    max_cut_off: Annotated[float, typer.Option(help="Most texts that end in the middle, in %.")] = 10,
+    min_length_ratio: Annotated[float, typer.Option(help="Least median of words, rewrite over reference.")] = 0.67,
+    max_length_ratio: Annotated[float, typer.Option(help="Largest median of the same.")] = 1.5,
+    max_one_sided: Annotated[
+        float, typer.Option(help="Most relevant judgments that hold for one twin only, in %.")
+    ] = 5,
+    near_identical: Annotated[
+        float, typer.Option(help="Jaccard similarity of terms from which twins are near-identical.")
+    ] = 0.95,
+    notice: Annotated[float, typer.Option(help="Share from which other faults are a warning, in %.")] = 1,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="Ids to name in a row.")] = 3,
+    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown or csv.")] = "table",
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the whole check; - for stdout.")
+    ] = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
+    with reporting(quiet=quiet):
+        from ranktilt.data.check import check
+        from ranktilt.data.checked import Limits
+        from ranktilt.data.load import load
+        from ranktilt.files import write_files
+        from ranktilt.reporting.checks import FORMATS
+
+        if format not in FORMATS:
+            raise unknown("format", format, FORMATS)
+        file = None if json in (None, "-") else Path(str(json))
+        check_places({"--json": json}, stdout=("--json",), inputs=())
+        limits = Limits(
+            missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
+            cut_off=max_cut_off, one_sided=max_one_sided, shortest=min_length_ratio, longest=max_length_ratio,
+            near_identical=near_identical, notice=notice,
+        )  # fmt: skip
+        collection = load(folder, split=split, ignore_unknown=True)
+        result = check(collection, reference=reference, limits=limits, examples=examples)
+        with results() as stream:
+            stream.write(result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet))
+        if file is not None:
+            write_files({file: result.to_json()})
+    if not result.fair:
+        raise typer.Exit(UNFAIR)
+
+
+def _text(result: Check, format: str, *, quiet: bool) -> str:
+    from ranktilt.reporting.checks import checks, show
+
+    if format != "table":
+        return checks(result, format, notes=not quiet)
+    buffer = io.StringIO()
+    show(result, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
+    return buffer.getvalue()

@@ -1,0 +1,54 @@
+"""Files that a command is asked to write, checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ranktilt.errors import UserError
+from ranktilt.files import cannot_write, require_place
+
+
+def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[str], inputs: Iterable[Path]) -> None:
+    """Refuse files that cannot be written, that overwrite what is read, or that are named twice.
+
+    Parameters
+    ----------
+    places : mapping of str to Path, str or None
+        File of each option; ``-`` is standard output, None is not asked for.
+    stdout : iterable of str
+        Options that may go to standard output.
+    inputs : iterable of Path
+        Files that are read.
+
+    Raises
+    ------
+    UserError
+        At the first place that cannot be what it is asked to be.
+    """
+    given = {option: str(place) for option, place in places.items() if place is not None}
+    streams = [option for option, place in given.items() if place == "-"]
+    allowed = tuple(stdout)
+    barred = next((option for option in streams if option not in allowed), None)
+    if barred is not None:
+        raise UserError(f"{barred} writes a file; standard output (-) is for {' and '.join(allowed)}")
+    if len(streams) > 1:
+        raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
+    taken = {path.resolve(): "is read" for path in inputs}
+    for option, place in given.items():
+        if option not in streams:
+            try:
+                _check(option, Path(place), taken)
+            except OSError as error:  # a folder on the way may not even be looked into
+                raise cannot_write(Path(place), error) from error
+
+
+def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
+    if path.is_dir():
+        raise UserError(f"{option} {path}: expected a file, this is a folder")
+    place = path.resolve()
+    if place in taken and (path.is_file() or not path.exists()):  # a device may take any number of them
+        raise UserError(f"{option} {path}: this file {taken[place]} too; choose another place")
+    taken[place] = f"is written by {option}"
+    if not path.exists():
+        require_place(path)

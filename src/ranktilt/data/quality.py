@@ -1,0 +1,313 @@
+"""What can be seen in texts themselves: length, boilerplate, refusals, cut-off ends, shared terms, writing script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+NEAR_IDENTICAL = 0.95
+"""Jaccard similarity of term sets from which twins count as near-identical."""
+
+_PAIRS_AT_ONCE = 4_096
+_TAIL = 400
+_KANA_SHARE = 0.05
+
+# Openings. Each part is made so that a sentence with which a person would begin a text does not fit it.
+_S = r"['\u2019]"
+_QUOTES = r"\"'\u2018\u2019\u201c\u201d"
+_REWRITE = r"(?:re-?writ(?:e|es|ten|ing)|paraphras(?:e|ed|ing)|re-?phras(?:ed|ing)|re-?word(?:ed|ing))"
+_NOUN = r"(?:text|passage|paragraph|abstract|article|document|content|sentence|excerpt|summary|answer|version)s?"
+_GIVEN = r"(?:the|your|this|that|my) (?:(?:given|original|provided|above|following|input|same) )*"
+_MORE = r"[^.:!?\n]{0,90}?"
+_IS = rf"(?:here(?:{_S}s| is| are)|below is|(?:the )?following is|this is) (?:a|an|the|my|your|one|another|some)\b"
+_YES = (
+    r"(?:sure thing|sure|certainly|of course|absolutely|gladly|no problem|okay|ok|great|yes)\s*[!,.:\u2013\u2014-]+\s*"
+)
+_WILLING = rf"(?:i(?:{_S}d| would|{_S}ll| will)(?: be| gladly)?(?: happy| glad)?(?: to)?|i can(?: certainly)?|happy to)"
+_OFFER = (
+    rf"(?:{_WILLING} (?:help|assist|{_REWRITE})\b{_MORE}[.:!\n]|thank you for (?:providing|sharing) {_MORE}[.!\n])\s*"
+)
+_ANNOUNCED = "|".join(
+    (
+        rf"(?:as requested, )?{_IS}{_MORE}\b{_REWRITE}"
+        rf"(?:\s*[:\n]|(?:,|(?: in| with| using| for| that)\b){_MORE}[:\n]"
+        rf"|\b{_MORE}\b{_NOUN}(?:\b{_MORE}[:\n]|\.(?:\s|\z)))",
+        rf"(?:as requested, )?{_IS}{_MORE}\b(?:version|revision|summary) of {_GIVEN}{_NOUN}\b{_MORE}[:\n]",
+        rf"i(?: have|{_S}ve) {_REWRITE} {_GIVEN}{_NOUN}\b{_MORE}[.:\n]",
+    )
+)
+_LABELLED = "|".join(
+    (
+        rf"(?:(?:the|a|my|possible|suggested) )*{_REWRITE}(?: {_NOUN})?(?: of {_GIVEN}{_NOUN})?"
+        r"(?:\s*\([^()\n]{0,60}\))?(?: (?:is|reads|would be))?(?: as follows)?[*_]{0,3}\s*:",
+        r"(?:revised|original|given|input) (?:text|passage|paragraph|abstract)[*_]{0,3}\s*:",
+    )
+)
+_WRAPPED = rf"[\s*_#>{_QUOTES}`~=-]*"
+_RULE = r"[*_]{0,3}\s*(?:(?:-{3,}|={3,}|`{3}\w*)\s*)?"
+_OPENING = (
+    rf"(?i)\A({_WRAPPED}(?:"
+    rf"(?:{_YES})?(?:{_OFFER})?(?:{_WRAPPED}(?:{_ANNOUNCED}|{_LABELLED}){_RULE}){{1,3}}"
+    rf"|{_YES}{_OFFER}"
+    r"|(?:sure thing|sure|certainly|of course|absolutely)!\s+))"
+)
+
+# Refusals, each at the start of the text.
+_SORRY = rf"(?:(?:i|we)(?: am|{_S}m| are|{_S}re)? (?:\w+ )?(?:sorry|afraid)|sorry|i apologi[sz]e|(?:my )?apologies)\b"
+_CANNOT = (
+    rf"(?:cannot|can{_S}?t|can not|am not able|{_S}m not able|am unable|{_S}m unable|won{_S}?t|will not"
+    rf"|must (?:respectfully )?decline|do(?: not|n{_S}t) (?:have|understand|know|feel comfortable)"
+    rf"|(?:am|{_S}m) (?:not|an? (?:ai|large|text|language)))"
+)
+_TASK = (
+    r"(?:fulfil+|help (?:you|with)|assist|provide|re-?write|paraphrase|comply|generate|answer|satisfy|engage in"
+    r"|complete (?:the|this|your))"
+)
+_MODEL = r"as an? (?:ai|artificial intelligence|large language|language)\b"
+_ASK = r"(?:please|could you(?: please)?) provide (?:me with )?(?:the|a|more|some) (?:original |full |actual )?"
+_REFUSALS = (
+    rf"{_SORRY}[^.!?\n]{{0,160}}?\b(?:i ?{_CANNOT}|(?:possible|appropriate|ethical) for me to|not enough context)\b",
+    rf"(?:[^.!?\n]{{0,80}}[.!,] )?{_MODEL}[^.!?\n]{{0,80}}?,? i\b",
+    rf"(?:unfortunately,? )?i ?{_CANNOT} (?:(?:to|directly|actually) )*{_TASK}\b",
+    rf"it(?: is|{_S}s| would be) not (?:appropriate|ethical|possible) for me to\b",
+    rf"(?:[^.!?\n]{{0,120}}[.!,] )?{_ASK}(?:text|passage|paragraph|context)\b",
+)
+_REFUSAL = rf"(?i)\A[\s*_{_QUOTES}]*(?:{'|'.join(_REFUSALS)})"
+
+# Endings.
+_CLOSER = r"[\s\p{Pe}\p{Pi}\p{Pf}\"'>*_`~]*"
+_NOTE = r"(?:\s*(?:\([^()\n]{0,200}\)|\[[^\[\]\n]{0,200}\]))*"
+_WHOLE = "|".join(
+    (
+        rf"\p{{Sentence_Terminal}}{_CLOSER}{_NOTE}{_CLOSER}\z",
+        r"[\p{L}\p{Pe}\p{Pf}\"][.!?][\"\u201d]?\d{1,3}(?:[,\u2013-]\d{1,3})*\z",
+        r"(?:https?://|www\.|doi:)\S+\z",
+        r"[\p{Thai}\p{Lao}][\p{Thai}\p{Lao}\s]*\z",
+    )
+)
+_TRAILS_OFF = rf"(?i)(?:\.\.+|\u2026){_CLOSER}\z|\(abstract truncated[^()]*\)\s*\z"
+
+SCRIPTS = (
+    "Latin", "Cyrillic", "Han", "Japanese", "Hangul", "Arabic", "Devanagari", "Greek", "Hebrew", "Thai", "Bengali",
+    "Tamil", "Telugu", "Gujarati", "Gurmukhi", "Kannada", "Malayalam", "Sinhala", "Georgian", "Armenian", "Ethiopic",
+    "Khmer", "Lao", "Myanmar", "Tibetan",
+)  # fmt: skip
+"""Writing scripts that are told apart, by their Unicode names; Japanese is kana with the Han letters beside it."""
+
+
+def words(text: pl.Series) -> pl.Series:
+    """Count whitespace-separated words.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+        Texts; for the length of a document, its text without the title.
+
+    Returns
+    -------
+    polars.Series of Int64
+        0 for an empty text.
+
+    References
+    ----------
+    Dai et al., KDD 2024, Table 1 (this count gives SciFact's 201.81).
+    """
+    return text.str.count_matches(r"\S+").cast(pl.Int64)
+
+
+def opening(text: pl.Series) -> pl.Series:
+    """Find what a chat model says before the rewrite itself, such as "Here is a rewritten version of the passage:".
+
+    Parameters
+    ----------
+    text : polars.Series of String
+        Texts.
+
+    Returns
+    -------
+    polars.Series of String
+        The opening with its Markdown or quotation marks around it; null where there is none. Found are
+        announcements ("Sure, here's a possible rewrite:", "I have rewritten the text as follows:"), labels
+        ("Rewritten text:", "Original text:"), offers ("Sure! I'd be happy to help.") and a bare "Certainly!" or
+        "Sure!" before the text, up to three in a row. English only. A sentence such as "Here we show that …",
+        "Certainly, …" or "Sure enough, …" is none.
+    """
+    return text.str.extract(_OPENING).str.strip_chars()
+
+
+def without_opening(text: pl.Series) -> pl.Series:
+    """Remove the opening that `opening` finds.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+        Texts.
+
+    Returns
+    -------
+    polars.Series of String
+        Where there is an opening, the rest, stripped of white space and of one pair of quotation marks around all
+        of it; every other text as it is, to the letter.
+    """
+    rest = pl.col("text").str.replace(_OPENING, "").str.strip_chars()
+    quoted = rest.str.extract(r"\A[\"\u201c]([^\"\u201c\u201d]*)[\"\u201d]\z").str.strip_chars()
+    found = pl.col("text").str.contains(_OPENING)
+    table = text.alias("text").to_frame()
+    return table.select(pl.when(found).then(quoted.fill_null(rest)).otherwise("text").alias(text.name))[text.name]
+
+
+def refusal(text: pl.Series) -> pl.Series:
+    """Tell where a model declined to write: "I'm sorry, but I cannot …", "As an AI language model, I …".
+
+    Parameters
+    ----------
+    text : polars.Series of String
+        Texts.
+
+    Returns
+    -------
+    polars.Series of Boolean
+        Whether the text begins with a refusal. English only. Sympathy ("I'm sorry to hear …") is none, nor is a
+        limit of a study ("Unfortunately, we cannot exclude …").
+    """
+    return text.str.contains(_REFUSAL)
+
+
+def cut_off(text: pl.Series) -> pl.Series:
+    """Tell where a text ends in the middle, as when a model met its token limit.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+        Texts.
+
+    Returns
+    -------
+    polars.Series of Boolean
+        True where the last sentence has no final punctuation (``.!?`` and their kin in other scripts). Closing
+        quotes, brackets and Markdown after it are allowed, and so are a note in brackets ("… in mice. (Smith,
+        2004)"), the number of a reference ("… in mice.12"), and a web address or DOI as the last word. An ellipsis
+        counts as cut off, and so does "(ABSTRACT TRUNCATED …)"; "et al." ends with a full stop and does not. Texts
+        that end in Thai or Lao, which have no full stop, are never cut off, nor are empty ones.
+    """
+    end = text.str.strip_chars().str.tail(_TAIL)
+    whole = end.str.contains(_WHOLE) & ~end.str.contains(_TRAILS_OFF)
+    return ~whole & (end != "")
+
+
+def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
+    """Compute the Jaccard similarity of the term sets of paired texts: terms of both over terms of either.
+
+    Parameters
+    ----------
+    a, b : polars.Series of String
+        Texts, one pair a row; the sides may be swapped. Terms are lower-cased runs of letters, digits and underscores.
+
+    Returns
+    -------
+    ndarray of float, shape (n_pairs,)
+        From 0, no term in common, to 1, the same terms; NaN where neither text has a term.
+
+    References
+    ----------
+    Dai et al., KDD 2024, sec. 4.
+    """
+    left, right, both = _terms(a, b)
+    return _ratio(both, left + right - both)
+
+
+def overlap(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
+    """Compute the share of the first text's terms that its twin has too: terms of both over terms of `a`.
+
+    Parameters
+    ----------
+    a, b : polars.Series of String
+        Texts, one pair a row: by the paper's convention human text in `a` and its rewrite in `b`. Terms are
+        lower-cased runs of letters, digits and underscores.
+
+    Returns
+    -------
+    ndarray of float, shape (n_pairs,)
+        From 0 to 1; NaN where `a` has no term.
+
+    References
+    ----------
+    Dai et al., KDD 2024, sec. 4.
+    """
+    left, _, both = _terms(a, b)
+    return _ratio(both, left)
+
+
+def _ratio(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    out = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def _terms(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]:
+    """Distinct terms of each `a`, of each `b`, and of both."""
+    sets = [pl.col(side).list for side in "ab"]
+    counts = [sets[0].n_unique(), sets[1].n_unique(), sets[0].set_intersection(pl.col("b")).list.len()]
+    parts = [
+        part.lazy()
+        .select(pl.all().str.to_lowercase().str.extract_all(r"\w+"))
+        .select(expr.cast(pl.Int64).alias(name) for name, expr in zip(("left", "right", "both"), counts, strict=True))
+        .collect()
+        for part in _slices(pl.DataFrame({"a": a, "b": b}, schema={"a": pl.String, "b": pl.String}))
+    ]
+    return tuple(series.to_numpy() for series in pl.concat(parts).iter_columns())
+
+
+def _slices(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Few pairs at a time, because term lists take many times the memory of the texts."""
+    return iter(table.iter_slices(_PAIRS_AT_ONCE)) if table.height else iter([table])
+
+
+def script(text: pl.Series) -> pl.Series:
+    """Find the writing script that most letters of a text belong to.
+
+    Parameters
+    ----------
+    text : polars.Series of String
+        Texts.
+
+    Returns
+    -------
+    polars.Series of String
+        One of `SCRIPTS`; ``"other"`` where most letters are of none of them; null where there are no letters. Han
+        letters count as Japanese where kana stand beside them (at least 5 % of both).
+    """
+    table = text.alias("text").to_frame().with_row_index("row")
+    plain = pl.col("text").str.len_bytes() == pl.col("text").str.len_chars()
+    easy = table.select(
+        "row", "text", script=pl.when(plain & pl.col("text").str.contains("[A-Za-z]")).then(pl.lit("Latin"))
+    )
+    hard = easy.filter(pl.col("script").is_null() & pl.col("text").str.contains(r"\p{L}"))
+    found = pl.DataFrame({"row": hard["row"], "hard": _dominant(hard["text"])}, schema_overrides={"hard": pl.String})
+    joined = easy.join(found, on="row", how="left", maintain_order="left")
+    return joined.select(pl.coalesce("script", "hard").alias(text.name))[text.name]
+
+
+def _dominant(text: pl.Series) -> pl.Series:
+    """Script of texts that have letters; those that are mainly Latin are told by two counts."""
+    letters = text.str.count_matches(r"[\p{L}\p{M}]").cast(pl.Int64)
+    latin = text.str.count_matches(r"\p{Latin}").cast(pl.Int64)
+    sure = 2 * latin > letters
+    rest = text.filter(~sure)
+    out = np.full(len(text), "Latin", dtype=object)
+    if len(rest):
+        out[~sure.to_numpy()] = _counted(rest, letters.filter(~sure).to_numpy())
+    return pl.Series(out.tolist(), dtype=pl.String)
+
+
+def _counted(text: pl.Series, letters: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+    names = [r"[\p{Hiragana}\p{Katakana}]" if name == "Japanese" else rf"\p{{{name}}}" for name in SCRIPTS]
+    counts = np.stack([text.str.count_matches(name).cast(pl.Int64).to_numpy() for name in names])
+    han, kana = SCRIPTS.index("Han"), SCRIPTS.index("Japanese")
+    japanese = counts[kana] > _KANA_SHARE * (counts[han] + counts[kana])
+    counts[kana] += np.where(japanese, counts[han], 0)
+    counts[han] = np.where(japanese, 0, counts[han])
+    return np.where(counts.max(axis=0) > 0, np.array([*SCRIPTS], dtype=object)[counts.argmax(axis=0)], "other")

@@ -1,0 +1,183 @@
+"""A check of a collection as text: a row a check, what it found, and the verdict, for people and for spreadsheets."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import IO
+
+import polars as pl
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from ranktilt.data.checked import LENGTH_NOTICE, Check, Row, percent, shown
+from ranktilt.errors import unknown
+from ranktilt.reporting.console import printing
+from ranktilt.reporting.markdown import markdown_line
+
+FORMATS = ("table", "markdown", "csv")
+STYLES = {"ok": "dim", "warning": "bold dark_orange", "void": "bold red"}
+_LONGEST_NAME = 12
+
+
+def checks(check: Check, format: str = "table", *, notes: bool = True) -> str:
+    """Print a check.
+
+    Parameters
+    ----------
+    check : Check
+        What to print.
+    format : {"table", "markdown", "csv"}, optional
+        ``table``: plain text. ``markdown``: the same as a table and a list. ``csv``: a line a row, unrounded.
+    notes : bool, optional
+        Whether to say what a fault means and how to read the table; not in CSV.
+
+    Returns
+    -------
+    str
+        Ends with a line end.
+
+    Raises
+    ------
+    UserError
+        If the format is unknown.
+    """
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    if format == "csv":
+        return _csv(check)
+    if format == "markdown":
+        return _markdown(check, notes=notes)
+    stream = io.StringIO()
+    show(check, stream, notes=notes)
+    return stream.getvalue()
+
+
+def show(check: Check, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
+    """Print a check for a terminal: per source a line a check, examples below, and one sentence at the end.
+
+    Parameters
+    ----------
+    check : Check
+        What to print.
+    stream : file
+        Where to.
+    notes : bool, optional
+        Whether to say what a fault means and how to read the table.
+    terminal : file, optional
+        The terminal whose width and colours count, by default the stream itself. Without one the text is plain and
+        as wide as it needs to be.
+    """
+    with printing(stream, terminal) as (console, plain):
+        for part in _parts(check, notes):
+            console.print(part, soft_wrap=plain)
+
+
+def _parts(check: Check, notes: bool) -> Iterator[RenderableType]:
+    grid = [_header(check), *(_cells(row) for row in check.rows)]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    before = None
+    for row, cells in zip(check.rows, grid[1:], strict=True):
+        if row.source != before:
+            if before is not None:
+                yield Text()
+            else:
+                yield Text("  " + "  ".join(_aligned(grid[0], widths)), style="dim")
+            yield _title(check, row.source)
+            before = row.source
+        yield _line(row, _aligned(cells, widths))
+        for detail in _details(row, notes):
+            yield Padding(Text(detail, style="dim"), (0, 0, 0, 4))
+    yield Text()
+    yield Text(check.sentence, style="bold" if check.fair else STYLES["void"])
+    for line in legend(check) if notes else ():
+        yield Text(line, style="dim")
+
+
+def _header(check: Check) -> tuple[str, ...]:
+    name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
+    return ("", "found", "share", name, "limit", "verdict")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    found = f"{row.found:,} of {row.total:,}"
+    return (row.name, found, shown(row), percent(row.reference), row.limit, row.verdict)
+
+
+def _aligned(cells: tuple[str, ...], widths: list[int]) -> list[str]:
+    """Name and verdict to the left, numbers to the right."""
+    name, *numbers, verdict = cells
+    return [name.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:-1], strict=True)), verdict]
+
+
+def _title(check: Check, source: str) -> Text:
+    return Text(f"{source} against {check.reference}" if source else "judgments", style="bold")
+
+
+def _line(row: Row, cells: list[str]) -> Text:
+    name, *numbers, verdict = cells
+    text = Text.assemble("  ", (name, "" if row.verdict == "ok" else "bold"), "  ", "  ".join(numbers), "  ")
+    return text.append(verdict, STYLES[row.verdict])
+
+
+def _details(row: Row, notes: bool) -> Iterator[str]:
+    """What the fault means, where there is one, and where to look."""
+    if notes and row.verdict != "ok":
+        yield row.meaning
+    if notes and row.note:
+        yield row.note
+    if row.examples:
+        yield f"such as {', '.join(row.examples)}" + (", …" if row.found > len(row.examples) else "")
+
+
+def legend(check: Check) -> list[str]:
+    """Say how the table is read, in a few lines.
+
+    Parameters
+    ----------
+    check : Check
+        What is printed.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    low, high = LENGTH_NOTICE
+    return [
+        "Found: documents, pairs or judgments with the fault, and their share; beside it the share in "
+        f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median.",
+        f"Void: beyond the limit. Warning: a share over {check.limits.notice:g} %, a median length ratio outside "
+        f"{low:g}–{high:g}, any dangling judgment, or nothing to count.",
+    ]
+
+
+def _markdown(check: Check, *, notes: bool) -> str:
+    many = len({row.source for row in check.rows if row.source}) > 1
+    titles = (*(["source"] if many else []), "check", *_header(check)[1:], "examples")
+    rows = [
+        (*([row.source] if many else []), *_cells(row), ", ".join(row.examples)) for row in check.rows
+    ]  # fmt: skip
+    right = {"found", "share", _header(check)[3], "limit"}
+    lines = [markdown_line(titles), markdown_line(["---:" if title in right else "---" for title in titles])]
+    said = [check.sentence]
+    for row in check.rows if notes else ():
+        name = f"{row.source}, {row.name}" if many and row.source else row.name
+        said += [f"{name}: {row.meaning}"] if row.verdict != "ok" else []
+        said += [f"{name}: {row.note}"] if row.note else []
+    said += legend(check) if notes else []
+    bullets = ["- " + markdown_line([text])[2:-2] for text in said]
+    return "\n".join([*lines, *map(markdown_line, rows), "", *bullets]) + "\n"
+
+
+def _csv(check: Check) -> str:
+    columns = ("source", "name", "found", "total", "value", "reference", "limit", "verdict", "note")
+    table = [
+        {**{k: v for k, v in asdict(row).items() if k in columns}, "examples": "; ".join(row.examples)}
+        for row in check.rows
+    ]
+    numbers = dict.fromkeys(("value", "reference"), pl.Float64)
+    frame = pl.DataFrame(table, schema_overrides=numbers).select(*columns, "examples")
+    return frame.with_columns(pl.col("value", "reference").fill_nan(None)).write_csv()
