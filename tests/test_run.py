@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ranktilt import files
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.run import Run, codes, collection_rows, sidecar
 from tests.toy import collection_of, full_device, no_permission, no_room, run_of, toy, write
 
@@ -169,6 +169,21 @@ def test_whole_numbers_are_scores() -> None:
     assert [e[1:] for e in entries(Run.from_frame(frame))] == [("b", 1, 2.0), ("a", 2, 1.0)]
 
 
+def test_a_table_may_come_with_all_its_queries() -> None:
+    frame = pl.DataFrame({"query_id": ["b", "a"], "doc_id": ["x", "x"], "score": [1.0, 2.0]})
+    run = Run.from_frame(frame, queries=["a", "none", "b"])
+    assert run.queries == ("a", "none", "b")
+    assert run.offsets.tolist() == [0, 1, 1, 2]
+    assert run.scores.tolist() == [2.0, 1.0]
+
+
+def test_queries_that_leave_out_one_of_the_table_are_refused() -> None:
+    frame = pl.DataFrame({"query_id": ["b", "a"], "doc_id": ["x", "x"], "score": [1.0, 2.0]})
+    with pytest.raises(UserError) as caught:
+        Run.from_frame(frame, queries=["b"])
+    assert str(caught.value) == "a run's queries must name all of its table, got no 'a'"
+
+
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_a_table_with_a_score_that_is_no_number_is_refused(score: float) -> None:
     with pytest.raises(UserError, match="scores must be finite, got NaN or infinity"):
@@ -208,6 +223,13 @@ def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
     assert run.name == str(tmp_path / "run.trec")
 
 
+def test_a_json_run_under_the_spec_s_name_is_no_spec(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.trec", LINE)
+    write(sidecar(path), '{"q1": {"d1": 2.5}}')
+    assert Run.load(path).spec == {"ranker": str(path), "file": str(path)}
+    assert Run.load(sidecar(path)) == Run.load(path)
+
+
 @pytest.mark.parametrize("content", [b"no json", b"\xff", b""])
 def test_a_broken_spec_is_refused(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path / "run.trec", LINE)
@@ -236,13 +258,39 @@ def test_any_line_end_mark_and_compression(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: str, mark: str, name: str
 ) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
-    path = write(tmp_path / name, mark + end.join(["é1 0 a 5 1 t", "", "é1 0 b 9 2 t", "q2 0 a 1 3 t"]))
+    path = write(tmp_path / name, mark + end.join(["é1 0 a 9 1 t", "", "é1 0 b 5 2 t", "q2 0 a 1 3 t"]))
     assert entries(Run.load(path)) == [("é1", "b", 1, 2.0), ("é1", "a", 2, 1.0), ("q2", "a", 1, 3.0)]
 
 
 def test_scores_decide_on_the_order_and_ranks_do_not(tmp_path: Path) -> None:
     path = write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\nq 0 c 3 0.2 t\n")
-    assert [e[1:3] for e in entries(Run.load(path))] == [("b", 1), ("c", 2), ("a", 3)]
+    with pytest.warns(DataWarning, match="the rank column contradicts the scores in 1 of 1 query"):
+        run = Run.load(path)
+    assert [e[1:3] for e in entries(run)] == [("b", 1), ("c", 2), ("a", 3)]
+
+
+def test_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "q 0 b 2 0.3 t\nq 0 c 3 0.2 t\nr 0 c 9 5 t\nq 0 a 1 0.1 t\n")
+    run = Run.load(path, score_order="rank")
+    assert entries(run) == [("q", "a", 1, -1.0), ("q", "b", 2, -2.0), ("q", "c", 3, -3.0), ("r", "c", 1, -9.0)]
+    assert run.spec == {"ranker": str(path), "file": str(path), "score_order": "rank"}
+
+
+def test_what_was_read_by_rank_and_saved_says_so_when_it_comes_back(tmp_path: Path) -> None:
+    run = Run.load(write(tmp_path / "f", "q 0 a 1 0.1 t\nq 0 b 2 0.3 t\n"), score_order="rank")
+    again = Run.load(run.save(tmp_path / "again"))
+    assert again == run
+    assert again.spec["score_order"] == "rank"
+
+
+def test_the_spec_beside_a_json_run_is_read_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.json", '{"q": {"a": 1, "b": 2.5}, "none": {}}')
+    write(sidecar(path), '{"ranker": "engine 7"}')
+    run = Run.load(path)
+    assert entries(run) == [("q", "b", 1, 2.5), ("q", "a", 2, 1.0)]
+    assert run.queries == ("q", "none")
+    assert run.spec == {"ranker": "engine 7", "file": str(path)}
+    assert Run.load(run.save(tmp_path / "run.trec")) == run
 
 
 @pytest.mark.parametrize(
@@ -262,7 +310,7 @@ def test_scores_in_any_notation(tmp_path: Path, written: str, score: float) -> N
     assert Run.load(write(tmp_path / "f", f"q 0 d 1 {written} t")).scores.tolist() == [score]
 
 
-FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields)"
+FIELDS = "expected query-id, Q0, document-id, rank, score, tag (6 fields, as in the first line)"
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -292,7 +340,7 @@ def test_a_bad_line_is_named(
 
 
 def test_a_long_line_is_quoted_by_its_beginning(tmp_path: Path) -> None:
-    assert fault(tmp_path, "x" * 500) == f"run.trec:1: {FIELDS}, got 1: '{'x' * 79}…'"
+    assert fault(tmp_path, LINE + "x" * 500) == f"run.trec:2: {FIELDS}, got 1: '{'x' * 79}…'"
 
 
 def test_the_same_document_for_two_queries_is_fine(tmp_path: Path) -> None:

@@ -79,7 +79,9 @@ class Collection:
 
     @property
     def judged(self) -> pl.DataFrame:
-        """The queries that have at least one judgment, in their order; only these are ranked."""
+        """The queries that are ranked: those with a judgment, in their order; all where nothing is judged."""
+        if not self.qrels.height:
+            return self.queries
         judged = self.qrels.select("query_id").unique()
         return self.queries.join(judged, left_on="id", right_on="query_id", how="semi", maintain_order="left")
 
@@ -151,13 +153,15 @@ class Collection:
         Returns
         -------
         ndarray of uint64, shape (n_docs,)
-            A hash of the origin where a document has a twin, of its text where it has none; it depends
-            on neither source nor id, and twins and identical lone texts share it.
+            A hash of the origin where a document has a twin or no text, of its text otherwise; it depends
+            on neither source nor the id of a document with a text, and twins and identical lone texts share it.
         """
         return self.memo("tie_keys", self._tie_keys)
 
     def _tie_keys(self) -> npt.NDArray[np.uint64]:
-        shared = pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
+        # Documents without any text would all share one key.
+        blank = (pl.col("title") == "") & (pl.col("text") == "")
+        shared = blank | pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
         basis = pl.when(shared).then(pl.format("o{}", "origin")).otherwise(pl.format("t{} {}", "title", "text"))
         strings = self.docs.select(basis.alias("key"))["key"]
         digests = b"".join(hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings)

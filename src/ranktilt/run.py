@@ -1,9 +1,9 @@
-"""The run: scored documents per query, and its file format (TREC, with a JSON sidecar)."""
+"""The run: scored documents per query, saved in TREC format with a JSON sidecar."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,13 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.files import decode_lines, line_chunks, write_files
+from ranktilt.errors import DataError, UserError
+from ranktilt.files import write_files
+from ranktilt.runfile import RunFile, line_of, read_run_file
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
-
-_FIELDS = "query-id, Q0, document-id, rank, score, tag (6 fields)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,61 +137,81 @@ class Run:
         return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
 
     @classmethod
-    def load(cls, path: str | Path) -> Run:
-        """Read a run in TREC format (plain or gzip; fields split on blanks or tabs).
+    def load(cls, path: str | Path, *, score_order: str = "score") -> Run:
+        """Read a run: TREC lines of 6 fields, or 5 without the tag, or JSON ``{query: {document: score}}``.
 
         Parameters
         ----------
         path : str or Path
-            The file; ``<path>.json`` beside it, if there, gives the spec.
+            The file, plain or gzip; ``<path>.json`` beside it, if there, gives the spec. JSON is known by its
+            first character, ``{``.
+        score_order : {"score", "rank"}, optional
+            ``"rank"`` goes by the rank column of a TREC file, for engines whose scores do not say the order:
+            scores become −rank, equal ranks are ties, and ``spec["score_order"]`` says so.
 
         Returns
         -------
         Run
-            Entries sorted by falling score, whatever the file's order and ranks say; ties keep the
-            file's order, which no measure reads.
+            Entries sorted by falling score, whatever the file's order; ties keep the file's order, which no
+            measure reads.
 
         Raises
         ------
         DataError
-            Naming the line, if it does not have six fields, its score is no finite number, or a
-            document comes twice for a query.
+            Naming the line (TREC), or query and document (JSON): another number of fields than in the first
+            line, a score that is no finite number, a document that comes twice for a query, another shape.
+
+        Warns
+        -----
+        DataWarning
+            If a TREC file's ranks contradict its scores, by which it is read.
         """
         path = Path(path)
-        frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)]).rechunk()
+        found = read_run_file(path, score_order=score_order)
         spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
         if sidecar(path).exists():
             spec = {**spec, **_read_spec(sidecar(path)), "file": str(path)}
-        run = cls.from_frame(frame, spec=spec)
-        _refuse_duplicates(path, run, frame)
+        if score_order != "score":
+            spec["score_order"] = score_order
+        run = cls.from_frame(found.frame, queries=found.queries, spec=spec)
+        _refuse_duplicates(path, run, found)
         return run
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, *, spec: Mapping[str, Any] | None = None) -> Run:
+    def from_frame(
+        cls, frame: pl.DataFrame, *, queries: Iterable[str] | None = None, spec: Mapping[str, Any] | None = None
+    ) -> Run:
         """Make a run from a table.
 
         Parameters
         ----------
         frame : polars.DataFrame
             Columns ``query_id``, ``doc_id`` and ``score``.
+        queries : iterable of str, optional
+            All queries of the run, each once, those without an entry too; by default those of the table.
         spec : mapping, optional
             How it was made.
 
         Returns
         -------
         Run
-            Queries and ids in order of first appearance.
+            Queries in the order given, or of first appearance, as ids are.
         """
-        queries = frame["query_id"].unique(maintain_order=True)
+        given = frame["query_id"].unique(maintain_order=True) if queries is None else queries
+        names = pl.Series("query_id", given, dtype=pl.String)
         ids = frame["doc_id"].unique(maintain_order=True)
-        query = codes(frame["query_id"], queries)
+        query = codes(frame["query_id"], names)
+        if len(query) and query.min() < 0:
+            raise UserError(
+                f"a run's queries must name all of its table, got no {frame['query_id'][int(query.argmin())]!r}"
+            )
         scores = frame["score"].cast(pl.Float64).to_numpy()
         if not np.isfinite(scores).all():
             raise UserError("a run's scores must be finite, got NaN or infinity")
         order = np.lexsort((-scores, query))
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(queries)))])
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(names)))])
         docs = codes(frame["doc_id"], ids)
-        return cls(tuple(queries), offsets, docs[order].astype(np.int32), scores[order], ids, spec or {})
+        return cls(tuple(names), offsets, docs[order].astype(np.int32), scores[order], ids, spec or {})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Run):
@@ -250,6 +269,8 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
         return np.arange(len(run.ids))
     rows = codes(run.ids, collection.ids)
     strange = run.ids.filter(pl.Series(rows < 0))
+    if not len(strange):
+        return rows
     bare = collection.bare_ids()
     shared = collection.docs.select("id", bare=bare).filter((bare != collection.ids) & bare.is_duplicated())
     vague = strange.filter(strange.is_in(shared["bare"].implode()))
@@ -263,36 +284,15 @@ def collection_rows(run: Run, collection: Collection) -> Int64:
     return rows
 
 
-def _parse(path: Path, first_line: int, offset: int, lines: list[bytes]) -> pl.DataFrame:
-    text = pl.Series("line", decode_lines(path, first_line, offset, lines).split("\n"))
-    frame = text.to_frame().with_row_index("number", offset=first_line)
-    frame = frame.with_columns(fields=pl.col("line").str.extract_all(r"[^ \t\x0b\x0c\r]+"))
-    frame = frame.filter(pl.col("fields").list.len() > 0)
-    wrong = frame.filter(pl.col("fields").list.len() != 6)
-    if wrong.height:
-        number, line, fields = wrong.row(0)
-        raise DataError(path, f"expected {_FIELDS}, got {len(fields)}: {shorten(line)}", line=number)
-    frame = frame.select(
-        "number",
-        query_id=pl.col("fields").list.get(0),
-        doc_id=pl.col("fields").list.get(2),
-        raw=pl.col("fields").list.get(4),
-        score=pl.col("fields").list.get(4).cast(pl.Float64, strict=False),
-    )
-    bad = frame.filter(pl.col("score").is_null() | ~pl.col("score").is_finite())
-    if bad.height:
-        number, raw = bad.select("number", "raw").row(0)
-        raise DataError(path, f"expected a finite number as score, got {shorten(raw)}", line=number)
-    return frame.drop("raw")
-
-
-def _refuse_duplicates(path: Path, run: Run, frame: pl.DataFrame) -> None:
-    keys = run.entry_queries * max(len(run.ids), 1) + run.docs
-    if len(np.unique(keys)) == len(keys):
+def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
+    keys = np.sort(run.entry_queries * max(len(run.ids), 1) + run.docs)
+    if (np.diff(keys) > 0).all():
         return
-    first = frame.filter(pl.struct("query_id", "doc_id").is_first_distinct().not_()).row(0, named=True)
-    message = f"document {first['doc_id']!r} comes twice for query {first['query_id']!r}"
-    raise DataError(path, message, line=first["number"])
+    repeated = found.frame.select(pl.struct("query_id", "doc_id").is_first_distinct().not_()).to_series()
+    row = int(repeated.arg_max() or 0)
+    query, doc = found.frame.select("query_id", "doc_id").row(row)
+    line = line_of(path, row) if found.has_lines else None
+    raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
 
 
 def _read_spec(path: Path) -> dict[str, Any]:
@@ -302,4 +302,5 @@ def _read_spec(path: Path) -> dict[str, Any]:
         raise DataError(path, f"expected the run's spec as JSON: {error}") from error
     if not isinstance(spec, dict):
         raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
-    return spec
+    is_run = bool(spec) and all(isinstance(value, dict) for value in spec.values())
+    return {} if is_run else spec  # the same run in JSON may lie beside it under that name

@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ranktilt.auditing.audit import audit
 from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouping, twin_rows
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, run_of, toy
 
 
 def documents(column: str, labels: Sequence[Any]) -> Collection:
@@ -90,6 +93,128 @@ class TestGrouping:
     def test_columns_that_name_single_documents(self, by: str) -> None:
         with pytest.raises(UserError, match=f"unknown column to group by '{by}'"):
             grouping(toy(), by)
+
+
+def sized(*words: int) -> Collection:
+    """Documents of so many words, each under a title that does not count."""
+    docs = [{"id": f"d{i}", "text": " ".join(["word"] * n), "title": "a long title"} for i, n in enumerate(words)]
+    return collection_of(docs, {"q": "x"}, {"q": {"d0": 1}})
+
+
+TOGETHER = "since equal values stay together"
+UNKNOWN = "unknown column of numbers to group by"
+
+
+class TestBins:
+    def test_terciles_of_length(self) -> None:
+        found = grouping(sized(9, 1, 5, 2, 7, 3), "length:3")
+        assert found.by == "length"
+        assert found.names == ("1 to 2 words", "3 to 5 words", "7 to 9 words")
+        assert found.code.tolist() == [2, 0, 1, 0, 2, 1]
+        assert found.unlabelled == 0
+
+    def test_documents_without_text_have_no_group(self) -> None:
+        found = grouping(sized(0, 4, 0, 6), "length:2")
+        assert found.names == ("4 words", "6 words")
+        assert found.code.tolist() == [-1, 0, -1, 1]
+        assert found.unlabelled == 2
+
+    def test_a_single_word_is_no_plural(self) -> None:
+        assert grouping(sized(1, 2), "length:2").names == ("1 word", "2 words")
+
+    def test_words_stand_between_any_white_space(self) -> None:
+        texts = ["a", " a\tb\n", "a\u00a0b\u2003c\x1fd", "a-b,c d e f g", "", "\n \u3000"]
+        docs = [{"id": f"d{i}", "text": text} for i, text in enumerate(texts)]
+        found = grouping(collection_of(docs, {"q": "x"}, {"q": {"d0": 1}}), "length:4")
+        assert found.names == ("1 word", "2 words", "4 words", "5 words")
+        assert found.code.tolist() == [0, 1, 2, 3, -1, -1]
+        assert [len(text.split()) for text in texts] == [1, 2, 4, 5, 0, 0]
+
+    def test_equal_values_are_never_parted(self) -> None:
+        found = grouping(documents("year", [1, 1, 1, 2, 3, 4]), "year:2")
+        assert found.names == ("1", "2 to 4")
+        assert found.code.tolist() == [0, 0, 0, 1, 1, 1]
+
+    def test_bins_of_a_column_of_numbers_stand_from_low_to_high(self) -> None:
+        found = grouping(documents("year", [2020, 1999, None, 900, 2001]), "year:4")
+        assert (found.by, found.names) == ("year", ("900", "1999", "2001", "2020"))
+        assert found.code.tolist() == [3, 1, -1, 0, 2]
+        assert found.unlabelled == 1
+
+    @pytest.mark.parametrize(
+        ("values", "names"),
+        [
+            ([0.5, -1.25, 2.0, 1e-3], ("-1.25 to 0.001", "0.5 to 2")),
+            ([1 / 3, 0.25, 2 / 3, 12345.678], ("0.25 to 0.3333", "0.6667 to 12346")),
+            ([1.0, 1.000001, 1.000002, 1.000003], ("1 to 1.000001", "1.000002 to 1.000003")),
+            ([-5, -3, 4_000_000, 10], ("-5 to -3", "10 to 4000000")),
+        ],
+    )
+    def test_names_are_short_and_tell_bins_apart(self, values: list[Any], names: tuple[str, ...]) -> None:
+        assert grouping(documents("x", values), "x:2").names == names
+
+    def test_a_column_of_that_very_name_is_meant_first(self) -> None:
+        assert grouping(documents("size:2", ["s", "m"]), "size:2").names == ("m", "s")
+        assert grouping(documents("length", [30, 10]), "length:2").names == ("10", "30")
+        assert grouping(documents("length", [30, 10]), "length").names == ("10", "30")
+        assert grouping(documents("a:b", [30, 10]), "a:b:2").names == ("10", "30")
+
+    @pytest.mark.parametrize("bins", ["x", "1", "0", "11", "-3", "2.5", "", " 3", "\u0663"])
+    def test_other_numbers_of_bins_are_refused(self, bins: str) -> None:
+        with pytest.raises(UserError) as caught:
+            grouping(sized(1, 2, 3), f"length:{bins}")
+        assert str(caught.value) == f"length:{bins}: expected 2 to 10 bins, such as length:3, got {bins!r}"
+
+    @pytest.mark.parametrize(
+        ("labels", "by", "message"),
+        [
+            (["b", "a"], "kind:3", "kind:3: bins need numbers, and column 'kind' holds text"),
+            ([True, False], "kind:2", "kind:2: bins need numbers, and column 'kind' holds truth values"),
+            ([b"[1]", b"[2]"], "kind:2", "kind:2: bins need numbers, and column 'kind' holds raw JSON"),
+            ([1, 2], "king:2", f"{UNKNOWN} 'king'; did you mean 'kind'? (valid: kind, length)"),
+            ([1, 2], "text:2", f"{UNKNOWN} 'text' (valid: kind, length)"),
+            ([1, 2], "length", "grouping by length needs a number of bins, such as length:3"),
+            ([7, 7], "kind:2", "kind:2: nothing to compare: only kind 7"),
+            ([1, 2], "length:2", "length:2: nothing to compare: only length 1"),
+            ([1, 2, 3], "kind:5", f"kind:5: cannot cut kind into 5 bins, {TOGETHER}; kind:3 is the most"),
+            ([1, 1, 1, 1, 2, 3], "kind:3", f"kind:3: cannot cut kind into 3 bins, {TOGETHER}; kind:2 is the most"),
+            ([1, 2, 2, 2], "kind:2", f"kind:2: cannot cut kind into 2 bins, {TOGETHER}"),
+            (list(range(51)), "kind", "column 'kind' makes 51 groups; expected at most 50, such as bins: kind:3"),
+        ],
+    )
+    def test_what_makes_no_bins(self, labels: list[Any], by: str, message: str) -> None:
+        with pytest.raises(UserError) as caught:
+            grouping(documents("kind", labels), by)
+        assert str(caught.value) == message
+
+    def test_no_text_at_all(self) -> None:
+        with pytest.raises(UserError) as caught:
+            grouping(sized(0, 0), "length:2")
+        assert str(caught.value) == "length:2: nothing to compare: no document has text"
+
+    @given(st.lists(st.integers(-20, 20) | st.none(), min_size=1, max_size=40), st.integers(2, 10))
+    def test_bins_are_in_order_and_none_is_empty(self, values: list[int | None], bins: int) -> None:
+        collection = collection_of(
+            [{"id": f"d{i}", "text": "t", "x": value} for i, value in enumerate([*values, 99])], {"q": "x"}, {}
+        )
+        try:
+            found = grouping(collection, f"x:{bins}")
+        except UserError:
+            return
+        placed = sorted((v, g) for v, g in zip([*values, 99], found.code.tolist(), strict=True) if v is not None)
+        assert [g for _, g in placed] == sorted(g for _, g in placed)
+        assert {g for _, g in placed} == set(range(bins))
+        assert len(found.names) == len(set(found.names)) == bins
+        assert len({v for v, _ in placed}) == len(set(placed))
+        assert not any("," in name for name in found.names)
+
+    def test_they_are_compared_like_other_groups(self) -> None:
+        docs = [{"id": f"d{i}", "text": "word " * (i + 1)} for i in range(4)]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d3": 1}})
+        run = run_of(collection, {"q": {"d3": 4.0, "d2": 3.0, "d1": 2.0, "d0": 1.0}})
+        found = audit(collection, run, ["RR"], by="length:2", pairs=[("3 to 4 words", "1 to 2 words")])
+        assert found.groups == ("all", "1 to 2 words", "3 to 4 words")
+        assert found.values[0, 0, :, 0].tolist() == [1.0, 0.25, 1.0]
 
 
 class TestPairs:

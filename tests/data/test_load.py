@@ -12,7 +12,7 @@ from ranktilt import files
 from ranktilt.collection import Collection
 from ranktilt.data.load import load
 from ranktilt.data.save import save
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, UserError
 from tests.toy import (
     jsonl,
     no_permission,
@@ -467,3 +467,61 @@ def test_scifact_texts_are_read_as_the_file_has_them(scifact: Collection, shared
 @pytest.mark.parametrize("layout", ["beir", "cocktail"])
 def test_nfcorpus_saved_loads_equal(nfcorpus: Collection, tmp_path: Path, layout: str) -> None:
     assert load(save(nfcorpus, tmp_path, layout=layout)) == nfcorpus
+
+
+# Judgments of one's own
+
+
+def test_a_file_of_judgments_takes_the_place_of_the_folders(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "d1-llm", 1)]))
+    found = load(folder, qrels=file)
+    assert judgments(found) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2), ("q2", "d1-llm", 1)}
+    assert found.judged["id"].to_list() == ["q2"]
+    assert str(file) in found.spec["files"]
+    assert not any("qrels/test.tsv" in name for name in found.spec["files"])
+
+
+def test_a_file_of_judgments_may_be_trecs(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    file = write(tmp_path / "mine.txt.gz", "q2 0 d3 2\n")
+    assert judgments(load(folder, qrels=str(file))) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2)}
+
+
+def test_the_folder_needs_no_judgments_where_others_are_given(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    (folder / "qrels" / "test.tsv").unlink()
+    (folder / "qrels").rmdir()
+    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2)]))
+    assert load(folder, qrels=file).qrels.height == 2
+    assert load(folder, qrels="none").qrels.height == 0
+
+
+def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
+    found = load(write_cocktail(tmp_path), qrels="none")
+    assert found.qrels.height == 0
+    assert found.qrels.schema == toy().qrels.schema
+    assert found.judged["id"].to_list() == ["q1", "q2", "q3"]
+    assert found.spec["qrels"] == "none"
+    assert [Path(name).name for name in found.spec["files"]] == ["human.jsonl", "llm.jsonl", "queries.jsonl"]
+
+
+def test_unknown_documents_in_ones_own_judgments_are_refused_or_kept(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "gone", 1)]))
+    with pytest.raises(DataError) as caught:
+        load(folder, qrels=file)
+    assert str(caught.value).startswith(f"{file}:3: 1 judgment of 1 unknown document (first: 'gone'); --ignore-unknown")
+    assert ("q2", "gone", 1) in judgments(load(folder, qrels=file, ignore_unknown=True))
+
+
+def test_a_file_of_judgments_that_is_not_there_is_named(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    with pytest.raises(DataError, match=r"gone\.tsv: cannot be read: No such file or directory"):
+        load(folder, qrels=tmp_path / "gone.tsv")
+
+
+def test_a_split_and_a_file_of_judgments_are_two_answers(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    with pytest.raises(UserError, match=r"^name a split or a file of judgments, not both$"):
+        load(folder, split="test", qrels="none")

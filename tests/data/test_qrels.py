@@ -1,6 +1,7 @@
-"""Judgments: BEIR's tab-separated files, and how each fault in them is named."""
+"""Judgments: BEIR's tab-separated files and TREC's, and how each fault in them is named."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -144,6 +145,67 @@ def test_a_header_alone_is_refused(tmp_path: Path, content: str) -> None:
 def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
     assert fault(tmp_path, b"q\td\t1\r\n\r\nq\t\xe9\t1\r\n") == "test.tsv:3: invalid UTF-8 at byte 11 of the file"
+
+
+# TREC
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["qrels.txt", "qrels.tsv", "qrels.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+def test_four_fields_split_by_blanks_are_trec_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str, end: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    lines = ["", "q1 0 d1 2", "q1\tQ0\td2\t0", " ü   0 \t d-3  -1 ", "", "q2 1 d1 +1"]
+    found = read_qrels(write(tmp_path / name, end.join(lines)))
+    assert found.rows() == [("q1", "d1", 2, 2), ("q1", "d2", 0, 3), ("ü", "d-3", -1, 4), ("q2", "d1", 1, 6)]
+    assert found.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "line": pl.UInt32}
+
+
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    assert read_qrels(str(write(tmp_path / "f", "q 0 d 1\n"))).height == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        ("q1\td 2\t1", [("q1", "d 2", 1, 1)]),  # three fields by tabs, four by blanks: BEIR
+        ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
+        ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
+        ("q1 0\td 1", [("q1", "d", 1, 1)]),
+    ],
+)
+def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows: list[Any]) -> None:
+    assert read(tmp_path, line) == rows
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("q d 1", "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'"),
+        ("q 0 d 1 x", "expected query-id, iteration, document-id, grade (4 fields), got 5: 'q 0 d 1 x'"),
+        ("q 0 d high", "expected a whole number as grade, got 'high'"),
+        ("q 0 d 1.0", "expected a whole number as grade, got '1.0'"),
+        ("a 0 b 2", "a second grade (2) for query 'a', document 'b'"),
+    ],
+)
+def test_a_bad_line_of_a_trec_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: str, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, f"a 0 b 1\n\n{line}\nc 0 d 1\n") == f"test.tsv:3: {message}"
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("file", "judgments", "queries", "relevant"),
+    [("dl19/qrels.dl19-passage.txt", 9260, 43, 4102), ("scifact/qrels/test.tsv", 339, 300, 339)],
+)
+def test_real_files(shared_data: Path, file: str, judgments: int, queries: int, relevant: int) -> None:
+    found = read_qrels(shared_data / file)
+    assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (judgments, queries, relevant)
 
 
 # Writing

@@ -11,7 +11,7 @@ LEVELS: list[list[str]] = [
     ["errors", "_version"],
     ["optional", "progress"],
     ["files", "collection", "cache"],
-    ["run"],
+    ["run", "runfile"],
     ["data", "llm", "measures"],
     ["rankers"],
     ["auditing"],
@@ -22,7 +22,7 @@ LEVELS: list[list[str]] = [
 ]
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 # The only imports allowed between two parts of one level.
-BESIDE = {("collection", "files"), ("cache", "files")}
+BESIDE = {("collection", "files"), ("cache", "files"), ("run", "runfile")}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 

@@ -137,8 +137,14 @@ def test_a_first_stage_refuses_a_run() -> None:
 
 
 def test_no_judged_query_gives_an_empty_run() -> None:
-    run = Constant().rank(collection_of([{"id": "a", "text": "x"}], {"q": "x"}, {}))
+    plain = collection_of([{"id": "a", "text": "x"}], {"q": "x"}, {"z": {"a": 1}})
+    run = Constant().rank(plain)
     assert (run.queries, len(run.docs)) == ((), 0)
+
+
+def test_where_nothing_is_judged_every_query_is_ranked() -> None:
+    run = Constant().rank(collection_of([{"id": "a", "text": "x"}], {"q": "x", "p": "y"}, {}))
+    assert (run.queries, len(run.docs)) == (("q", "p"), 2)
 
 
 def test_progress_is_reported_to_the_end() -> None:

@@ -1,5 +1,6 @@
 """Every ranker keeps the contract."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from ranktilt import Collection, Ranker, ranker
 from ranktilt.rankers.lexical import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
 from tests.rankers.contract import Make, RankerContract
-from tests.toy import write_run
+from tests.toy import write
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 
@@ -38,7 +39,7 @@ class TestReplay(RankerContract):
     @pytest.fixture
     def make(self, tmp_path: Path) -> Make:
         def make(collection: Collection, **options: Any) -> Ranker:
-            file = write_run(tmp_path / "shared words.trec", overlaps(collection))
+            file = write(tmp_path / "shared words.json", json.dumps(overlaps(collection)))
             return Replay(str(file), **options)
 
         return make
@@ -60,9 +61,9 @@ def overlaps(collection: Collection) -> dict[str, dict[str, float]]:
     """Score documents by the words they share with a query; those that share none are left out."""
     scores: dict[str, dict[str, float]] = {}
     for query, text in collection.judged.select("id", "text").iter_rows():
-        words = set(text.split())
+        words, found = set(text.split()), scores.setdefault(query, {})
         for doc, title, body in collection.docs.select("id", "title", "text").iter_rows():
             shared = len(words & set(f"{title} {body}".lower().split()))
             if shared:
-                scores.setdefault(query, {})[doc] = float(shared)
+                found[doc] = float(shared)
     return scores

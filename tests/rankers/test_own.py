@@ -44,7 +44,14 @@ def test_ids_that_coincide_by_chance_do_not_count() -> None:
 
 
 def test_no_queries_are_no_trouble() -> None:
-    assert own_documents(collection_of(DOCS, {"0": "x"}, {}), None) == {}
+    assert own_documents(collection_of(DOCS, {}, {}), None) == {}
+    assert own_documents(collection_of(DOCS, {"0": "x"}, {"z": {"0": 1}}), None) == {}
+
+
+def test_where_nothing_is_judged_every_query_is_asked() -> None:
+    queries = {"0": "words of number 0", "1": "words", "p": "x", "q": "y"}
+    unjudged = collection_of(DOCS, queries, {})
+    assert left_out(unjudged) == {"0": ["0"], "1": ["1"]} == left_out(collection(queries, DOCS))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A run made elsewhere ranks as it did."""
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit, ranker
+from ranktilt.errors import DataWarning
 from ranktilt.rankers.lexical import BM25
 from ranktilt.rankers.replay import Replay
 from tests.toy import collection_of, toy, write, write_run
@@ -45,25 +47,80 @@ def test_a_saved_run_comes_back_score_for_score(tmp_path: Path) -> None:
     assert run.spec["made_by"] == "bm25(k1=0.9)"
     assert run.spec["ranker"] == run.name == f"replay:{file}"
     assert run.spec["file"] == str(file)
-    assert "judged_queries_missing" not in run.spec
     assert audit(collection, run).values.tolist() == audit(collection, made).values.tolist()
 
 
 def test_the_order_of_lines_and_the_ranks_they_name_do_not_matter(tmp_path: Path) -> None:
     lines = ["q2 Q0 d2-human 1 -2.0 x", "q1\tQ0\td1-llm\t7\t1e0\tx", "q2 0 d2-llm 9 -1 x", "q1 Q0 d1-human 8 3.5 x"]
     file = write(tmp_path / "a.trec", "\r\n".join(lines))
-    assert entries(Replay(str(file)).rank(toy())) == {
+    with pytest.warns(DataWarning, match="the rank column contradicts the scores in 2 of 2 queries"):
+        run = Replay(str(file)).rank(toy())
+    assert entries(run) == {
         "q1": [("d1-human", 3.5), ("d1-llm", 1.0)],
         "q2": [("d2-llm", -1.0), ("d2-human", -2.0)],
-        "q3": [],
     }
 
 
-def test_queries_without_judgments_are_left_out_and_those_missing_are_empty(tmp_path: Path) -> None:
+def test_the_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.trec", "q1 Q0 d1-human 2 9 x\nq1 Q0 d1-llm 1 3 x\nq2 Q0 d2-llm 1 5 x\n")
+    run = ranker(f"replay:{file}(score_order=rank)").rank(toy())
+    assert entries(run) == {"q1": [("d1-llm", -1.0), ("d1-human", -2.0)], "q2": [("d2-llm", -1.0)]}
+    assert run.spec["score_order"] == "rank"
+    assert run.name == f"replay:{file}(score_order=rank)"
+
+
+def test_another_order_is_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        ranker("replay:a.trec(score_order=ranks)")
+    assert str(caught.value) == "unknown score order of replay 'ranks'; did you mean 'rank'? (valid: score, rank)"
+
+
+def test_a_run_may_be_json(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json.gz", json.dumps({**SCORES, "q2": {}}))
+    run = Replay(str(file)).rank(toy())
+    assert entries(run) == {**{query: list(found.items()) for query, found in SCORES.items()}, "q2": []}
+    assert not [note for note in audit(toy(), run, ["RR"]).notes if "not in the run" in note]
+
+
+def test_queries_without_judgments_are_left_out_and_those_missing_are_not_in_the_run(tmp_path: Path) -> None:
     run = replayed(tmp_path, {"zz": {"d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
-    assert run.queries == ("q1", "q2", "q3")
-    assert entries(run) == {"q1": [], "q2": [("d2-llm", 1.0)], "q3": []}
-    assert run.spec["judged_queries_missing"] == 2
+    assert entries(run) == {"q2": [("d2-llm", 1.0)]}
+    found = audit(toy(), run, ["RR"])
+    assert found.values[0, 0, 0].tolist() == [0.0, 1.0, 0.0]
+    assert found.notes[0] == f"{run.name}: 2 judged queries not in the run, counted as 0"
+
+
+def unjudged(*queries: str) -> Collection:
+    """The toy's documents with such queries and no judgment."""
+    return collection_of(toy().docs.to_dicts(), {query: f"text of {query}" for query in queries}, {})
+
+
+def test_without_judgments_the_queries_that_the_collection_knows_are_kept(tmp_path: Path) -> None:
+    run = replayed(tmp_path, SCORES, unjudged("q3", "none", "q1"))
+    assert entries(run) == {query: list(SCORES[query].items()) for query in ("q3", "q1")}
+
+
+def test_without_any_query_all_of_the_file_s_are_kept(tmp_path: Path) -> None:
+    run = replayed(tmp_path, SCORES, unjudged())
+    assert entries(run) == {query: list(found.items()) for query, found in SCORES.items()}
+
+
+def test_no_known_query_is_an_error_without_judgments_too(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        replayed(tmp_path, SCORES, unjudged("7"))
+    assert str(caught.value) == (
+        f"{tmp_path / 'a.trec'}: no overlap: none of its 3 queries is in the collection (first: 'q1')"
+    )
+
+
+@pytest.mark.parametrize(("ids", "hint"), [(["d"], " (first: 'x'; the collection's ids look like 'd')"), ([], "")])
+def test_a_run_or_a_collection_may_be_empty(tmp_path: Path, ids: list[str], hint: str) -> None:
+    docs = pl.DataFrame({"id": ids, "text": ids}, schema={"id": pl.String, "text": pl.String})
+    collection = Collection(docs, toy().queries, toy().qrels)
+    file = write(tmp_path / "a.json", '{"q1": {"x": 1}}' if ids else '{"q1": {}}')
+    with pytest.raises(DataError) as caught:
+        Replay(str(file)).rank(collection)
+    assert str(caught.value) == (f"{file}: no overlap: none of its {len(ids)} documents is in the collection{hint}")
 
 
 def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:
@@ -101,9 +158,48 @@ def test_a_querys_own_document_is_dropped(tmp_path: Path) -> None:
     assert [doc for doc, _ in entries(kept)["a"]] == ["a", "b", "c"]
 
 
+def documents_as_queries(texts: dict[str, str], judged: bool = True) -> Collection:
+    """Documents a, b, c, of which a and b are queries with these texts."""
+    docs = [{"id": name, "text": name} for name in ("a", "b", "c")]
+    return collection_of(docs, texts, {"a": {"b": 1}, "b": {"c": 1}} if judged else {})
+
+
+OWN = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("b", "a")}
+
+
+def test_own_documents_are_found_where_the_file_lacks_a_query(tmp_path: Path) -> None:
+    run = replayed(tmp_path, {"b": OWN["b"]}, documents_as_queries({"a": "x", "b": "y"}))
+    assert entries(run) == {"b": [("a", 3.0), ("c", 1.0)]}
+    assert run.spec["own_documents_dropped"] == 1
+
+
+def test_own_documents_are_found_without_judgments(tmp_path: Path) -> None:
+    run = replayed(tmp_path, OWN, documents_as_queries({"a": "x", "b": "y"}, judged=False))
+    assert entries(run) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
+    assert run.spec["own_documents_dropped"] == 2
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_equal_ids_alone_make_no_own_document_unless_one_says_so(tmp_path: Path, judged: bool) -> None:
+    collection = documents_as_queries({"a": "", "b": ""}, judged)
+    run = replayed(tmp_path, OWN, collection)
+    assert entries(run) == {query: list(OWN[query].items()) for query in ("a", "b")}
+    assert "own_documents_dropped" not in run.spec
+    dropped = Replay(str(tmp_path / "a.trec"), exclude_self=True).rank(collection)
+    assert entries(dropped) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
+
+
+def test_a_collection_without_queries_may_be_told_of_own_documents(tmp_path: Path) -> None:
+    collection = documents_as_queries({}, judged=False)
+    assert replayed(tmp_path, OWN, collection).queries == ("b", "a")
+    dropped = Replay(str(tmp_path / "a.trec"), exclude_self=True).rank(collection)
+    assert entries(dropped) == {"b": [("a", 3.0), ("c", 1.0)], "a": [("b", 2.0), ("c", 1.0)]}
+    assert dropped.spec["own_documents_dropped"] == 2
+
+
 def test_no_document_in_common_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
-        replayed(tmp_path, {"q1": {"x": 1.0, "y": 2.0}})
+        replayed(tmp_path, {"q1": {"x": 2.0, "y": 1.0}})
     assert str(caught.value) == (
         f"{tmp_path / 'a.trec'}: no overlap: none of its 2 documents is in the collection "
         "(first: 'x'; the collection's ids look like 'd1-human')"
@@ -130,7 +226,10 @@ def test_an_id_that_two_sources_share_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("q1 Q0 d1-human 1 0.5\n", ":1: expected query-id, Q0, document-id, rank, score, tag (6 fields), got 5: "),
+        (
+            "q1 Q0 d1-human 0.5\n",
+            ":1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 fields), got 4: ",
+        ),
         ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-llm 2 nan x\n", ":2: expected a finite number as score, got 'nan'"),
         ("q1 Q0 d1-human 1 2 x\n\nq1 Q0 d1-human 2 1 x\n", ":3: document 'd1-human' comes twice for query 'q1'"),
         ("", ": the file is empty"),
@@ -168,7 +267,7 @@ def test_a_query_that_only_judgments_and_run_know_counts_where_nothing_is_groupe
     collection = Collection(plain.docs, plain.queries, qrels)
     file = write_run(tmp_path / "a.trec", {"q1": {"d1-llm": 2.0}, "x": {"d1-llm": 1.0}, "unjudged": {"d1-llm": 1.0}})
     run = Replay(str(file)).rank(collection)
-    assert run.queries == ("q1", "q2", "q3", "x")
+    assert run.queries == ("q1", "x")
     found = audit(collection, run, ["RR"])
     assert found.values[0, 0, 0, found.queries.index("x")] == 1.0
     assert np.isnan(found.values[0, 0, 1:, found.queries.index("x")]).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +16,20 @@ from ranktilt.errors import UserError, unknown
 
 ALL = "all"
 MOST_GROUPS = 50
+LENGTH = "length"
+BINS = range(2, 11)
+_CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
+_SINGLE = ("id", "text", "title", "origin")
+_WORD = r"[^\s\x1c-\x1f]+"
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Groups:
-    """A grouping of a collection's documents by one column."""
+    """A grouping of a collection's documents by one column, or by bins of its numbers."""
 
     by: str | None
+    """The column; ``length`` for bins of the number of words."""
     names: tuple[str, ...]
     code: npt.NDArray[np.int64]
     """Group number of each document row; -1 for a document without one."""
@@ -34,18 +41,39 @@ class Groups:
 
 
 def grouping(collection: Collection, by: str | None) -> Groups:
-    """Group the documents by a column; None makes no groups.
+    """Group the documents by a column, or by bins of its numbers.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its documents are grouped.
+    by : str or None
+        A column: each of its values is a group, and a blank is none. ``COLUMN:N``: N bins, 2 to 10, of a column
+        of numbers, cut at its quantiles, so that they hold about as many documents each; equal values are never
+        parted. ``length:N``: bins of the whitespace words of the text without its title (unless there is a
+        column ``length``); a document without text has no group. None: no groups.
+
+    Returns
+    -------
+    Groups
+        Human first under ``source``, bins from low to high and named by the lowest and highest value they hold
+        (``50 to 61 words``), else by name.
 
     Raises
     ------
     UserError
-        If there is no such column, or it holds one group only (blank labels are none), too many, or one called ``all``.
+        If there is no such column; if it holds one group only, too many, or one called ``all``; or if bins are asked
+        for of anything but numbers, in another number than 2 to 10, or more than equal values leave room for.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
-    if by not in collection.docs.columns or by in ("id", "text", "title", "origin"):
-        valid = [c for c in collection.docs.columns if c not in ("id", "text", "title", "origin")]
-        raise unknown("column to group by", by, valid)
+    columns = [c for c in collection.docs.columns if c not in _SINGLE]
+    if by not in columns and ":" in by:
+        return _binned(collection, by, columns)
+    if by == LENGTH and by not in columns:
+        raise UserError(f"grouping by length needs a number of bins, such as {LENGTH}:3")
+    if by not in columns:
+        raise unknown("column to group by", by, columns)
     column = collection.docs[by]
     if column.dtype == pl.Binary:
         raise UserError(f"column {by!r} holds raw JSON; group by strings, numbers or truth values")
@@ -59,12 +87,82 @@ def grouping(collection: Collection, by: str | None) -> Groups:
     if len(names) < 2:
         raise UserError(f"nothing to compare: only {by} {names[0]!r}" if names else f"nothing to compare: no {by}")
     if len(names) > MOST_GROUPS:
-        raise UserError(f"column {by!r} makes {len(names)} groups; expected at most {MOST_GROUPS}")
+        bins = f", such as bins: {by}:3" if column.dtype.is_numeric() else ""
+        raise UserError(f"column {by!r} makes {len(names)} groups; expected at most {MOST_GROUPS}{bins}")
     if ALL in names:
         raise UserError(f"column {by!r} has a group called {ALL!r}, the name of the row without grouping; rename it")
     number = {name: i for i, name in enumerate(names)}
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     return Groups(by, tuple(names), code)
+
+
+def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:
+    name, bins = _bins(collection, by, columns)
+    values = collection.docs[name] if name in columns else _words(collection)
+    if not values.dtype.is_numeric():
+        held = _CONTENT.get(type(values.dtype), "nothing")
+        raise UserError(f"{by}: bins need numbers, and column {name!r} holds {held}")
+    known = values.drop_nulls().to_numpy()
+    if len(np.unique(known)) < 2:
+        only = f"only {name} {known[0]}" if len(known) else f"no document has {'text' if name == LENGTH else name}"
+        raise UserError(f"{by}: nothing to compare: {only}")
+    edges = _edges(known, bins)
+    if len(edges) < bins:
+        most = max(n for n in range(1, bins) if len(_edges(known, n)) == n)
+        advice = f"; {name}:{most} is the most" if most in BINS else ""
+        raise UserError(f"{by}: cannot cut {name} into {bins} bins, since equal values stay together{advice}")
+    code = np.searchsorted(edges, known)
+    names = _bin_names([(known[code == i].min(), edge) for i, edge in enumerate(edges)])
+    if name not in columns:
+        names = [f"{words} {'word' if words == '1' else 'words'}" for words in names]
+    placed = np.full(len(values), -1)
+    placed[values.is_not_null().to_numpy()] = code
+    return Groups(name, tuple(names), placed)
+
+
+def _bins(collection: Collection, by: str, columns: list[str]) -> tuple[str, int]:
+    """Column and number of bins of ``COLUMN:N``."""
+    name, _, number = by.rpartition(":")
+    if name not in columns and name != LENGTH:
+        numbers = [c for c in columns if collection.docs[c].dtype.is_numeric()]
+        raise unknown("column of numbers to group by", name, dict.fromkeys([*numbers, LENGTH]))
+    if not (number.isascii() and number.isdigit() and int(number) in BINS):
+        raise UserError(f"{by}: expected {BINS[0]} to {BINS[-1]} bins, such as {name}:3, got {number!r}")
+    return name, int(number)
+
+
+def _words(collection: Collection) -> pl.Series:
+    """Whitespace words of each text; null where there are none."""
+
+    def count() -> pl.Series:
+        words = collection.docs["text"].str.count_matches(_WORD).cast(pl.Int64)
+        return words.set(words == 0, None)
+
+    return collection.memo("words", count)
+
+
+def _edges(values: npt.NDArray[Any], bins: int) -> npt.NDArray[Any]:
+    """Highest value of each bin; fewer than asked for where equal values leave a bin empty."""
+    last = np.ceil(np.arange(1, bins + 1) * len(values) / bins).astype(np.int64) - 1
+    return np.unique(np.sort(values)[last])
+
+
+def _bin_names(bounds: list[tuple[Any, Any]]) -> list[str]:
+    """Lowest and highest value of each bin, in as few digits as tell the bins apart."""
+    names = list[str]()
+    for digits in (4, 8, 17):
+        shown = [[_number(value, digits) for value in pair] for pair in bounds]
+        names = [low if low == high else f"{low} to {high}" for low, high in shown]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, np.integer):
+        return str(value)
+    digits = max(digits, len(str(int(abs(value)))))
+    return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:

@@ -10,10 +10,15 @@ from ranktilt.collection import Collection
 from ranktilt.data.jsonl import STRINGS, read_jsonl, stack
 from ranktilt.data.layouts import Layout, find_layout
 from ranktilt.data.qrels import one_grade, read_qrels
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, UserError
+
+NO_QRELS = "none"
+_QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 
 
-def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = False) -> Collection:
+def load(
+    path: str | Path, *, split: str | None = None, qrels: str | Path | None = None, ignore_unknown: bool = False
+) -> Collection:
     """Load a collection from a folder.
 
     Parameters
@@ -27,6 +32,8 @@ def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = F
         holds for every version.
     split : str, optional
         Which judgments; ``"test"`` by default, or the only split there is.
+    qrels : str or Path, optional
+        A file of judgments in place of the folder's own, or ``"none"`` for none.
     ignore_unknown : bool, optional
         Keep judgments of documents or queries that are not in the folder instead of refusing them.
         They count in results without grouping, and nowhere else.
@@ -40,11 +47,27 @@ def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = F
     ------
     DataError
         Naming file and line of what is wrong.
+    UserError
+        If both a split and a file of judgments are named.
     """
+    if split is not None and qrels is not None:
+        raise UserError("name a split or a file of judgments, not both")
     layout = find_layout(Path(path))
     docs, bare = _documents(layout)
     queries = read_jsonl(layout.queries)
-    name, file = layout.qrels(split)
+    if qrels is not None and str(qrels) == NO_QRELS:
+        files = [str(f) for f in (*(f for _, f in layout.corpora), layout.queries)]
+        spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout.name, "files": files}
+        return Collection(docs, queries, pl.DataFrame(schema=_QRELS), spec)
+    name, file = (str(qrels), Path(qrels)) if qrels is not None else layout.qrels(split)
+    return _judged(layout, (docs, bare), queries, (name, file), ignore_unknown=ignore_unknown)
+
+
+def _judged(
+    layout: Layout, documents: tuple[pl.DataFrame, pl.Series], queries: pl.DataFrame, judged: tuple[str, Path],
+    *, ignore_unknown: bool,
+) -> Collection:  # fmt: skip
+    (docs, bare), (name, file) = documents, judged
     qrels = read_qrels(file)
     if (bare != docs["id"]).any():
         qrels = _spread(file, qrels, docs["id"], bare)
@@ -52,7 +75,7 @@ def load(path: str | Path, *, split: str | None = None, ignore_unknown: bool = F
     if unknown and not ignore_unknown:
         raise unknown
     files = [str(f) for f in (*(f for _, f in layout.corpora), layout.queries, file)]
-    spec = {"path": str(path), "split": name, "layout": layout.name, "files": files}
+    spec = {"path": str(layout.folder), "split": name, "layout": layout.name, "files": files}
     return Collection(docs, queries, qrels, {**spec, "ignore_unknown": True} if ignore_unknown else spec)
 
 

@@ -1,7 +1,8 @@
-"""Relevance judgments: BEIR's tab-separated files."""
+"""Relevance judgments: BEIR's tab-separated files and TREC's."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -10,17 +11,20 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.files import decode_lines, line_chunks
 
 _HEADER = ("query-id", "corpus-id", "score")
+_THREE = f"{', '.join(_HEADER)} (3 tab-separated fields)"
+_FIELD = r"[^ \t\x0b\x0c\r]+"
 _WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 
 
-def read_qrels(path: Path) -> pl.DataFrame:
-    """Read judgments from a BEIR ``qrels/<split>.tsv`` file.
+def read_qrels(path: str | Path) -> pl.DataFrame:
+    """Read judgments in BEIR's format or TREC's; the first line tells which.
 
     Parameters
     ----------
-    path : Path
-        Three tab-separated fields a line: query-id, corpus-id, score (a whole number); the header line
-        ``query-id corpus-id score`` may be left out.
+    path : str or Path
+        Plain or gzip. BEIR: three tab-separated fields a line: query-id, corpus-id, score (a whole number);
+        the header line ``query-id corpus-id score`` may be left out. TREC: four fields split by any blanks
+        and tabs: query-id, iteration (not read), document-id, grade (a whole number); no header.
 
     Returns
     -------
@@ -34,10 +38,19 @@ def read_qrels(path: Path) -> pl.DataFrame:
         Naming the line: another number of fields, an empty id, a grade that is no whole number, or a
         second, different grade for a pair.
     """
-    frame = pl.concat([_parse(path, *chunk) for chunk in line_chunks(path)])
-    if not frame.height:
+    path = Path(path)
+    frames, trec = list[pl.DataFrame](), None
+    for first_line, offset, lines in line_chunks(path):
+        text = pl.Series("text", decode_lines(path, first_line, offset, lines).split("\n"))
+        frame = text.to_frame().with_row_index("line", offset=first_line)
+        frame = frame.filter(pl.col("text").str.strip_chars() != "")
+        if not frame.height:
+            continue
+        trec = _is_trec(frame["text"][0]) if trec is None else trec
+        frames.append(_parse(path, frame, trec=trec))
+    if not any(frame.height for frame in frames):
         raise DataError(path, "expected judgments, got a header only")
-    return one_grade(path, frame)
+    return one_grade(path, pl.concat(frames))
 
 
 def one_grade(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
@@ -51,28 +64,34 @@ def one_grade(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _parse(path: Path, first_line: int, offset: int, lines: list[bytes]) -> pl.DataFrame:
-    text = pl.Series("text", decode_lines(path, first_line, offset, lines).split("\n"))
-    frame = text.to_frame().with_row_index("line", offset=first_line)
-    frame = frame.filter(pl.col("text").str.strip_chars() != "")
-    frame = frame.with_columns(fields=pl.col("text").str.split("\t"))
-    if first_line == 1:
+def _is_trec(line: str) -> bool:
+    """Whether a file's first line has TREC's four fields, and not BEIR's three with a blank in an id."""
+    trec, beir = re.findall(_FIELD, line), line.split("\t")
+    whole = re.compile(_WHOLE)
+    return len(trec) == 4 and bool(whole.match(trec[3])) and not (len(beir) == 3 and whole.match(beir[2]))
+
+
+def _parse(path: Path, frame: pl.DataFrame, *, trec: bool) -> pl.DataFrame:
+    """Judgments of a chunk's lines, given as ``line`` and ``text``."""
+    split = pl.col("text").str.extract_all(_FIELD) if trec else pl.col("text").str.split("\t")
+    frame = frame.with_columns(fields=split)
+    if not trec:
         head = pl.col("fields").list.get(0, null_on_oob=True).str.to_lowercase().str.replace_all("_", "-")
         head = head.is_in(["query-id", "qid", "query"]) & ~pl.col("fields").list.last().str.contains(_WHOLE)
         frame = frame.filter(~((pl.col("line") == 1) & head))
-    wrong = frame.filter(pl.col("fields").list.len() != 3)
+    wrong = frame.filter(pl.col("fields").list.len() != (4 if trec else 3))
     if wrong.height:
         line, raw, fields = wrong.row(0)
-        expected = f"{', '.join(_HEADER)} (3 tab-separated fields)"
+        expected = "query-id, iteration, document-id, grade (4 fields)" if trec else _THREE
         raise DataError(path, f"expected {expected}, got {len(fields)}: {shorten(raw)}", line=line)
-    field = [pl.col("fields").list.get(i) for i in range(3)]
+    field = [pl.col("fields").list.get(i) for i in ((0, 2, 3) if trec else (0, 1, 2))]
     grade = field[2].str.strip_chars().cast(pl.Int32, strict=False)
     frame = frame.select("line", "text", query_id=field[0], doc_id=field[1], raw=field[2], grade=grade)
-    _check(path, frame)
+    _check(path, frame, "grade" if trec else "score")
     return frame.select("query_id", "doc_id", "grade", "line")
 
 
-def _check(path: Path, frame: pl.DataFrame) -> None:
+def _check(path: Path, frame: pl.DataFrame, noun: str) -> None:
     blank = frame.filter((pl.col("query_id") == "") | (pl.col("doc_id") == ""))
     if blank.height:
         row = blank.row(0, named=True)
@@ -84,7 +103,7 @@ def _check(path: Path, frame: pl.DataFrame) -> None:
     bad = frame.filter(~pl.col("raw").str.contains(_WHOLE) | pl.col("grade").is_null())
     if bad.height:
         row = bad.row(0, named=True)
-        raise DataError(path, f"expected a whole number as score, got {row['raw']!r}", line=row["line"])
+        raise DataError(path, f"expected a whole number as {noun}, got {row['raw']!r}", line=row["line"])
 
 
 def to_tsv(qrels: pl.DataFrame) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -55,7 +55,8 @@ class Ranker(ABC):
         Returns
         -------
         Run
-            Every judged query is in it, with as many documents as were found.
+            Every judged query is in it, with as many documents as were found (of a saved run: those that its
+            file holds).
         """
 
     @classmethod
@@ -154,6 +155,10 @@ class FirstStage(Ranker):
         if self.text not in TEXT_CHOICES:
             raise unknown(f"text choice of {self.name}", self.text, TEXT_CHOICES)
 
+    def about(self, collection: Collection) -> dict[str, Any]:
+        """Return what the run's spec should say of how the ranker reads this collection."""
+        return {}
+
     def provenance(self) -> dict[str, Any]:
         """Return what else the run's spec should say of how it was made."""
         return {}
@@ -168,7 +173,8 @@ class FirstStage(Ranker):
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
         own = own_documents(collection, self.exclude_self)
         found = self.candidates(collection, max(map(len, own.values()), default=0))
-        return collect(self, collection, without(found, own), spec=own_spec(collection, own))
+        run = collect(self, collection, without(found, own), spec=own_spec(collection, own))
+        return replace(run, spec={**run.spec, **self.about(collection)})
 
 
 def without(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, UserError, unknown
 from ranktilt.rankers.base import Ranker, cut, without
 from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.run import Run, collection_rows
+from ranktilt.runfile import SCORE_ORDERS
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,14 @@ class Replay(Ranker):
     Parameters
     ----------
     file : str
-        A run in TREC format, plain or gzip.
+        A run that `Run.load` reads: TREC or JSON, plain or gzip.
     k : int, optional
         Cut at this depth; by default as deep as the file is.
     exclude_self : bool, optional
-        Drop a query's own document and its versions; see `ranktilt.rankers.own.own_documents`.
+        Drop a query's own document and its versions; see `ranktilt.rankers.own.own_documents`. By default never
+        where the collection has no query texts: equal ids alone, which may be numbers, say too little.
+    score_order : {"score", "rank"}, optional
+        Whether the file's scores or its ranks give the order.
     """
 
     name: ClassVar[str] = "replay"
@@ -36,53 +41,82 @@ class Replay(Ranker):
     file: str
     k: int | None = None
     exclude_self: bool | None = None
+    score_order: str = field(default="score", kw_only=True)
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
             raise UserError(f"replay: expected a depth of at least 1, got @{self.k}")
+        if self.score_order not in SCORE_ORDERS:
+            raise unknown("score order of replay", self.score_order, SCORE_ORDERS)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file and keep the judged queries; see `Ranker.rank`.
+        """Read the file and keep the queries that count; see `Ranker.rank`.
 
-        Documents that the collection does not hold keep their places in the ranking: the run's own id
-        table names them.
+        Parameters
+        ----------
+        collection : Collection
+            Its judged queries are kept, and those that only judgments and file know. Where nothing is judged,
+            all its queries are; where it has none, all of the file's.
+        run : Run, optional
+            Refused: a whole run is replayed.
+
+        Returns
+        -------
+        Run
+            Of the queries kept that the file holds; the others are not in it. Documents that the collection
+            does not hold keep their places in the ranking: the run's own id table names them.
+
+        Raises
+        ------
+        DataError
+            If the file is no run, or has no document or no query in common with the collection.
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and re-ranks nothing; put it first")
-        loaded = Run.load(Path(self.file))
+        loaded = Run.load(Path(self.file), score_order=self.score_order)
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
-            raise DataError(
-                self.file,
-                f"no overlap: none of its {len(rows)} documents is in the collection "
-                f"(first: {loaded.ids[0]!r}; the collection's ids look like {collection.ids[0]!r})",
-            )
-        names = _judged(collection, loaded)
-        if set(loaded.queries).isdisjoint(names):
-            raise DataError(
-                self.file,
-                f"no overlap: none of its {len(loaded.queries)} queries has a judgment (first: {loaded.queries[0]!r})",
-            )
+            first = [f"first: {loaded.ids[0]!r}"] if len(rows) else []
+            first += [f"the collection's ids look like {collection.ids[0]!r}"] if collection.docs.height else []
+            message = f"no overlap: none of its {len(rows)} documents is in the collection"
+            raise DataError(self.file, f"{message} ({'; '.join(first)})" if first else message)
+        held = set(loaded.queries)
+        names = [name for name in _asked(collection, loaded) if name in held]
+        if not names:
+            what = "has a judgment" if collection.qrels.height else "is in the collection"
+            message = f"no overlap: none of its {len(held)} queries {what} (first: {loaded.queries[0]!r})"
+            raise DataError(self.file, message)
         return self._cut(loaded, rows, names, collection)
 
     def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:
-        own = own_documents(collection, self.exclude_self)
+        own, own_notes = self._own(names, collection)
         where = {q: i for i, q in enumerate(loaded.queries)}
-        bounds = ((loaded.offsets[where[n]], loaded.offsets[where[n] + 1]) if n in where else (0, 0) for n in names)
+        bounds = ((loaded.offsets[where[n]], loaded.offsets[where[n] + 1]) for n in names)
         found = ((loaded.docs[low:high].astype(np.int64), loaded.scores[low:high]) for low, high in bounds)
-        keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
+        keys = np.zeros(len(rows), dtype=np.uint64)
+        if self.k is not None:
+            keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
         parts = cut(without(found, own, rows), keys, self.k)
         spec = {**loaded.spec, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
-        spec |= own_spec(collection, own)
-        missing = sum(name not in where for name in names)
-        if missing:
-            spec["judged_queries_missing"] = missing
-        return Run(tuple(names), *parts, loaded.ids, spec)
+        return Run(tuple(names), *parts, loaded.ids, {**spec, **own_notes})
+
+    def _own(
+        self, names: list[str], collection: Collection
+    ) -> tuple[dict[int, npt.NDArray[np.int64]], dict[str, int | bool]]:
+        """Rows to leave out by the query's place in `names`, and what the run's spec says of them."""
+        if self.exclude_self is None and (collection.queries["text"] == "").all():
+            return {}, {}
+        if self.exclude_self and not collection.queries.height:
+            queries = pl.DataFrame({"id": names, "text": ""})
+            collection = Collection(collection.docs, queries, collection.qrels)
+        place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
+        own = own_documents(collection, self.exclude_self)
+        own = {number: rows for number, rows in own.items() if ranked[number] in place}
+        return {place[ranked[number]]: rows for number, rows in own.items()}, own_spec(collection, own)
 
 
-def _judged(collection: Collection, loaded: Run) -> list[str]:
-    """The judged queries, and those that only judgments and run know: they count where nothing is grouped."""
-    names = collection.judged["id"].to_list()
-    known, held = set(names), set(loaded.queries)
-    strange = collection.qrels["query_id"].unique(maintain_order=True).to_list()
-    return names + [name for name in strange if name not in known and name in held]
+def _asked(collection: Collection, loaded: Run) -> list[str]:
+    """The queries that count: ranked ones, those that only judgments know, or the file's where there is neither."""
+    ranked = collection.judged["id"]
+    strange = collection.qrels["query_id"].unique(maintain_order=True)
+    return [*ranked, *strange.filter(~strange.is_in(ranked.implode()))] or list(loaded.queries)

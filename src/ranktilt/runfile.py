@@ -1,0 +1,268 @@
+"""Files that hold a run: TREC lines, and JSON as BEIR, Pyserini and ranx write it."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
+from ranktilt.files import decode_lines, line_chunks
+
+SCORE_ORDERS = ("score", "rank")
+
+_FIELDS = "query-id, Q0, document-id, rank, score"
+_BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
+_SHAPE = "{query: {document: score}}"
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """What a file holds, entry by entry in its own order."""
+
+    frame: pl.DataFrame
+    """``query_id``, ``doc_id``, ``score`` (Float64, finite)."""
+    queries: pl.Series
+    """Every query in order of first appearance; in JSON one may have no entry."""
+    has_lines: bool
+    """Whether each entry is a line of its own, as in TREC files."""
+
+
+def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
+    """Read a run's file; its content tells the format, whatever its name.
+
+    Parameters
+    ----------
+    path : Path
+        Plain or gzip. TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, split by any
+        blanks and tabs; every line has as many fields as the first. JSON: ``{query: {document: score}}``;
+        a file whose first character is ``{``, unless it is no JSON and its first line has TREC's fields.
+    score_order : {"score", "rank"}, optional
+        What orders a query's documents. Under ``"rank"`` the score column is not read: the rank, a whole
+        number, is; scores become −rank, and equal ranks are ties.
+
+    Returns
+    -------
+    RunFile
+        Not sorted; a document may still come twice.
+
+    Raises
+    ------
+    DataError
+        Naming the line (TREC), or query and document (JSON), of what is wrong; and where JSON, which has
+        no ranks, is asked for its ranks.
+    UserError
+        If `score_order` is neither.
+
+    Warns
+    -----
+    DataWarning
+        If a TREC file's ranks contradict its scores.
+    """
+    if score_order not in SCORE_ORDERS:
+        raise unknown("score order", score_order, SCORE_ORDERS)
+    frames, width = list[pl.DataFrame](), 0
+    for first_line, offset, lines in line_chunks(path):
+        text = decode_lines(path, first_line, offset, lines)
+        if not width:
+            start = text.lstrip(" \t\n\r\x0b\x0c")
+            if not start:
+                continue
+            if start.startswith("{") and not (_like_trec(start) and not _is_json(path)):
+                return _read_json(path, score_order)
+            width = _width(path, first_line, lines)
+        frames.append(_parse(path, first_line, lines, width=width, order=score_order))
+    frame = pl.concat(frames).rechunk()
+    if score_order == "score":
+        _warn_of_ranks(path, frame)
+    return RunFile(frame.drop("rank"), frame["query_id"].unique(maintain_order=True), True)
+
+
+def line_of(path: Path, row: int) -> int:
+    """1-based number of the line that holds a TREC file's entry `row` (from 0); blank lines hold none."""
+    for first_line, _, lines in line_chunks(path):
+        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        if row < len(held):
+            return held[row]
+        row -= len(held)
+    return 0
+
+
+def _like_trec(text: str) -> bool:
+    """Whether the first line could be TREC's: a query's id may begin with a brace."""
+    fields = text.partition("\n")[0].split()
+    try:
+        return len(fields) in (5, 6) and math.isfinite(float(fields[4]))
+    except ValueError:
+        return False
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads("\n".join(decode_lines(path, *chunk) for chunk in line_chunks(path)))
+    except (RecursionError, ValueError):
+        return False
+    return True
+
+
+def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
+    """How many fields the first line has."""
+    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line.strip())
+    width = len(line.split())
+    if width not in (5, 6):
+        message = f"expected {_FIELDS} and a tag or none (6 or 5 fields), got {width}: {shorten(line.decode())}"
+        raise DataError(path, message, line=number)
+    return width
+
+
+def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order: str) -> pl.DataFrame:
+    """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``."""
+    data = _single_blanks(lines)
+    if not data:
+        return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int32, "score": pl.Float64})
+    first_blanks, blanks = data.split(b"\n", 1)[0].count(b" "), data.count(b" ")
+    if first_blanks != width - 1 or blanks != (width - 1) * (data.count(b"\n") + 1):
+        raise _wrong_width(path, first_line, lines, width)
+    names = [f"f{i}" for i in range(width)]
+    frame = pl.read_csv(
+        data, separator=" ", quote_char=None, has_header=False, schema=dict.fromkeys(names, pl.String),
+        truncate_ragged_lines=True,
+    )  # fmt: skip
+    if frame[names[-1]].null_count():  # one line too long, another too short
+        raise _wrong_width(path, first_line, lines, width)
+    raw = "f4" if order == "score" else "f3"
+    rank = pl.col("f3").cast(pl.Int32, strict=False)
+    score = pl.col(raw).cast(pl.Float64, strict=False) if order == "score" else (-rank.cast(pl.Int64)).cast(pl.Float64)
+    frame = frame.select(pl.col(raw), query_id="f0", doc_id="f2", rank=rank, score=score)
+    bad = (frame["score"].is_null() | ~frame["score"].is_finite()).arg_true()
+    if len(bad):
+        row = int(bad[0])
+        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        expected = "a finite number as score" if order == "score" else "a whole number as rank"
+        raise DataError(path, f"expected {expected}, got {shorten(frame[raw][row])}", line=held[row])
+    return frame.drop(raw)
+
+
+def _single_blanks(lines: list[bytes]) -> bytes:
+    """The lines with one space between fields and none around them, without blank lines."""
+    data = b"\n".join(lines).translate(_BLANKS)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
+    while b"\n\n" in data:
+        data = data.replace(b"\n\n", b"\n")
+    return data.strip(b" \n")
+
+
+def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
+    fields = _FIELDS + (", tag" if width == 6 else "")
+    for number, line in enumerate(lines, start=first_line):
+        found = len(line.split())
+        if found not in (0, width):
+            line_text = shorten(line.decode())
+            message = f"expected {fields} ({width} fields, as in the first line), got {found}: {line_text}"
+            return DataError(path, message, line=number)
+    return DataError(path, f"expected {fields} ({width} fields) in every line")
+
+
+def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
+    """Warn where a document ranks above one of a higher score: engines differ in which of the two they mean."""
+    ranked = frame.filter(pl.col("rank").is_not_null())
+    if _falls(ranked):
+        return
+    ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
+    after = (pl.col("query_id") == pl.col("query_id").shift()) & (pl.col("rank") > pl.col("rank").shift())
+    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"]
+    if len(against):
+        queries = counted(frame["query_id"].n_unique(), "query", "queries")
+        warnings.warn(
+            f"{path}: the rank column contradicts the scores in {against.n_unique():,} of {queries}; scores decide "
+            '(--score-order rank, score_order="rank" goes by the ranks)',
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def _falls(frame: pl.DataFrame) -> bool:
+    """Whether queries stand together and, in the file's order, ranks rise and scores do not: the usual case, fast."""
+    query, rank, score = frame["query_id"].rle_id().to_numpy(), frame["rank"].to_numpy(), frame["score"].to_numpy()
+    if not len(query) or query[-1] + 1 != frame["query_id"].n_unique():
+        return False
+    return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object as its pairs, so that a key that comes twice is seen."""
+
+
+def _read_json(path: Path, order: str) -> RunFile:
+    if order == "rank":
+        raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
+    text = "\n".join(decode_lines(path, *chunk) for chunk in line_chunks(path))
+    try:
+        run = json.loads(text, object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        got = "more behind it" if error.msg == "Extra data" else f"broken JSON ({error.msg}, column {error.colno})"
+        raise DataError(path, f"expected one JSON object {_SHAPE}, got {got}", line=error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        raise DataError(path, f"expected one JSON object {_SHAPE}: {error}") from error
+    if not run:
+        raise DataError(path, f"expected {_SHAPE}, got no query")
+    seen, docs, scores, lengths = set[str](), list[str](), list[np.ndarray](), list[int]()
+    for query, found in run:
+        if query in seen:
+            raise DataError(path, f"query {query!r} comes twice")
+        if type(found) is not _Object:
+            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {_kind(found)}")
+        seen.add(query)
+        docs += (doc for doc, _ in found)
+        scores.append(_scores(path, query, found))
+        lengths.append(len(found))
+    queries, doc_ids = _ids(path, "query", [query for query, _ in run]), _ids(path, "document", docs)
+    entry_queries = queries.gather(np.repeat(np.arange(len(queries)), lengths))
+    frame = pl.DataFrame({"query_id": entry_queries, "doc_id": doc_ids, "score": np.concatenate(scores)})
+    return RunFile(frame, queries, False)
+
+
+def _ids(path: Path, noun: str, ids: list[str]) -> pl.Series:
+    try:
+        names = pl.Series(ids, dtype=pl.String)
+    except UnicodeEncodeError as error:  # JSON can name halves of characters
+        raise DataError(path, f"{noun} id {error.object!a} is no Unicode text") from error
+    if (names == "").any():
+        raise DataError(path, f"a {noun} id is empty")
+    return names
+
+
+def _scores(path: Path, query: str, found: _Object) -> np.ndarray:
+    seen = set[str]()
+    for doc, score in found:
+        if doc in seen:
+            raise DataError(path, f"document {doc!r} comes twice for query {query!r}")
+        if type(score) not in (int, float) or not _is_finite(score):
+            message = f"query {query!r}, document {doc!r}: expected a finite number as score, got {_kind(score)}"
+            raise DataError(path, message)
+        seen.add(doc)
+    return np.array([score for _, score in found], dtype=np.float64)
+
+
+def _is_finite(score: float) -> bool:
+    try:
+        return math.isfinite(score)
+    except OverflowError:  # a whole number beyond any float
+        return False
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is, in JSON's words."""
+    if isinstance(value, list):
+        return "an object" if type(value) is _Object else "a list"
+    text = json.dumps(value, ensure_ascii=False)
+    text = text if len(text) <= 80 else text[:79] + "…"
+    return f"the string {text}" if isinstance(value, str) else text
