@@ -1,18 +1,25 @@
-"""The golden numbers of lexical rankers and saved runs, through the library. Neural ones have their own file."""
+"""The golden numbers of lexical rankers and saved runs. Neural ones have their own file."""
 
+import json
 import re
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.controls import controls
+from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.data.load import load
+from ranktilt.reporting.table import table
 from ranktilt.run import Run
 from ranktilt.specs import ranker
 
@@ -37,6 +44,20 @@ def of_source(collection: Collection, source: str) -> Collection:
 def mean_words(texts: pl.Series) -> float:
     """Mean number of whitespace words."""
     return float(np.mean([len(t.split()) for t in texts]))
+
+
+def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
+    """Audit by the command line, in a process of its own; return the audit and what it printed."""
+    file = folder / "audit.json"
+    code = "from ranktilt.cli.main import main; main()"
+    line = [sys.executable, "-c", code, "audit", *map(str, arguments), "--json", str(file)]
+    done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    return Audit.load(file), done.stdout
+
+
+def card_of(found: Audit) -> dict[str, Estimate]:
+    return {e.kind: e for e in found.estimates_of(None)}
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +96,28 @@ class TestDL19:
         found = audit(dl19, Run.load(shared_data / "dl19" / "runs" / f"{run}.trec"), measures, by=None, ties=ties)
         assert means(found) == pytest.approx(expected, abs=5e-5)
         assert len(found.queries) == 43
+
+    def test_groups_by_length_are_judged_against_their_random_band(self, dl19: Collection, shared_data: Path) -> None:
+        candidates = json.loads((shared_data / "dl19" / "candidates-bm25.json").read_text(encoding="utf-8"))
+        texts = {hit["docid"]: hit["content"] for query in candidates for hit in query["hits"]}
+        known = pl.Series("text", [texts.get(name, "") for name in dl19.docs["id"]])
+        collection = Collection(dl19.docs.with_columns(known), dl19.queries, dl19.qrels)
+        run = Run.load(shared_data / "dl19" / "runs" / "bm25.trec")
+        found = audit(collection, run, ["nDCG@10"], by="length:3", card=True)
+        assert found.groups == ("all", "12 to 47 words", "48 to 69 words", "70 to 193 words")
+        sizes = np.sort([len(text.split()) for text in texts.values()])
+        assert (sizes[0], sizes[-1]) == (12, 193)
+        assert means(found) == pytest.approx([0.5058], abs=5e-5)
+        assert f"{dl19.docs.height - len(texts):,} documents without length, in no group" in found.notes
+        assert [(t.twins, t.band_low < 0 < t.band_high) for t in found.tilts] == [(False, True)] * 3
+        (short_long,) = (t for t in found.tilts if (t.a, t.b) == ("12 to 47 words", "70 to 193 words"))
+        assert short_long.value == pytest.approx(-37, abs=1)
+        # The interval holds 0, but almost no shuffle of the labels favours long passages as much.
+        assert short_long.low < 0 < short_long.high
+        assert short_long.value < short_long.band_low
+        pages = [e for e in found.estimates if e.kind == "page"]
+        assert [e.kind for e in found.estimates] == ["relative delta", "page"] * 3
+        assert all(e.banded and abs(e.level) < 0.01 for e in pages)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +223,101 @@ class TestNFCorpus:
         counts = audit(collection, run, ["nDCG@1"], resamples=100).pair_counts.filter("relevant")
         human, llm, ties = counts.select(pl.col("wins", "losses", "ties").sum()).row(0)
         return human, llm, ties
+
+    def test_the_card_of_bm25_warns_of_the_conflict(self, nfcorpus: Collection, ranked: Ranked) -> None:
+        found = audit(nfcorpus, ranked("bm25(k1=0.9,b=0.4)"), ["nDCG@3"], card=True)
+        card = card_of(found)
+        page, twins = card["page"], card["relevant twins"]
+        assert page.name == "ΔNDSR@20"
+        assert page.value == pytest.approx(0.050, abs=0.005)
+        assert (page.side(page.favours), page.banded) == ("human", False)
+        assert (twins.extra["wins"], twins.extra["losses"]) == (pytest.approx(1448, abs=5), pytest.approx(1806, abs=5))
+        assert twins.side(twins.favours) == LLM
+        text = table(found)
+        (sentence,) = (line for line in text.splitlines() if "the answers conflict" in line)
+        human, llm = sentence.split("; ")
+        assert ("ΔNDSR@20" in human, "head-to-head, relevant twins" in llm) == (True, True)
+        assert (human.endswith("human"), f"to {LLM}." in llm) == (True, True)
+
+    @pytest.mark.parametrize(("text", "raw", "cut"), [("tfidf", 41.0, -11.2), ("tfidf(text=text)", 39.1, -16.4)])
+    def test_the_length_control_turns_tfidf_around(
+        self, nfcorpus: Collection, ranked: Ranked, text: str, raw: float, cut: float
+    ) -> None:
+        """About +39 becomes about -14, by what of a document is ranked."""
+        found = audit(nfcorpus, ranked(text), ["nDCG@3"])
+        one, two = controls(nfcorpus, [ranker(text)], [ranked(text)], found, which=["length"]).controls
+        assert one.tilts[0].value == found.tilts[0].value == pytest.approx(raw, abs=1.5)
+        assert one.tilts[0].value == pytest.approx(39, abs=3)
+        assert two.tilts[0].value == pytest.approx(cut, abs=1.5)
+        assert two.tilts[0].value == pytest.approx(-14, abs=3)
+        assert two.changed == "3,584 of 7,266 documents changed"
+        assert two.moves[0].high < -30
+
+
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+Scored = tuple[str, str, str, float]
+"""Query, origin, source and score."""
+
+
+def converted(folder: Path, scored: Iterable[Scored]) -> tuple[Path, Path]:
+    """Write a TREC run whose ids say nothing, and a table of labels."""
+    scored = list(scored)
+    names = {
+        key: f"{n:05d}" for n, key in enumerate(dict.fromkeys((origin, source) for _, origin, source, _ in scored))
+    }
+    run, labels = folder / "ance.trec", folder / "labels.tsv"
+    lines = [f"{query} Q0 {names[origin, source]} 0 {score!r} ance\n" for query, origin, source, score in scored]
+    run.write_text("".join(lines), encoding="utf-8")
+    rows = [f"{name}\t{source}\t{origin}\n" for (origin, source), name in names.items()]
+    labels.write_text("doc_id\tsource\torigin\n" + "".join(rows), encoding="utf-8")
+    return run, labels
+
+
+class TestPerplexityTrap:
+    """Scores that ANCE gave human and LLM versions of SCIDOCS, without a text, by the command line."""
+
+    @pytest.mark.parametrize("judged", [False, True])
+    def test_relevant_twins(self, shared_data: Path, tmp_path: Path, judged: bool) -> None:
+        found = lines_of(shared_data / "perplexity-trap-scidocs" / "pos_rel_ance.jsonl")
+        scored = [(one["query_id"], one["doc_id"], side, one[side]) for one in found for side in ("human", "llm")]
+        run, labels = converted(tmp_path, scored)
+        options: list[str | Path] = []
+        if judged:
+            name = {
+                row.split("\t")[2] + row.split("\t")[1]: row.split("\t")[0]
+                for row in labels.read_text().split("\n")[1:-1]
+            }
+            rows = [f"{query} 0 {name[origin + side]} 1\n" for query, origin, side, _ in scored]
+            (tmp_path / "qrels.txt").write_text("".join(rows), encoding="utf-8")
+            options = ["--qrels", tmp_path / "qrels.txt", "--card"]
+        audited, printed = command(tmp_path, "--run", run, "--groups", labels, *options)
+        card = card_of(audited)
+        twins, gap = card["relevant twins" if judged else "twins"], card["score gap"]
+        assert (twins.a, twins.b) == ("human", "llm")
+        assert (twins.extra["pairs"], twins.extra["ties"]) == (4739, 1)
+        assert 100 * twins.extra["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
+        assert twins.side(twins.favours) == "llm"
+        assert (gap.extra["pairs"], gap.extra["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
+        assert f"4,739 pairs: {int(twins.extra['wins']):,} human, {int(twins.extra['losses']):,} llm, 1 tied" in printed
+
+    def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(self, shared_data: Path, tmp_path: Path) -> None:
+        found = lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
+        scored = [
+            (one["qid"], name.removeprefix("-"), "llm" if name.startswith("-") else "human", score)
+            for one in found
+            for name, score in one["rel"].items()
+        ]
+        run, labels = converted(tmp_path, scored)
+        audited, printed = command(tmp_path, "--run", run, "--groups", labels)
+        twins = card_of(audited)["twins"].extra
+        assert twins["whole"] == 1406
+        assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
+        assert "of 1,406 with both sides retrieved" in printed
+        assert "53.5 % llm" in printed
+        assert audited.measures == ()
 
 
 class TestSciFact:

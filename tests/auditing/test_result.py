@@ -1,6 +1,7 @@
 """The audit as a value: its table and views, and its one file."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.controls import controls
 from ranktilt.auditing.result import FORMAT, VERSION, Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
+from ranktilt.rankers.lexical import BM25
+from ranktilt.reporting.table import table
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy
 
@@ -318,6 +322,87 @@ class TestFile:
         (tmp_path / "file").write_text("x", encoding="utf-8")
         with pytest.raises(UserError, match="cannot be written"):
             three.save(tmp_path / "file" / "audit.json")
+
+
+@pytest.fixture(scope="module")
+def whole() -> Audit:
+    """The toy with everything an audit can hold; the second run finds nothing, so that much is undefined."""
+    collection, rankers = toy(), [BM25(), BM25(k1=0.9)]
+    runs = [rankers[0].rank(collection), run_of(collection, {}, ranker="bm25(k1=0.9)")]
+    raw = audit(collection, runs, ["nDCG@1", "AP@3"], card=True, resamples=200)
+    return controls(collection, rankers, runs, raw)
+
+
+class TestWithEverything:
+    def test_it_comes_back_equal(self, whole: Audit, tmp_path: Path) -> None:
+        back = Audit.load(whole.save(tmp_path / "audit.json"))
+        assert back == whole
+        assert (len(whole.estimates), len(whole.confounds), len(whole.controls)) == (12, 7, 12)
+        assert repr(back.estimates) == repr(whole.estimates)
+        assert back.confounds == whole.confounds
+        assert repr(back.controls) == repr(whole.controls)
+        assert back.card().equals(whole.card(), null_equal=True)
+        assert np.isnan([e.value for e in back.estimates]).any()
+
+    def test_every_format_prints_the_same(self, whole: Audit, tmp_path: Path) -> None:
+        back = Audit.load(whole.save(tmp_path / "audit.json"))
+        for form in ("table", "markdown", "latex", "csv"):
+            assert table(back, form) == table(whole, form)
+
+    def test_the_file_holds_every_number_by_name(self, whole: Audit) -> None:
+        content = json.loads(whole.to_json())
+        assert [e["kind"] for e in content["card"][:2]] == ["relative delta", "page"]
+        assert content["card"][2]["extra"]["wins"] == whole.estimates[2].extra["wins"]
+        assert content["confounds"][0]["name"] == "words"
+        assert content["controls"][0]["control"] == "raw"
+        length = next(c for c in content["controls"] if c["control"] == "length")
+        assert length["tilts"][0]["measure"] == "nDCG@1"
+        assert length["moves"][0]["queries"] == 3
+
+    def test_a_file_of_before_these_were_kept_loads(self, whole: Audit, tmp_path: Path) -> None:
+        content = {k: v for k, v in json.loads(whole.to_json()).items() if k not in ("card", "confounds", "controls")}
+        path = tmp_path / "old.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        back = Audit.load(path)
+        assert (back.estimates, back.confounds, back.controls) == ((), (), ())
+        assert repr(back.tilts) == repr(whole.tilts)
+        assert "estimand card" not in table(back)
+
+    @pytest.mark.parametrize(
+        "altered",
+        [
+            {"card": [{"run": "x"}]},
+            {"card": [{"run": "x", "extra": {}}]},
+            {"confounds": [{"nome": "words"}]},
+            {"controls": [{"run": "x", "tilts": [], "moves": [{}]}]},
+            {"card": 3},
+        ],
+    )
+    def test_a_damaged_one_is_refused(self, whole: Audit, altered: dict[str, Any], tmp_path: Path) -> None:
+        path = TestFile.altered(whole, tmp_path, **altered)
+        with pytest.raises(DataError, match="is not a whole audit: "):
+            Audit.load(path)
+
+    def test_without_judgments_it_comes_back_too(self, tmp_path: Path) -> None:
+        plain = toy()
+        collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
+        found = audit(collection, BM25().rank(collection), card=True, resamples=200)
+        back = Audit.load(found.save(tmp_path / "audit.json"))
+        assert back == found
+        assert (back.measures, back.tilts, back.values.shape) == ((), (), (1, 0, 3, 3))
+        assert back.pairs == (("human", "llm"),)
+        assert back.verdict("bm25") == found.verdict("bm25")
+
+    def test_a_pair_is_taken_from_either_side(self, whole: Audit) -> None:
+        one, two = whole.estimates_of("bm25"), whole.estimates_of("bm25", "llm", "human")
+        assert [e.value for e in two] == [-e.value for e in one]
+        assert {(e.a, e.b) for e in two} == {("llm", "human")}
+        assert whole.card("llm", "human")["value"].to_list()[:6] == [e.value for e in two]
+
+    def test_equal_audits_share_a_card(self, whole: Audit) -> None:
+        assert replace(whole, estimates=whole.estimates[:3]) != whole
+        assert replace(whole, controls=()) != whole
+        assert replace(whole, confounds=()) != whole
 
 
 def test_audits_differ_by_their_values(three: Audit) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,20 @@ from ranktilt import Audit, Run
 from ranktilt.cli.options import rankers
 from ranktilt.rankers.encoder import Encoder
 from ranktilt.rankers.replay import Replay
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
-from tests.toy import raw_docs, raw_qrels, toy, write_beir, write_cocktail, write_run
+from tests.toy import (
+    QRELS,
+    TEXTS,
+    raw_docs,
+    raw_qrels,
+    toy,
+    tsv,
+    write,
+    write_beir,
+    write_cocktail,
+    write_run,
+)
 
 RANKERS = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)@5")
 QUICK = ("--resamples", "200")
@@ -38,10 +50,8 @@ def saved(cli: Cli, tmp_path: Path, *arguments: str | Path) -> Audit:
 
 def same(one: Audit, two: Audit) -> bool:
     """Whether two audits differ in nothing but the command that made them."""
-    specs = [{k: v for k, v in dict(audit.spec).items() if k != "command"} for audit in (one, two)]
     first, second = (
-        Audit(spec, a.runs, a.measures, a.groups, a.queries, a.values, a.tilts, a.pair_counts, a.notes)
-        for spec, a in zip(specs, (one, two), strict=True)
+        replace(audit, spec={k: v for k, v in dict(audit.spec).items() if k != "command"}) for audit in (one, two)
     )
     return first == second
 
@@ -300,3 +310,280 @@ def test_a_cache_that_cannot_be_written_is_one_line(
     assert err.endswith(": cannot be written: Not a directory; choose another place\n")
     assert err.count("\n") == 1
     assert not (tmp_path / "a.json").exists()
+
+
+# The card and the controls
+
+
+def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
+    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--page", "2")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == rt.table(library(toy_folder, card=True, page=2))
+    assert "tfidf: the estimand card" in result.out
+    assert "ΔNDSR@2" in result.out
+
+
+def test_the_page_of_the_card_has_20_ranks(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--card")
+    assert [e.name for e in found.estimates if e.kind == "page"] == ["ΔNDSR@20"]
+
+
+def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, toy_folder, *RANKERS, "--controls", "--near", "0.5")
+    texts = ("tfidf", "bm25(k1=0.9,b=0.4)@5")
+    collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in texts]
+    runs = [one.rank(collection) for one in rankers]
+    expected = rt.controls(collection, rankers, runs, rt.audit(collection, runs, resamples=200), near=0.5)
+    assert same(found, expected)
+    assert found.spec["near"] == 0.5
+    out = cli("audit", toy_folder, *RANKERS, *QUICK, "--controls").out
+    assert "tfidf: raw and controlled" in out
+    assert "  length" in out
+
+
+def test_card_and_controls_of_rankers_and_runs_together(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    file = write_run(tmp_path / "my.trec", {"q1": {"d1-llm": 1.0, "d1-human": 0.5}})
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--run", file, "--card", "--controls")
+    assert [e.run for e in found.estimates] == ["bm25"] * 6 + [f"replay:{file}"] * 6
+    reasons = {c.control: c.changed for c in found.controls if c.run != "bm25"}
+    assert reasons["length"] == "a saved run cannot be ranked again"
+
+
+# Runs that exist, and labels
+
+
+def labels(folder: Path, *, origin: bool = True, ending: str = "tsv", column: str = "source") -> Path:
+    """Sources of the toy's documents, and their origins."""
+    table = pl.DataFrame(
+        [(f"{d}-{s}", s, f"{d}-human") for s, texts in TEXTS.items() for d in texts],
+        schema=["doc_id", column, "origin"], orient="row",
+    )  # fmt: skip
+    table = table if origin else table.drop("origin")
+    file = folder / f"labels.{ending}"
+    if ending == "parquet":
+        table.write_parquet(file)
+    else:
+        write(file, table.write_csv(separator="\t" if ending == "tsv" else ","))
+    return file
+
+
+def judgments(folder: Path) -> Path:
+    rows = [(q, f"{d}-{s}", g) for q, grades in QRELS.items() for d, g in grades.items() for s in TEXTS]
+    return write(folder / "judgments.tsv", tsv(rows))
+
+
+SCORES = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0},
+    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
+}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "engine.trec", SCORES)
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
+def test_a_run_and_labels_give_what_the_collection_gives(
+    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, ending: str
+) -> None:
+    table = labels(tmp_path, ending=ending)
+    bare = saved(cli, tmp_path, "--run", engine, "--groups", table, "--qrels", judgments(tmp_path), "--card")
+    whole = saved(cli, tmp_path, toy_folder, "--run", engine, "--card")
+    assert bare.values.tolist() == whole.values.tolist()
+    assert [(e.kind, e.value, e.low, e.high, e.p) for e in bare.estimates] == [
+        (e.kind, e.value, e.low, e.high, e.p) for e in whole.estimates
+    ]
+    assert bare.runs == whole.runs == (f"replay:{engine}",)
+    assert bare.confounds == ()
+
+
+def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Path) -> None:
+    result = cli("audit", "--run", engine, "--groups", labels(tmp_path), *QUICK)
+    assert (result.code, result.err) == (0, "")
+    assert f"replay:{engine}: the estimand card" in result.out
+    # q1: d1 wins, d3 loses, d2 wins; q2: two losses; q3: a tie and a win.
+    assert "6 pairs" not in result.out
+    assert "7 pairs: 3 human, 3 llm, 1 tied; 3 queries" in result.out
+    assert f"replay:{engine}: inconclusive: head-to-head 0.0 %" in result.out
+    assert "nDCG" not in result.out
+
+
+def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
+    assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
+    assert [e.kind for e in none.estimates] == ["page", "twins", "rank gap", "score gap"]
+    file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
+    mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
+    assert mine.queries == ("q2",)
+
+
+def test_without_origins_groups_are_judged_against_their_random_band(cli: Cli, engine: Path, tmp_path: Path) -> None:
+    found = saved(cli, tmp_path, "--run", engine, "--groups", labels(tmp_path, origin=False))
+    (page,) = found.estimates
+    assert (page.kind, page.banded, page.level) == ("page", True, 0)
+
+
+def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    table = write(tmp_path / "side.csv", "doc_id,side\nd1-human,east\nd1-llm,west\nd2-llm,east\nd3-llm,west\n")
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--groups", table, "--by", "side")
+    assert found.groups == ("all", "east", "west")
+    assert "2 documents without side, in no group" in found.notes
+    assert found.spec["inputs"][-1]["path"] == str(table)
+
+
+def test_several_runs_at_once(cli: Cli, engine: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "other.json", '{"q1": {"d1-llm": 2, "d1-human": 1}, "q2": {"d2-llm": 1}}')
+    found = saved(
+        cli, tmp_path, "--run", engine, "--run", other, "--groups", labels(tmp_path), "--qrels", judgments(tmp_path)
+    )
+    assert found.runs == (f"replay:{engine}", f"replay:{other}")
+    assert f"replay:{other}: 1 judged query not in the run, counted as 0" in found.notes
+    assert [entry["path"] for entry in found.spec["inputs"]] == [
+        str(tmp_path / name) for name in ("labels.tsv", "judgments.tsv", "engine.trec", "other.json")
+    ]
+
+
+@pytest.mark.parametrize(("missing", "queries", "words"), [("zero", 3, "counted as 0"), ("exclude", 2, "not counted")])
+def test_a_missing_query_counts_as_asked(
+    cli: Cli, toy_folder: Path, tmp_path: Path, missing: str, queries: int, words: str
+) -> None:
+    file = write_run(tmp_path / "short.trec", {q: SCORES[q] for q in ("q1", "q2")})
+    found = saved(cli, tmp_path, toy_folder, "--run", file, "--missing", missing)
+    assert (found.tilts[0].queries, found.spec["missing"]) == (queries, missing)
+    assert f"replay:{file}: 1 judged query not in the run, {words}" in found.notes
+
+
+def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    lines = ["q1 Q0 d1-llm 1 0.1 x", "q1 Q0 d1-human 2 0.9 x", "q2 Q0 d2-llm 1 7 x"]
+    file = write(tmp_path / "ranks.trec", "\n".join(lines) + "\n")
+    table, qrels = labels(tmp_path), judgments(tmp_path)
+    for first in ((toy_folder,), ("--groups", table, "--qrels", qrels)):
+        one = saved(cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card")
+        assert one.values[0, 0, :, 0].tolist() == [1, 0, 1]
+        assert np.isnan(next(e.value for e in one.estimates if e.kind == "score gap"))
+    result = cli("audit", "--groups", table, "--qrels", qrels, "--run", file, *QUICK)
+    assert result.code == 0
+    assert result.err.startswith(f"warning: {file}")
+    assert result.err.count("\n") == 1
+
+
+def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path: Path) -> None:
+    text = labels(tmp_path).read_text()
+    turned = text.replace("\thuman\t", "\t?\t").replace("\tllm\t", "\thuman\t").replace("\t?\t", "\tllm\t")
+    one, two = (
+        saved(cli, tmp_path, "--run", engine, "--groups", write(tmp_path / f"{n}.tsv", content))
+        for n, content in enumerate((text, turned))
+    )
+    assert [e.value for e in two.estimates] == [-e.value for e in one.estimates]
+
+
+# Bad input: one line, nothing written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--run", "{run}"],
+            "which document is of which source? Name a collection DIR, or a label file: --groups FILE",
+        ),
+        (["-r", "bm25", "--groups", "{labels}"], "ranker 'bm25' needs texts: name a collection DIR"),
+        (
+            ["-r", "bm25", "--run", "{run}", "--groups", "{labels}"],
+            "ranker 'bm25' needs texts: name a collection DIR",
+        ),
+        (
+            ["--run", "{run}", "--groups", "{labels}", "--controls"],
+            "--controls rank texts again: name a collection DIR and rankers (-r)",
+        ),
+        (["--groups", "{labels}"], "nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE"),
+        (
+            ["--run", "{run}", "--groups", "{labels}", "--split", "dev"],
+            "--split names judgments of a collection DIR; name a file instead: --qrels FILE",
+        ),
+        (
+            ["{toy}", "--run", "{run}", "--split", "test", "--qrels", "{qrels}"],
+            "name a split or a file of judgments, not both",
+        ),
+        (
+            ["--run", "{run}", "--groups", "{labels}", "--by", "gender"],
+            "{labels}: unknown column 'gender' (valid: source); choose the column of labels with --by (by=)",
+        ),
+        (["--run", "{run}", "--groups", "{labels}", "--by", "none"], "the card needs a column to group by"),
+        (["{toy}", "-r", "bm25", "--qrels", "none", "--controls"],
+         "nothing to control: this audit compares no groups by relevance"),
+        (["{toy}", "-r", "bm25", "--qrels", "none", "-m", "nDCG@3"], "no document is judged relevant to any query"),
+        (["--run", "{run}", "--run", "{run}", "--groups", "{labels}"], "run 'replay:{run}' is given twice"),
+        (["{toy}", "-r", "bm25", "--groups", "{labels}", "--by", "origin"],
+         "--groups cannot replace the column 'origin' of a collection; call it something else"),
+        (["no/folder", "-r", "bm25", "--missing", "skip"], "unknown missing 'skip' (valid: zero, exclude)"),
+        (["no/folder", "--run", "{run}", "--score-order", "tag"],
+         "unknown score order of replay 'tag' (valid: score, rank)"),
+        (["--run", "{run}", "--groups", "{labels}", "--score-order", "tag"],
+         "unknown score order 'tag' (valid: score, rank)"),
+        (["{toy}", "-r", "bm25", "--groups", "gone.tsv"], "gone.tsv: cannot be read: No such file or directory"),
+        (["--run", "{run}", "--groups", "{run}"],
+         "{run}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .parquet"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_audited(
+    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    places = {"toy": toy_folder, "run": engine, "labels": labels(tmp_path), "qrels": judgments(tmp_path)}
+    out = tmp_path / "out"
+    files = ("--json", out / "a.json", "--save", out / "all", "--per-query", out / "q.csv")
+    got = refused(cli, "audit", *(one.format(**places) for one in arguments), *files)
+    assert got == message.format(**places)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("labels.tsv", "doc_id\tsorce\nd1-human\thuman\n", "{}: unknown column 'source'; did you mean 'sorce'?"),
+        ("labels.tsv", "id\tsource\nd1-human\thuman\n", "{}: unknown column 'doc_id'"),
+        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd1-human\tllm\n",
+         "{}:3: document 'd1-human' has two labels: 'human' (line 2) and 'llm'"),
+        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd2-human\thuman\n", "nothing to compare: only source 'human'"),
+        ("labels.tsv", "doc_id\tsource\nd1-human\thuman\nd9-llm\tllm\n",
+         "nothing to compare: no document of source 'llm' is judged relevant"),
+        ("labels.tsv", "doc_id\tsource\nz\thuman\ny\tllm\n", "nothing to compare: no document of source 'human'"),
+        ("engine.trec", "q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
+        ("engine.json", '{{"q1": {{"d1-human": NaN}}}}', "{}: "),
+        ("engine.trec", "7 Q0 d1-human 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
+        ("engine.trec", "q1 Q0 web-1 1 2 x\n", "{}: no overlap: "),
+        ("judgments.tsv", "q1\td1-human\tgood\n", "{}:1: expected a whole number as score, got 'good'"),
+        ("judgments.tsv", "q1\td1-human\t0\n", "no document is judged relevant to any query"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_named_with_its_line(
+    cli: Cli, engine: Path, tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    places = {"engine": engine, "labels": labels(tmp_path), "judgments": judgments(tmp_path)}
+    bad = write(tmp_path / name, content.replace("{{", "{").replace("}}", "}"))
+    places[name.partition(".")[0]] = bad
+    out = tmp_path / "out.json"
+    got = refused(
+        cli, "audit", "--run", places["engine"], "--groups", places["labels"], "--qrels", places["judgments"],
+        "--json", out,
+    )  # fmt: skip
+    assert got.startswith(message.replace("{}", str(bad)))
+    assert not out.exists()
+
+
+def test_nothing_that_is_read_is_overwritten(cli: Cli, engine: Path, tmp_path: Path) -> None:
+    table = labels(tmp_path)
+    before = table.read_bytes()
+    got = refused(cli, "audit", "--run", engine, "--groups", table, "--json", table)
+    assert got.startswith(f"--json {table}: this file is read too")
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize(("option", "value"), [("--page", "0"), ("--page", "x"), ("--near", "0"), ("--near", "1.5")])
+def test_a_number_out_of_range(cli: Cli, toy_folder: Path, option: str, value: str) -> None:
+    code, out, err = cli("audit", toy_folder, "-r", "bm25", option, value)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"ranktilt audit: Invalid value for '{option}': ")
+    assert err.count("\n") == 1

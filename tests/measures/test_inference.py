@@ -1,5 +1,7 @@
 """Intervals, tests, corrections and detectable effects against brute force, scipy and tables made by hand."""
 
+import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -13,6 +15,7 @@ from ranktilt.errors import UserError
 from ranktilt.measures import inference
 from ranktilt.measures.delta import relative_delta
 from ranktilt.measures.inference import (
+    Systems,
     bonferroni,
     correct,
     detectable_effect,
@@ -22,6 +25,8 @@ from ranktilt.measures.inference import (
     shuffle_p,
     sign_flip_p,
     sign_flip_ps,
+    sign_test_p,
+    swap_ps,
     t_test_p,
 )
 
@@ -214,6 +219,110 @@ class TestSignFlip:
         assert 0.01 <= np.mean(np.array(ps) <= 0.05) <= 0.10
 
 
+def systems(*columns: object) -> Systems:
+    return Systems(*(np.asarray(c, dtype=np.float64) for c in columns))
+
+
+def drawn(seed: int, n: int) -> Systems:
+    return systems(*(grid(seed + i, n) for i in range(4)))
+
+
+def exact_difference(rows: list[tuple[Fraction, ...]]) -> Fraction | None:
+    """Difference of Relative Δ (as a share) from rows of new a, new b, old a, old b; None where undefined."""
+    new_a, new_b, old_a, old_b = (sum(column) for column in zip(*rows, strict=True))
+    if not new_a + new_b or not old_a + old_b:
+        return None
+    return 2 * (new_a - new_b) / (new_a + new_b) - 2 * (old_a - old_b) / (old_a + old_b)
+
+
+def all_swaps(of: Systems) -> float:
+    """Enumerate every exchange of the systems, in whole thirds and without rounding."""
+    rows = [tuple(Fraction(round(3 * float(v)), 3) for v in row) for row in zip(*of, strict=True)]
+    observed = exact_difference(rows)
+    if observed is None:
+        return NAN
+    found = [
+        exact_difference([row[2:] + row[:2] if swap else row for row, swap in zip(rows, swaps, strict=True)])
+        for swaps in product((False, True), repeat=len(rows))
+    ]
+    defined = [abs(t) for t in found if t is not None]
+    return sum(t >= abs(observed) for t in defined) / len(defined)
+
+
+class TestSwap:
+    """Which of two systems gave a query its values is exchanged at random."""
+
+    @given(st.integers(1, 8), st.integers(0, 2**32))
+    @settings(max_examples=60)
+    def test_up_to_16_queries_every_exchange_is_tried(self, n: int, seed: int) -> None:
+        of = drawn(seed, n)
+        assert swap_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
+
+    @pytest.mark.parametrize(
+        ("of", "expected"),
+        [
+            (systems([1], [0], [0], [1]), 1.0),
+            (systems([1, 1], [0, 0], [0, 0], [1, 1]), 2 / 4),  # one exchanged: both level, T = 0
+            (systems([1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1]), 2 / 8),
+            (systems([1] * 10, [0] * 10, [0] * 10, [1] * 10), 2 / 2**10),
+            (systems([1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]), 1.0),  # equal systems
+            (systems([1, 1], [0, 0], [1, 1], [0, 0]), 1.0),  # +200 both times
+            # Both are +200; with one query exchanged a system has nothing at all: T is undefined and dropped.
+            (systems([1, 0], [0, 0], [0, 1], [0, 0]), 1.0),
+        ],
+    )
+    def test_by_hand(self, of: Systems, expected: float) -> None:
+        assert swap_ps([of]) == [expected]
+
+    def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
+        sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
+        assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
+        assert swap_ps([seventeen], resamples=499) == [1 / 500]
+
+    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
+    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round. T then
+        # depends on the number of exchanges only, and p is a two-sided binomial tail.
+        monkeypatch.setattr(inference, "_CELLS", cells)
+        a = np.array([1.0] * 20 + [0.0] * 10)
+        exact = stats.binomtest(20, 30).pvalue
+        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
+
+    @pytest.mark.parametrize("n", [9, 60])
+    def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
+        for seed in range(0, 40, 8):
+            new_a, new_b, old_a, old_b = drawn(seed, n)
+            turned = [(new_a, new_b, old_a, old_b), (old_a, old_b, new_a, new_b), (new_b, new_a, old_b, old_a)]
+            assert len({swap_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
+
+    @pytest.mark.parametrize("n", [12, 70])
+    def test_several_share_exchanges_and_keep_their_own_p(self, n: int) -> None:
+        several = [drawn(seed, n) for seed in (0, 10, 20)] + [systems(*np.zeros((4, n)))]
+        together = swap_ps(several, resamples=300, seed=4)
+        assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
+        assert np.isnan(together[3])
+
+    @pytest.mark.parametrize("n", [8, 40])
+    def test_undefined_where_a_system_has_nothing(self, n: int) -> None:
+        nothing, some = np.zeros(n), np.ones(n)
+        assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
+
+    def test_without_queries_undefined(self) -> None:
+        assert np.isnan(swap_ps([systems([], [], [], [])])[0])
+        assert swap_ps([]) == []
+
+    def test_a_level_that_both_share_is_not_a_difference(self) -> None:
+        """Both systems favour a alike, far from 0: only their difference is tested."""
+        of = drawn(3, 50)
+        assert swap_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
+
+    def test_under_the_null_small_ps_are_rare(self) -> None:
+        rng = np.random.default_rng(12)
+        base = rng.random((2, 40))
+        several = [systems(*np.clip(np.tile(base, (2, 1)) + rng.normal(0, 0.2, (4, 40)), 0, 1)) for _ in range(400)]
+        assert 0.02 <= np.mean(np.array(swap_ps(several, resamples=499)) <= 0.05) <= 0.085
+
+
 class TestPairedT:
     @pytest.mark.parametrize("n", [2, 3, 10, 300])
     def test_as_scipy(self, n: int) -> None:
@@ -329,3 +438,25 @@ def test_detectable_effect_is_2_8_standard_errors() -> None:
 def test_detectable_effect_has_80_percent_power() -> None:
     power = stats.norm.sf(stats.norm.ppf(0.975) - detectable_effect(1.0))
     assert power == pytest.approx(0.8, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "expected"),
+    [
+        (0, 0, 1.0),
+        (1, 0, 1.0),
+        (2, 0, 0.5),
+        (0, 5, 0.0625),
+        (3, 3, 1.0),
+        (4, 3, 1.0),
+        (10, 2, 2 * (1 + 12 + 66) / 2**12),
+    ],
+)
+def test_the_sign_test_counts_coin_tosses(up: int, down: int, expected: float) -> None:
+    assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-12)
+    assert sign_test_p(down, up) == sign_test_p(up, down)
+
+
+def test_the_sign_test_is_exact_for_many_queries() -> None:
+    tail = sum(math.comb(300, k) for k in range(121))
+    assert sign_test_p(120, 180) == pytest.approx(2 * tail / 2**300, rel=1e-9)

@@ -1,6 +1,8 @@
-"""Head-to-head counts of twins against a plain double loop."""
+"""Preference between twins, and who fills the page: against plain double loops and rows counted by hand."""
 
+import math
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.measures import preference
-from ranktilt.measures.preference import PairCounts, pair_counts, split_pair_counts
+from ranktilt.measures.preference import (
+    PairCounts,
+    mid_ranks,
+    page_shares,
+    pair_counts,
+    rank_gap_sums,
+    rank_gaps,
+    score_gaps,
+    split_pair_counts,
+)
+from ranktilt.measures.relevance import Ranking
 
 Ranked = dict[int, float]
 Pairs = Sequence[tuple[int, int]]
@@ -28,10 +40,10 @@ def counted(queries: Sequence[Ranked], pairs: Pairs, chosen: Sequence[set[int]] 
 
 
 def by_loops(queries: Sequence[Ranked], pairs: Pairs, chosen: Sequence[set[int]] | None = None) -> list[list[int]]:
-    """Wins, losses, ties and both-retrieved a query, one pair after the other."""
+    """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
     rows = []
     for i, found in enumerate(queries):
-        wins = losses = ties = both = 0
+        wins = losses = ties = both = alone = 0
         for a, b in pairs:
             if a not in found and b not in found:
                 continue
@@ -42,7 +54,8 @@ def by_loops(queries: Sequence[Ranked], pairs: Pairs, chosen: Sequence[set[int]]
             losses += one < two
             ties += one == two
             both += a in found and b in found
-        rows.append([wins, losses, ties, both])
+            alone += a in found and b not in found
+        rows.append([wins, losses, ties, both, alone])
     return rows
 
 
@@ -77,19 +90,22 @@ def test_with_chosen_entries_as_a_double_loop(given: list[tuple[Ranked, set[int]
 @settings(max_examples=60)
 def test_swapping_the_sides_swaps_wins_and_losses(queries: list[Ranked], pairs: Pairs) -> None:
     one, two = counted(queries, pairs), counted(queries, [(b, a) for a, b in pairs])
-    assert [c.tolist() for c in one] == [c.tolist() for c in (two.losses, two.wins, two.ties, two.both)]
+    assert [c.tolist() for c in one[:4]] == [c.tolist() for c in (two.losses, two.wins, two.ties, two.both)]
+    whole_wins, whole_losses = one.wins - one.alone, one.both - one.ties - (one.wins - one.alone)
+    assert (two.wins - two.alone).tolist() == whole_losses.tolist()
+    assert (two.both - two.ties - (two.wins - two.alone)).tolist() == whole_wins.tolist()
 
 
 @pytest.mark.parametrize(
     ("ranked", "expected"),
     [
-        ({0: 2.0, 1: 1.0}, [1, 0, 0, 1]),
-        ({0: 1.0, 1: 2.0}, [0, 1, 0, 1]),
-        ({0: 1.0, 1: 1.0}, [0, 0, 1, 1]),
-        ({0: -5.0}, [1, 0, 0, 0]),
-        ({1: -5.0}, [0, 1, 0, 0]),
-        ({2: 1.0}, [0, 0, 0, 0]),
-        ({}, [0, 0, 0, 0]),
+        ({0: 2.0, 1: 1.0}, [1, 0, 0, 1, 0]),
+        ({0: 1.0, 1: 2.0}, [0, 1, 0, 1, 0]),
+        ({0: 1.0, 1: 1.0}, [0, 0, 1, 1, 0]),
+        ({0: -5.0}, [1, 0, 0, 0, 1]),
+        ({1: -5.0}, [0, 1, 0, 0, 0]),
+        ({2: 1.0}, [0, 0, 0, 0, 0]),
+        ({}, [0, 0, 0, 0, 0]),
     ],
 )
 def test_one_pair_by_hand(ranked: Ranked, expected: list[int]) -> None:
@@ -98,27 +114,27 @@ def test_one_pair_by_hand(ranked: Ranked, expected: list[int]) -> None:
 
 def test_several_twins_of_one_document_each_count() -> None:
     ranked = {0: 2.0, 1: 3.0, 2: 2.0}
-    assert as_rows(counted([ranked], [(0, 1), (0, 2), (0, 3)])) == [[1, 1, 1, 2]]
+    assert as_rows(counted([ranked], [(0, 1), (0, 2), (0, 3)])) == [[1, 1, 1, 2, 1]]
 
 
 def test_a_pair_counts_if_either_side_is_chosen() -> None:
     queries = [{0: 2.0, 1: 1.0, 2: 2.0, 3: 1.0}]
-    assert as_rows(counted(queries, [(0, 1), (2, 3)], [{0}])) == [[1, 0, 0, 1]]
-    assert as_rows(counted(queries, [(0, 1), (2, 3)], [{3}])) == [[1, 0, 0, 1]]
-    assert as_rows(counted(queries, [(0, 1), (2, 3)], [set()])) == [[0, 0, 0, 0]]
+    assert as_rows(counted(queries, [(0, 1), (2, 3)], [{0}])) == [[1, 0, 0, 1, 0]]
+    assert as_rows(counted(queries, [(0, 1), (2, 3)], [{3}])) == [[1, 0, 0, 1, 0]]
+    assert as_rows(counted(queries, [(0, 1), (2, 3)], [set()])) == [[0, 0, 0, 0, 0]]
 
 
 def test_one_query_leaves_no_trace_in_the_next() -> None:
     queries = [{0: 1.0, 1: 2.0}, {0: 1.0}, {}, {1: 1.0}]
-    assert as_rows(counted(queries, [(0, 1)])) == [[0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]]
+    assert as_rows(counted(queries, [(0, 1)])) == [[0, 1, 0, 1, 0], [1, 0, 0, 0, 1], [0] * 5, [0, 1, 0, 0, 0]]
 
 
 def test_without_pairs_nothing_counts() -> None:
-    assert as_rows(counted([{0: 1.0}], [])) == [[0, 0, 0, 0]]
+    assert as_rows(counted([{0: 1.0}], [])) == [[0] * 5]
 
 
 def test_without_entries_nothing_counts() -> None:
-    assert as_rows(counted([{}, {}], [(0, 1)])) == [[0, 0, 0, 0]] * 2
+    assert as_rows(counted([{}, {}], [(0, 1)])) == [[0] * 5] * 2
 
 
 def test_counts_are_whole_numbers_per_query() -> None:
@@ -140,3 +156,231 @@ def test_chosen_and_other_pairs_add_up_to_all(seed: int) -> None:
         whole = getattr(pair_counts(offsets, rows, scores, pairs), name)
         assert (getattr(chosen, name) + getattr(other, name) == whole).all()
     assert (chosen.wins == pair_counts(offsets, rows, scores, pairs, chosen=marks).wins).all()
+
+
+Entry = tuple[int, float]
+Query = list[Entry]
+"""Documents and scores, the best first; a negative document belongs to no pair."""
+
+
+def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
+    flat = [entry for found in queries for entry in found]
+    ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64))
+    return ranking, np.array([d for d, _ in flat], dtype=np.int64)
+
+
+def pairs_of(pairs: Pairs) -> np.ndarray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+@st.composite
+def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
+    """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with many ties."""
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        docs = draw(st.lists(st.integers(0, DOCS - 1), unique=True, max_size=longest))
+        docs = [d if draw(st.integers(0, 5)) else -1 for d in docs]
+        scores = sorted((draw(st.integers(-2, 2)) / 3 for _ in docs), reverse=True)
+        found.append(list(zip(docs, scores, strict=True)))
+    return found
+
+
+def discount(rank: int) -> float:
+    return 1 / math.log2(1 + rank)
+
+
+def shares_by_orders(found: Query, depth: int) -> list[float]:
+    """Average over every order that falls in score, one rank after the other."""
+    scores = [s for _, s in found]
+    held = [0.0] * len(found)
+    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
+    page = sum(discount(r) for r in range(1, min(depth, len(found)) + 1))
+    for order in orders:
+        for rank, i in enumerate(order[:depth], start=1):
+            held[i] += discount(rank) / page / len(orders)
+    return held
+
+
+T = discount(2)
+
+
+class TestThePage:
+    @pytest.mark.parametrize(
+        ("scores", "depth", "expected"),
+        [
+            ([3.0, 2.0, 1.0], 3, [1 / (1.5 + T), T / (1.5 + T), 0.5 / (1.5 + T)]),
+            ([3.0, 2.0, 1.0], 2, [1 / (1 + T), T / (1 + T), 0]),
+            ([3.0], 20, [1]),
+            ([2.0, 2.0], 2, [1 / 2, 1 / 2]),
+            ([2.0, 2.0], 1, [1 / 2, 1 / 2]),
+            ([3.0, 2.0, 2.0], 2, [1 / (1 + T), T / 2 / (1 + T), T / 2 / (1 + T)]),
+            ([3.0, 2.0, 2.0, 1.0], 3, [1 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), 0]),
+            ([], 5, []),
+        ],
+    )
+    def test_by_hand(self, scores: list[float], depth: int, expected: list[float]) -> None:
+        ranking, _ = ranking_of([[(i, s) for i, s in enumerate(scores)]])
+        assert page_shares(ranking, depth).tolist() == pytest.approx(expected, abs=1e-15)
+
+    @given(queries_of(longest=5), st.integers(1, 7))
+    @settings(max_examples=80)
+    def test_as_the_mean_over_all_orders_of_ties(self, queries: list[Query], depth: int) -> None:
+        expected = [share for found in queries for share in shares_by_orders(found, depth)]
+        assert page_shares(ranking_of(queries)[0], depth).tolist() == pytest.approx(expected, abs=1e-13)
+
+    @given(queries_of(), st.integers(1, 20))
+    @settings(max_examples=80)
+    def test_a_page_is_one_whole_and_nobody_holds_less_than_nothing(self, queries: list[Query], depth: int) -> None:
+        ranking, _ = ranking_of(queries)
+        shares = page_shares(ranking, depth)
+        sums = np.bincount(ranking.query, weights=shares, minlength=len(queries))
+        assert sums.tolist() == pytest.approx([1.0 if found else 0.0 for found in queries], abs=1e-13)
+        assert (shares >= 0).all()
+
+    def test_a_block_of_one_has_its_own_discount_to_the_last_bit(self) -> None:
+        ranking, _ = ranking_of([[(i, -float(i)) for i in range(1000)]])
+        shares = page_shares(ranking, 1000)
+        ratios = shares[1:] / shares[0]
+        assert ratios.tolist() == pytest.approx([discount(r) for r in range(2, 1001)], rel=1e-15)
+
+    def test_a_deep_tie_holds_no_more_than_its_part_of_the_page(self) -> None:
+        ranking, _ = ranking_of([[(0, 2.0), *((i, 1.0) for i in range(1, 1001))]])
+        shares = page_shares(ranking, 2)
+        assert shares[0] == pytest.approx(1 / (1 + T))
+        assert shares[1:].tolist() == pytest.approx([T / (1 + T) / 1000] * 1000)
+
+
+def test_tied_documents_have_the_middle_of_their_ranks() -> None:
+    ranking, _ = ranking_of([[(0, 3.0), (1, 2.0), (2, 2.0), (3, 2.0), (4, 1.0)], [], [(0, 1.0), (1, 1.0)]])
+    assert mid_ranks(ranking).tolist() == [1, 3, 3, 3, 5, 1.5, 1.5]
+
+
+def place(found: Query, doc: int) -> tuple[float, bool]:
+    """Rank of a document, the middle of its ties, the one after the last where it is not there."""
+    mine = next((s for d, s in found if d == doc), None)
+    if mine is None:
+        return len(found) + 1, False
+    return sum(s > mine for _, s in found) + (sum(s == mine for _, s in found) + 1) / 2, True
+
+
+WANTED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), unique=True, max_size=12)
+
+
+class TestRankGaps:
+    @given(queries_of(), PAIRS.filter(bool), WANTED)
+    @settings(max_examples=120)
+    def test_wanted_pairs_as_a_plain_loop(
+        self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
+    ) -> None:
+        chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
+        total, count, absent = ([0.0] * len(queries) for _ in range(3))
+        for q, p in chosen:
+            (a, has_a), (b, has_b) = (place(queries[q], doc) for doc in pairs[p])
+            total[q] += b - a
+            count[q] += 1
+            absent[q] += 2 - has_a - has_b
+        ranking, docs = ranking_of(queries)
+        asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
+        found = rank_gaps(ranking, docs, pairs_of(pairs), asked)
+        assert [f.tolist() for f in found] == [total, count, absent]
+
+    @given(queries_of(), PAIRS)
+    @settings(max_examples=120)
+    def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
+        expected = [sum(place(found, b)[0] - place(found, a)[0] for a, b in pairs) for found in queries]
+        ranking, docs = ranking_of(queries)
+        assert rank_gap_sums(ranking, docs, pairs_of(pairs)).tolist() == expected
+
+    @given(queries_of(), PAIRS.filter(bool))
+    @settings(max_examples=60)
+    def test_the_other_side_first_turns_every_sign(self, queries: list[Query], pairs: Pairs) -> None:
+        ranking, docs = ranking_of(queries)
+        wanted = tuple(np.divmod(np.arange(len(queries) * len(pairs)), len(pairs)))
+        one, two = (rank_gaps(ranking, docs, side, wanted) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
+        assert one.total.tolist() == (-two.total).tolist()
+        assert (one.pairs.tolist(), one.absent.tolist()) == (two.pairs.tolist(), two.absent.tolist())
+        sums = [rank_gap_sums(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
+        assert sums[0].tolist() == (-sums[1]).tolist() == one.total.tolist()
+
+    @pytest.mark.parametrize(
+        ("found", "expected", "absent"),
+        [
+            ([(0, 2.0), (1, 1.0)], 1, 0),
+            ([(1, 2.0), (7, 1.5), (0, 1.0)], -2, 0),
+            ([(0, 1.0), (1, 1.0)], 0, 0),
+            ([(7, 3.0), (0, 2.0), (8, 1.0)], 4 - 2, 1),
+            ([(1, 5.0)], -1, 1),
+            ([(7, 3.0)], 0, 2),
+            ([], 0, 2),
+            ([(-1, 9.0), (0, 2.0), (1, 1.0), (-1, 1.0)], 3.5 - 2, 0),
+        ],
+    )
+    def test_one_pair_by_hand(self, found: Query, expected: float, absent: int) -> None:
+        ranking, docs = ranking_of([found])
+        gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
+        assert [g.tolist() for g in gaps] == [[expected], [1], [absent]]
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).tolist() == [expected]
+
+    def test_several_versions_of_one_origin_each_count(self) -> None:
+        ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
+        pairs = pairs_of([(0, 1), (0, 2), (0, 3)])
+        gaps = rank_gaps(ranking, docs, pairs, (np.zeros(3, dtype=np.int64), np.arange(3)))
+        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs).tolist()
+        assert (gaps.pairs.tolist(), gaps.absent.tolist()) == ([3], [1])
+
+    def test_without_pairs_or_entries_there_is_no_gap(self) -> None:
+        for queries, pairs in (([[(0, 1.0)]], []), ([[], []], [(0, 1)]), ([], [])):
+            ranking, docs = ranking_of(queries)
+            none = np.empty(0, dtype=np.int64)
+            assert rank_gaps(ranking, docs, pairs_of(pairs), (none, none)).total.tolist() == [0.0] * len(queries)
+            assert rank_gap_sums(ranking, docs, pairs_of(pairs)).tolist() == [0.0] * len(queries)
+
+
+class TestScoreGaps:
+    @given(queries_of(), PAIRS)
+    @settings(max_examples=120)
+    def test_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
+        scaled, raw, count = ([] for _ in range(3))
+        for found in queries:
+            scores = {d: s for d, s in found if d >= 0}
+            spread = float(np.std([s for _, s in found])) if found else 0.0
+            gaps = [scores[a] - scores[b] for a, b in pairs if a in scores and b in scores]
+            scaled.append(sum(g / spread for g in gaps) if spread > 1e-12 else 0.0)
+            raw.append(sum(gaps))
+            count.append(len(gaps))
+        ranking, docs = ranking_of(queries)
+        found_gaps, found_raw = score_gaps(ranking, docs, pairs_of(pairs))
+        assert found_gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
+        assert found_raw.tolist() == pytest.approx(raw, abs=1e-12)
+        assert found_gaps.pairs.tolist() == count
+        assert not found_gaps.absent.any()
+
+    @given(queries_of(), PAIRS, st.floats(0.1, 1e6))
+    @settings(max_examples=80)
+    def test_the_other_side_first_turns_every_bit(self, queries: list[Query], pairs: Pairs, unit: float) -> None:
+        queries = [[(d, s * unit) for d, s in found] for found in queries]
+        ranking, docs = ranking_of(queries)
+        (one, raw), (two, turned) = (
+            score_gaps(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])
+        )
+        assert one.total.tolist() == (-two.total).tolist()
+        assert raw.tolist() == (-turned).tolist()
+        assert one.pairs.tolist() == two.pairs.tolist()
+
+    def test_by_hand(self) -> None:
+        ranking, docs = ranking_of([[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []])
+        gaps, raw = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal has none.
+        assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
+        assert raw.tolist() == [1, 0, 0, 0]
+        assert gaps.pairs.tolist() == [1, 0, 1, 0]
+
+    def test_several_versions_of_one_origin_each_count(self) -> None:
+        ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
+        gaps, raw = score_gaps(ranking, docs, pairs_of([(0, 1), (0, 2), (0, 3)]))
+        assert (raw.tolist(), gaps.pairs.tolist()) == ([0.0], [2])
+
+    def test_equal_scores_leave_no_gap_although_their_mean_is_rounded(self) -> None:
+        ranking, docs = ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]])
+        gaps, raw = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        assert (gaps.total.tolist(), raw.tolist()) == ([0.0], [0.0])

@@ -9,6 +9,8 @@ import pytest
 from ranktilt import Audit, table
 from ranktilt.reporting.terminal import show
 from tests.reporting.audits import clear, small, three, uneven
+from tests.reporting.test_card import torn
+from tests.reporting.test_controls import made
 
 CODE = re.compile(r"\x1b\[([\d;]*)m")
 BLUE, ORANGE, BOLD = "38;5;27", "38;5;208", "1"
@@ -137,3 +139,39 @@ def test_names_are_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in names:
         assert f" {name} " in text
         assert f"{name} favours" in text or f"{name}: inconclusive" in text
+
+
+def test_the_cards_answers_have_their_colour_in_bold_where_a_side_is_favoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = screen(torn(), monkeypatch).partition("the estimand card")[2]
+    assert style(card, "+.607") == {BLUE, BOLD}
+    assert style(card, "−100.0 %") == {ORANGE, BOLD}
+    assert style(card, "−.162") == {ORANGE}
+
+
+def test_controls_have_their_colours_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = screen(made(), monkeypatch).partition("raw and controlled")[2]
+    assert style(found, "+200.0*") == {BLUE, BOLD}
+
+
+@pytest.mark.parametrize("audit", [torn, made])
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_number_of_card_and_controls_is_cut(
+    monkeypatch: pytest.MonkeyPatch, audit: Callable[[], Audit], columns: int
+) -> None:
+    text = plain(screen(audit(), monkeypatch, columns=columns))
+    assert max(map(len, text.splitlines())) <= columns
+    assert "…" not in text.replace("version …”", "")
+    numbers = re.compile(r"[+−]\d*\.\d+\*?")
+    assert sorted(set(numbers.findall(text))) == sorted(set(numbers.findall(table(audit()))))
+
+
+@pytest.mark.parametrize("audit", [torn, made])
+def test_card_and_controls_say_the_same_without_colour(
+    monkeypatch: pytest.MonkeyPatch, audit: Callable[[], Audit]
+) -> None:
+    coloured = screen(audit(), monkeypatch, columns=400)
+    monkeypatch.setenv("NO_COLOR", "1")
+    colourless = screen(audit(), monkeypatch, columns=400)
+    assert BLUE not in colourless
+    assert ORANGE not in colourless
+    assert plain(coloured) == plain(colourless)

@@ -13,33 +13,43 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.band import enough, null_deltas, shuffled_labels
+from ranktilt.auditing.card import PAGE, Asking, Twins, estimates, samples
+from ranktilt.auditing.confounds import Confound, confounds
+from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
 from ranktilt.auditing.notes import group_notes, judgment_notes, run_notes
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.tilt import LEVEL, Side, Statistics, tilts
+from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.files import sha256
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.delta import ROUNDINGS
 from ranktilt.measures.inference import CORRECTIONS, RESAMPLES
-from ranktilt.measures.preference import split_pair_counts
+from ranktilt.measures.preference import PairCounts, split_pair_counts
 from ranktilt.run import Run
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
+CARD_ROWS = 6
+Counts = dict[Pair, tuple[PairCounts, PairCounts]]
+MISSING = ("zero", "exclude")
 TIES = ("expected", "trec_eval")
 TESTS = ("permutation", "t")
+CHOICES = {"missing": MISSING, "ties": TIES, "rounding": ROUNDINGS, "test": TESTS, "correction": CORRECTIONS}
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer", "ir-measures", "pytrec-eval-terrier")
 
 
 def audit(
     collection: Collection,
     runs: Run | Sequence[Run],
-    measures: str | Measure | Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: str | Measure | Iterable[str | Measure] | None = None,
     *,
+    card: bool = False,
+    page: int = PAGE,
     by: str | None = "source",
     pairs: Iterable[Pair] | None = None,
+    missing: str = "zero",
     ties: str = "expected",
     rounding: str = "none",
     test: str = "permutation",
@@ -55,13 +65,20 @@ def audit(
     collection : Collection
         Documents, queries and judgments; every judgment counts in the row ``all``.
     runs : Run or sequence of Run
-        Rankings of the mixed collection. A judged query that a run lacks counts 0.
+        Rankings of the mixed collection.
     measures : str, Measure or iterable of them, optional
-        The first is the primary measure, on which verdicts are given.
+        The first is the primary measure, on which verdicts are given. By default nDCG and AP at 1, 3 and 5; none
+        where nothing is judged: the card's other questions need no judgments.
+    card : bool, optional
+        Ask the other questions too: who fills the page, which twin stands higher and by how much (`Audit.card`).
+    page : int, optional
+        Ranks that make the page, for ΔNDSR.
     by : str or None, optional
         Document column to group by; None for no groups.
     pairs : iterable of (str, str), optional
         Groups to compare, the first being favoured by positive values; all pairs by default.
+    missing : {"zero", "exclude"}, optional
+        Whether a judged query that a run lacks counts 0, as with trec_eval's ``-c``, or not at all for that run.
     ties : {"expected", "trec_eval"}, optional
         Expected value over all orders of tied documents, or trec_eval's order by id (for published numbers).
     rounding : {"none", "paper"}, optional
@@ -87,36 +104,46 @@ def audit(
     UserError
         If there is nothing to compare, or an option, measure, column or group is unknown.
     """
-    found = [measure(m) for m in ([measures] if isinstance(measures, str | Measure) else measures)]
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
+    found = _measures(measures, judged=collection.qrels.height > 0)
     runs = [runs] if isinstance(runs, Run | str) else list(runs)
-    options = {"ties": (ties, TIES), "rounding": (rounding, ROUNDINGS), "test": (test, TESTS),
-               "correction": (correction, CORRECTIONS)}  # fmt: skip
-    _check(found, runs, options)
-    if resamples < 100:
-        raise UserError(f"expected at least 100 resamples, got {resamples}")
-    if not level >= 0:
-        raise UserError(f"expected a level of at least 0, got {level:g}")
-    if by is None and pairs is not None:
-        raise UserError("pairs of groups need a column to group by")
+    options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
+    check_choices(**options)
+    _check(found, runs)
+    _check_numbers(resamples, level, page)
+    if by is None and (card or pairs is not None):
+        raise UserError(f"{'the card needs' if card else 'pairs of groups need'} a column to group by")
     groups = grouping(collection, by)
     chosen = choose_pairs(groups, pairs) if by is not None else ()
     judgments = Judgments.of(collection, groups)
-    _refuse_unjudged(judgments, groups, chosen)
-    work = _Work(collection, groups, chosen, judgments, measures=found, runs=len(runs), ties=ties, seed=seed)
+    if found:
+        _refuse_unjudged(judgments, groups, chosen)
+    elif not card:
+        raise UserError(
+            "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
+        )
     how = Statistics(resamples, seed, test, correction, rounding)
+    work = _Work(
+        collection, groups, chosen, judgments, measures=found, runs=len(runs), ties=ties, page=card and page, how=how
+    )
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
+    if missing == "exclude":
+        for one, numbers in zip(aligned, values, strict=True):
+            numbers[:, :, one.absent] = np.nan
     sides = [side for a, v in zip(aligned, values, strict=True) for side in work.sides(a, v)]
     found_tilts = tilts(sides, how)
+    counts = [work.counts(a) for a in aligned]
     documents = collection.docs.height
-    notes = [note for one in aligned for note in run_notes(one, documents)]
-    notes += [*judgment_notes(judgments, documents), *group_notes(groups, work.left_out, found_tilts, resamples)]
+    notes = [note for one in aligned for note in run_notes(one, collection, missing)]
+    notes += judgment_notes(judgments, documents)
+    absent = missing == "exclude" and any(one.missing for one in aligned)
+    notes += group_notes(groups, work.left_out, found_tilts, resamples, absent=absent)
     spec = {
         "by": by,
         "level": level,
-        **{k: v for k, (v, _) in options.items()},
+        **options,
         "resamples": resamples,
         "seed": seed,
     }
@@ -128,14 +155,53 @@ def audit(
         judgments.queries,
         values,
         found_tilts,
-        work.pair_counts(aligned),
+        work.pair_counts(aligned, counts),
         tuple(notes),
+        work.card(aligned, counts, found_tilts, missing=missing),
+        work.confounds(collection, runs) if by == "source" else (),
     )
 
 
-def _check(measures: Sequence[Measure], runs: Sequence[Run], options: dict[str, tuple[str, tuple[str, ...]]]) -> None:
-    if not measures:
-        raise UserError("an audit needs at least one measure, such as nDCG@3")
+def _measures(given: str | Measure | Iterable[str | Measure] | None, *, judged: bool) -> list[Measure]:
+    if given is None:
+        given = DEFAULT_MEASURES if judged else ()
+    elif isinstance(given, str | Measure):
+        given = [given]
+    else:
+        given = list(given)
+        if not given:
+            raise UserError("an audit needs at least one measure, such as nDCG@3")
+    return [measure(m) for m in given]
+
+
+def _check_numbers(resamples: int, level: float, page: int) -> None:
+    if resamples < 100:
+        raise UserError(f"expected at least 100 resamples, got {resamples}")
+    if not level >= 0:
+        raise UserError(f"expected a level of at least 0, got {level:g}")
+    if page < 1:
+        raise UserError(f"expected a page of at least 1 rank, got {page}")
+
+
+def check_choices(**given: str) -> None:
+    """Refuse unknown values of the options in `CHOICES`, before any work is done.
+
+    Parameters
+    ----------
+    **given : str
+        Values by name.
+
+    Raises
+    ------
+    UserError
+        At the first value that is not among its choices.
+    """
+    for name, value in given.items():
+        if value not in CHOICES[name]:
+            raise unknown(name, value, CHOICES[name])
+
+
+def _check(measures: Sequence[Measure], runs: Sequence[Run]) -> None:
     strange = next((r for r in runs if not isinstance(r, Run)), None)
     if strange is not None:
         raise UserError(f"expected runs, got {shorten(strange)}; rank first: ranker(...).rank(collection)")
@@ -145,9 +211,6 @@ def _check(measures: Sequence[Measure], runs: Sequence[Run], options: dict[str, 
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
             raise UserError(f"{noun} {twice!r} is given twice")
-    for name, (value, valid) in options.items():
-        if value not in valid:
-            raise unknown(name, value, valid)
 
 
 def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]) -> None:
@@ -156,7 +219,15 @@ def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]
     held = judgments.held(groups)
     if pairs and not any(a in held and b in held for a, b in pairs):
         missing = next(n for pair in pairs for n in pair if n not in held)
-        raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant")
+        beyond = judgments.row[judgments.row >= len(groups.code)]
+        hint = ""
+        if len(beyond):
+            first = judgments.ids[int(beyond[0])]
+            noun = counted(len(np.unique(beyond)), "relevant document", "relevant documents")
+            hint = (
+                f"; {noun} of the judgments {'has' if len(beyond) == 1 else 'have'} no {groups.by} (first: {first!r})"
+            )
+        raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant{hint}")
 
 
 class _Work:
@@ -164,19 +235,19 @@ class _Work:
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], runs: int, ties: str, seed: int,
+        *, measures: Sequence[Measure], runs: int, ties: str, page: int, how: Statistics,
     ) -> None:  # fmt: skip
-        self.collection, self.groups, self.judgments = collection, groups, judgments
-        self.measures, self.ties = measures, ties
+        self.groups, self.judgments, self.measures, self.ties = groups, judgments, measures, ties
+        self.page, self.how, self.compared = page, how, tuple(pairs)
         held = judgments.held(groups)
         self.pairs = [p for p in pairs if set(p) <= held]
-        self.left_out = [p for p in pairs if not set(p) <= held]
+        self.left_out = [p for p in pairs if measures and not set(p) <= held]
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
         uneven = set(self.pairs) - self.level_pairs
-        tests = runs * len(measures) * len(self.pairs)
-        self.labels = shuffled_labels(judgments, seed, enough(tests)) if uneven else None
-        self.twins = {p: twin_rows(collection, groups, p) for p in self.pairs}
+        shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
+        self.labels = shuffled_labels(judgments, how.seed, shuffles) if uneven or page else None
+        self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments) for p in pairs}
 
     def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:
         """Comparisons of one run, pair by pair."""
@@ -185,7 +256,7 @@ class _Work:
         numbers = {p: (self.groups.names.index(p[0]), self.groups.names.index(p[1])) for p in self.pairs}
         uneven = [p for p in self.pairs if p not in self.level_pairs]
         nulls: dict[Pair, list[Any]] = {}
-        if self.labels is not None:
+        if self.labels is not None and uneven:
             ordered = aligned if self.ties == "expected" else aligned.untied()
             found = null_deltas(ordered, self.measures, [numbers[p] for p in uneven], self.labels)
             nulls = dict(zip(uneven, found, strict=True))
@@ -197,26 +268,55 @@ class _Work:
             ]
         return sides
 
-    def pair_counts(self, aligned: Sequence[Aligned]) -> pl.DataFrame:
-        """Twins' wins, losses and ties per run, pair and query."""
+    def counts(self, aligned: Aligned) -> Counts:
+        """Twins' wins, losses and ties of one run, per pair of groups: of relevant twins, and of others."""
+        known = (aligned.row >= 0) & aligned.judgments.known_query[aligned.ranking.query]
+        relevant = aligned.judgment >= 0
+        offsets = np.concatenate([[0], np.cumsum(known)])[aligned.ranking.offsets]
+        scores = aligned.ranking.scores[known]
+        return {
+            pair: split_pair_counts(offsets, aligned.row[known], scores, twins.rows, relevant[known])
+            for pair, twins in self.twins.items()
+            if len(twins.rows)
+        }
+
+    def pair_counts(self, aligned: Sequence[Aligned], counts: Sequence[Counts]) -> pl.DataFrame:
+        """Twins' wins, losses and ties per run, pair and query, as a table."""
         frames = [pl.DataFrame(schema=PAIR_COUNTS)]
-        for one in aligned:
-            known = one.row >= 0
-            relevant = one.judgment >= 0
-            for pair, rows in self.twins.items():
-                if not len(rows):
-                    continue
-                offsets = np.concatenate([[0], np.cumsum(known)])[one.ranking.offsets]
-                scores = one.ranking.scores[known]
-                right, other = split_pair_counts(offsets, one.row[known], scores, rows, relevant[known])
-                for flag, counts in ((True, right), (False, other)):
-                    names = dict(zip(("wins", "losses", "ties", "both"), counts, strict=True))
+        for one, found in zip(aligned, counts, strict=True):
+            for pair, (right, other) in found.items():
+                for flag, numbers in ((True, right), (False, other)):
+                    names = dict(zip(PairCounts._fields, numbers, strict=True))
                     frame = pl.DataFrame({"query": self.judgments.queries, **names}, schema_overrides=PAIR_COUNTS)
                     frame = frame.with_columns(
                         run=pl.lit(one.run.name), a=pl.lit(pair[0]), b=pl.lit(pair[1]), relevant=pl.lit(flag)
                     )
                     frames.append(frame.select(list(PAIR_COUNTS)))
         return pl.concat(frames)
+
+    def card(
+        self, aligned: Sequence[Aligned], counts: Sequence[Counts], found: Sequence[Tilt], *, missing: str
+    ) -> tuple[Estimate, ...]:
+        """The card of every run and pair; empty where none is asked for."""
+        if not self.page or self.labels is None:
+            return ()
+        asking = Asking(self.page, self.labels, self.how.seed)
+        asked = [
+            (
+                one.run.name,
+                pair,
+                samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking),
+            )
+            for one, numbers in zip(aligned, counts, strict=True)
+            for pair, twins in self.twins.items()
+        ]
+        primary = [t for t in found if self.measures and t.measure == repr(self.measures[0])]
+        return estimates(asked, primary, self.how)
+
+    def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:
+        """What else differs between the sources of each pair."""
+        found = (confounds(collection, self.groups, twins, self.judgments, runs) for twins in self.twins.values())
+        return tuple(one for pair in found for one in pair)
 
 
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:

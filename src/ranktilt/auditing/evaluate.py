@@ -89,8 +89,8 @@ class Aligned:
     """Row of each entry's document; -1 for one that neither collection nor judgments know."""
     entry: Ints
     """Place of each entry in the run."""
-    missing: int
-    """Judged queries of the collection that the run does not hold."""
+    absent: npt.NDArray[np.bool_]
+    """Queries of the collection that the run does not hold."""
     judgments: Judgments
 
     @classmethod
@@ -103,15 +103,20 @@ class Aligned:
         starts[held], lengths[held] = run.offsets[at[held]], np.diff(run.offsets)[at[held]]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        missing = int((~held & judgments.known_query).sum())
-        return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], entries, missing, judgments)
+        absent = ~held & judgments.known_query
+        return cls(run, Ranking(offsets, run.scores[entries]), rows[run.docs[entries]], entries, absent, judgments)
+
+    @property
+    def missing(self) -> int:
+        """Number of judged queries of the collection that the run does not hold."""
+        return int(self.absent.sum())
 
     def untied(self) -> Aligned:
         """Return the run as trec_eval orders it (score as float32, then id, both descending), without ties."""
         by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]
         order = np.lexsort((-by_id, -self.ranking.scores.astype(np.float32), self.ranking.query))
         ranking = Ranking(self.ranking.offsets, -np.arange(len(order), dtype=np.float64))
-        return Aligned(self.run, ranking, self.row[order], self.entry[order], self.missing, self.judgments)
+        return Aligned(self.run, ranking, self.row[order], self.entry[order], self.absent, self.judgments)
 
     @cached_property
     def judgment(self) -> Ints:
@@ -160,6 +165,8 @@ def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, 
         The first row counts all documents; NaN where a query has no relevant document in the group.
     """
     every: list[int | None] = [None, *range(len(groups.names))]
+    if not measures:
+        return np.empty((0, len(every), len(aligned.judgments.queries)))
     if ties == "trec_eval":
         return np.stack([_trec_eval(aligned, measures, g) for g in every], axis=1)
     out = np.empty((len(measures), len(every), len(aligned.judgments.queries)))

@@ -6,30 +6,37 @@ from collections.abc import Iterator, Sequence
 
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
+from ranktilt.collection import Collection
 from ranktilt.errors import counted
 
-FEW_QUERIES = 30
 
-
-def run_notes(one: Aligned, documents: int) -> Iterator[str]:
-    """Say what a run lacks and what it holds beyond a collection of so many documents."""
+def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
+    """Say what a run lacks and what it holds beyond a collection's documents."""
     name, spec = one.run.name, one.run.spec
-    missing = one.missing or int(spec.get("judged_queries_missing", 0))
-    if missing:
-        yield f"{name}: {counted(missing, 'judged query', 'judged queries')} not in the run, counted as 0"
-    beyond = (one.row < 0) | (one.row >= documents)
+    if one.missing:
+        noun = ("judged query", "judged queries") if len(one.judgments.grade) else ("query", "queries")
+        how = "" if not len(one.judgments.grade) else ", counted as 0" if missing == "zero" else ", not counted"
+        yield f"{name}: {counted(one.missing, *noun)} not in the run{how}"
+    beyond = (one.row < 0) | (one.row >= collection.docs.height)
     if beyond.any():
         strange = one.run.ids.gather(one.run.docs[one.entry[beyond]])
         yield (
             f"{name}: {counted(len(strange), 'entry', 'entries')} of "
-            f"{counted(strange.n_unique(), 'document', 'documents')} not in the collection (first: {strange[0]!r}); "
+            f"{counted(strange.n_unique(), 'document', 'documents')} {lacking(collection)} (first: {strange[0]!r}); "
             "these keep their ranks and belong to no group"
         )
     own = int(spec.get("own_documents_dropped", 0))
     if own:
         chance = "; their texts differ, as where ids coincide by chance" if spec.get("own_documents_differ") else ""
         yield f"{name}: own documents of {counted(own, 'query', 'queries')} left out{chance} (--no-exclude-self)"
+
+
+def lacking(collection: Collection) -> str:
+    """Say of a document that it is not there: in a collection, or among the labels that stand for one."""
+    return (
+        "without a label" if "labels" in collection.spec and "path" not in collection.spec else "not in the collection"
+    )
 
 
 def judgment_notes(judgments: Judgments, documents: int) -> Iterator[str]:
@@ -43,8 +50,13 @@ def judgment_notes(judgments: Judgments, documents: int) -> Iterator[str]:
         )
 
 
-def group_notes(groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Tilt], resamples: int) -> Iterator[str]:
-    """Say what the comparison of groups leaves out, and where it stands on little."""
+def group_notes(
+    groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Tilt], resamples: int, *, absent: bool = False
+) -> Iterator[str]:
+    """Say what the comparison of groups leaves out, and where it stands on little.
+
+    `absent` says that queries which a run lacks are left out too.
+    """
     if groups.unlabelled:
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"
@@ -57,7 +69,7 @@ def group_notes(groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Tilt],
             total = tilt.queries + tilt.excluded
             yield (
                 f"{tilt.excluded} of {counted(total, 'query', 'queries')} excluded: no relevant document of both "
-                f"{tilt.a} and {tilt.b}"
+                f"{tilt.a} and {tilt.b}{', or not in the run' if absent else ''}"
             )
         if tilt.queries < FEW_QUERIES:
             yield (

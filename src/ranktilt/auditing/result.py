@@ -13,9 +13,12 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
+from ranktilt.auditing.confounds import Confound
+from ranktilt.auditing.controlled import Controlled
+from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.tilt import LEVEL, Tilt
-from ranktilt.auditing.verdict import Verdict, judge
+from ranktilt.auditing.verdict import Verdict, judge, judge_card
 from ranktilt.errors import DataError, UserError, unknown
 from ranktilt.files import open_bytes, write_bytes
 from ranktilt.measures.base import Measure, measure
@@ -42,9 +45,15 @@ class Audit:
         Relative Δ of every run, pair and measure.
     pair_counts : polars.DataFrame
         ``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
-        ``ties``, ``both`` (both sides retrieved).
+        ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved).
     notes : tuple of str
         What a reader should know: exclusions, small samples, unknown documents.
+    estimates : tuple of Estimate
+        The estimand card of every run and pair; empty where it was not asked for.
+    confounds : tuple of Confound
+        What else differs between the sources of each pair; empty for other groups and without texts.
+    controls : tuple of Controlled
+        Relative Δ with one of these taken away; empty where it was not asked for (`ranktilt.controls`).
     """
 
     spec: Mapping[str, Any]
@@ -56,11 +65,15 @@ class Audit:
     tilts: tuple[Tilt, ...]
     pair_counts: pl.DataFrame
     notes: tuple[str, ...]
+    estimates: tuple[Estimate, ...] = ()
+    confounds: tuple[Confound, ...] = ()
+    controls: tuple[Controlled, ...] = ()
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of groups that were compared, in order."""
-        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+        tilts = [(t.a, t.b) for t in self.tilts]
+        return tuple(dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates)]))
 
     @property
     def level(self) -> float:
@@ -123,6 +136,39 @@ class Audit:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
         return pl.DataFrame(rows)
 
+    def card(self, a: str | None = None, b: str | None = None) -> pl.DataFrame:
+        """Return the estimand card: every question side by side, for every run.
+
+        Parameters
+        ----------
+        a, b : str, optional
+            Groups, by default the first pair; positive values favour `a`. Naming them the other way round negates
+            every value exactly.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a run and question with the fields of `Estimate`; the counts in ``extra`` are columns.
+
+        Raises
+        ------
+        UserError
+            If the audit has no card, or did not compare these groups.
+        """
+        rows = [{**(row := e.row()), **row.pop("extra")} for e in self.estimates_of(None, a, b)]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Estimate]:
+        """Return the card's rows of one run (of all where None) and one pair of groups, as `card` does."""
+        if not self.estimates:
+            raise UserError("this audit has no card; ask for it: --card (card=True)")
+        if a is None or b is None:
+            a, b = self.pairs[0]
+        chosen = [e for e in self.estimates if {e.a, e.b} == {a, b} and run in (None, e.run)]
+        if not chosen:
+            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
+        return [e if e.a == a else e.swapped() for e in chosen]
+
     def tied_share(self, run: str, a: str, b: str) -> float:
         """Share of ties among relevant twins with at least one side retrieved; NaN where there are none."""
         side = pl.col("relevant") & (pl.col("run") == run)
@@ -148,7 +194,8 @@ class Audit:
         Returns
         -------
         Verdict
-            On the primary measure, with how many measures agree.
+            On the primary measure, with how many measures agree; without judgments on the twins head to head, and
+            without twins on who fills the page.
         """
         if run not in self.runs:
             raise unknown("run", run, self.runs)
@@ -156,10 +203,12 @@ class Audit:
             raise UserError("nothing to compare: this audit has no groups")
         if a is None or b is None:
             a, b = self.pairs[0]
+        noun = "text" if self.spec.get("by") == "source" else "documents"
         found = [t for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
+        if not found and not self.measures:
+            return judge_card(self.estimates_of(run, a, b), noun=noun)
         if not found:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
-        noun = "text" if self.spec.get("by") == "source" else "documents"
         return judge([t if t.a == a else t.swapped() for t in found], self.level, noun=noun)
 
     def to_json(self) -> bytes:
@@ -176,6 +225,9 @@ class Audit:
             "tilts": [t.row() for t in self.tilts],
             "pair_counts": self.pair_counts.to_dict(as_series=False),
             "notes": self.notes,
+            "card": [e.row() for e in self.estimates],
+            "confounds": [c.row() for c in self.confounds],
+            "controls": [c.row() for c in self.controls],
         }
         return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
@@ -230,7 +282,7 @@ class Audit:
     def _of(cls, content: dict[str, Any]) -> Audit:
         shape = tuple(len(content[k]) for k in ("runs", "measures", "groups", "queries"))
         values = np.array(content["values"], dtype=np.float64).reshape(shape)
-        tilts = tuple(_tilt(row) for row in content["tilts"])
+        tilts = tuple(map(Tilt.of_row, content["tilts"]))
         return cls(
             content["spec"],
             tuple(content["runs"]),
@@ -241,6 +293,9 @@ class Audit:
             tilts,
             pl.DataFrame(content["pair_counts"], schema=PAIR_COUNTS),
             tuple(content["notes"]),
+            tuple(Estimate.of_row(row) for row in content.get("card", ())),
+            tuple(_confound(row) for row in content.get("confounds", ())),
+            tuple(map(Controlled.of_row, content.get("controls", ()))),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -256,10 +311,10 @@ class Audit:
 
 PAIR_COUNTS = {
     "run": pl.String, "a": pl.String, "b": pl.String, "query": pl.String, "relevant": pl.Boolean,
-    "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64,
+    "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64, "alone": pl.Int64,
 }  # fmt: skip
 
 
-def _tilt(row: dict[str, Any]) -> Tilt:
-    fields: dict[str, Any] = {k: (float("nan") if v is None else v) for k, v in row.items() if k != "detectable"}
-    return Tilt(**fields)
+def _confound(row: dict[str, Any]) -> Confound:
+    fields: dict[str, Any] = {k: (float("nan") if v is None else v) for k, v in row.items()}
+    return Confound(**fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from ranktilt.measures.inference import (
 Floats = npt.NDArray[np.float64]
 LEVEL = 5.0
 ALPHA = 0.05
+FEW_QUERIES = 30
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,12 @@ class Tilt:
     def row(self) -> dict[str, Any]:
         """Return the fields, and the detectable effect, by name."""
         return {**asdict(self), "detectable": self.detectable}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Tilt:
+        """Make it from what `row` gives; null stands for NaN."""
+        fields: dict[str, Any] = {k: (np.nan if v is None else v) for k, v in row.items() if k != "detectable"}
+        return cls(**fields)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 
 
 class Verdict(NamedTuple):
@@ -58,6 +60,54 @@ def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text") -> Verdict
     return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
 
 
+def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
+    """Give the verdict on one run that nothing is judged for, from its card.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        The card of one run and pair.
+    noun : str, optional
+        What is favoured.
+
+    Returns
+    -------
+    Verdict
+        On the twins head to head, or on who fills the page where there are none: ``favours`` by the same rule as
+        `judge`, otherwise ``inconclusive``.
+    """
+    asked = [e for e in estimates if e.kind != "score gap"]
+    first = next((e for e in asked if e.kind == "twins"), asked[0])
+    side = first.side(first.favours)
+    agree = sum(e.favours == first.favours for e in asked)
+    numbers = f"{answer(first)}, 95 % interval [{amount(first, first.low)}, {amount(first, first.high)}]"
+    text = f"{first.name} {numbers}, corrected p {probability(first.p_corrected)}"
+    if side:
+        text = f"{first.run} favours {side} {noun}: {text}; agrees on {agree} of {len(asked)} questions"
+        return Verdict(first.run, "favours", side, text, agree, len(asked))
+    return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
+
+
+def answer(estimate: Estimate) -> str:
+    """Print an estimate's value with its sign and unit; a dash where it is undefined."""
+    if estimate.value != estimate.value:
+        return "–"
+    if estimate.kind == "score gap":
+        return f"{amount(estimate, estimate.value)} sd"
+    if estimate.kind == "rank gap":
+        return f"{amount(estimate, estimate.value)} ranks"
+    return amount(estimate, estimate.value) + ("" if estimate.kind == "page" else " %")
+
+
+def amount(estimate: Estimate, value: float) -> str:
+    """Print a number in an estimate's unit, with its sign; a dash where it is undefined."""
+    if value != value:
+        return "–"
+    if estimate.kind in ("page", "score gap"):
+        return re.sub(r"^([+−]?)0\.", r"\1.", signed(value, 3))
+    return signed(value if estimate.kind in ("relative delta", "rank gap") else 100 * value)
+
+
 def _elsewhere(tilts: Sequence[Tilt], kinds: Sequence[str]) -> str:
     """What other measures find where the primary one finds nothing."""
     sides = {"a": f"{tilts[0].a} favoured", "b": f"{tilts[0].b} favoured", "level": "level"}
@@ -75,7 +125,8 @@ def _inconclusive(tilt: Tilt, delta: str) -> str:
     if tilt.detectable > 200:
         could = "this query set could not detect any tilt"
     elif tilt.error == 0:
-        could = f"every resample says the same: too few queries ({tilt.queries}) to test"
+        could = "every resample says the same"
+        could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
@@ -37,6 +40,71 @@ Text = Annotated[str | None, typer.Option("--text", help="What of a document is 
 Device = Annotated[str | None, typer.Option("--device", help="Device of neural rankers, such as cpu or cuda:0.")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")]
 
+Folder = Annotated[
+    Path | None,
+    typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout. Not needed with --groups."),
+]
+Runs = Annotated[
+    list[Path] | None, typer.Option("--run", metavar="FILE", help="A run that exists: TREC or JSON, plain or .gz.")
+]
+ScoreOrder = Annotated[
+    str,
+    typer.Option("--score-order", metavar="score|rank", help="What orders a run: its scores, or its ranks."),
+]
+Groups = Annotated[
+    Path | None,
+    typer.Option("--groups", metavar="FILE", help="Labels: a TSV, CSV or Parquet table doc_id, source[, origin]."),
+]
+Qrels = Annotated[
+    str | None,
+    typer.Option("--qrels", metavar="FILE", help="Judgments in place of the collection's; none for none."),
+]
+Missing = Annotated[
+    str,
+    typer.Option("--missing", metavar="zero|exclude", help="How a judged query counts that a run lacks."),
+]
+Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
+Page = Annotated[int, typer.Option("--page", min=1, metavar="K", help="Ranks that make the page of the card.")]
+Controls = Annotated[
+    bool, typer.Option("--controls", help="Raw beside length-matched, boilerplate-free and other controls.")
+]
+Near = Annotated[
+    float,
+    typer.Option(
+        "--near", min=0.01, max=1, metavar="X", help="Word overlap (Jaccard) from which twins are near-identical."
+    ),
+]
+By = Annotated[
+    str,
+    typer.Option(
+        "--by", metavar="COLUMN", help="Group documents by it, or by parts such as length:3; none for no groups."
+    ),
+]
+Pairs = Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")]
+Split = Annotated[
+    str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
+]
+ExcludeSelf = Annotated[
+    bool | None,
+    typer.Option(
+        "--exclude-self/--no-exclude-self",
+        help="Drop a query's own document where queries are documents.",
+    ),
+]
+IgnoreUnknown = Annotated[
+    bool,
+    typer.Option("--ignore-unknown", help="Keep judgments of unknown documents out of group measures."),
+]
+Ties = Annotated[str, typer.Option("--ties", help="expected, or trec_eval for published numbers.")]
+Rounding = Annotated[str, typer.Option("--rounding", help="none, or paper: means to 0.1 % first.")]
+Test = Annotated[str, typer.Option("--test", help="permutation or t.")]
+Correction = Annotated[str, typer.Option("--correction", help="holm or bonferroni.")]
+Level = Annotated[float, typer.Option("--level", min=0, help="Half-width of what counts as level, in %.")]
+Resamples = Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
+PerQuery = Annotated[Path | None, typer.Option("--per-query", metavar="FILE.csv", help="Write a row a query.")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write audit, table and runs there.")]
+
 
 def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     """Read rankers and give each the options of the command line that it has and does not set itself.
@@ -64,3 +132,16 @@ def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
         return replace(stage, options={**more, **stage.options})
 
     return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]
+
+
+def pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
+    """Read pairs of groups, ``A,B`` each; None where none are named."""
+    if not texts:
+        return None
+    found = []
+    for text in texts:
+        a, comma, b = text.partition(",")
+        if not comma or not a.strip() or not b.strip():
+            raise UserError(f"--pair expects two groups, such as human,llm; got {text!r}")
+        found.append((a.strip(), b.strip()))
+    return found

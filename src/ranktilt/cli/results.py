@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ranktilt.cli.output import results
+from ranktilt.cli.places import check_places
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import require_place, write_files
+from ranktilt.files import cannot_write, require_place, write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -36,6 +37,8 @@ class Destination:
         Folder for audit, table and runs.
     quiet : bool
         Leave out legend and notes.
+    inputs : sequence of Path
+        Files that are read and must not be overwritten.
 
     Raises
     ------
@@ -48,23 +51,23 @@ class Destination:
     per_query: Path | None = None
     save: Path | None = None
     quiet: bool = False
+    inputs: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
         from ranktilt.reporting.table import FORMATS
 
         if self.format not in FORMATS:
             raise unknown("format", self.format, FORMATS)
-        if str(self.per_query) == "-":
-            raise UserError("--per-query writes a file; only --json goes to stdout with -")
         json = None if self.json in (None, "-") else Path(str(self.json))
-        for option, file in (("--json", json), ("--per-query", self.per_query)):
-            if file is not None and file.is_dir():
-                raise UserError(f"{option} {file}: expected a file, this is a folder")
-        if self.save is not None and ((self.save.exists() and not self.save.is_dir()) or self.save == json):
-            raise UserError(f"--save {self.save}: expected a folder, this is a file")
-        for file in (json, self.per_query, self.save and self.save / "audit.json"):
-            if file is not None and not file.exists():
-                require_place(file)
+        check_places({"--json": self.json, "--per-query": self.per_query}, stdout=("--json",), inputs=self.inputs)
+        if self.save is None:
+            return
+        try:
+            if (self.save.exists() and not self.save.is_dir()) or self.save == json:
+                raise UserError(f"--save {self.save}: expected a folder, this is a file")
+            require_place(self.save / "audit.json")
+        except OSError as error:
+            raise cannot_write(self.save, error) from error
 
     def deliver(self, result: Audit, runs: Sequence[Run]) -> None:
         """Print the result, then write all files.

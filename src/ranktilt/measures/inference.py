@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from ranktilt.errors import unknown
+from ranktilt.measures.delta import relative_delta
 
 Floats = npt.NDArray[np.float64]
 RESAMPLES = 10_000
@@ -120,20 +121,80 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed:
     n = len(differences[0]) if differences else 0
     if n == 0:
         return [np.nan for _ in differences]
-    if n <= ENUMERATED:
-        flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
-        signs: Iterable[Floats] = [(1 - 2 * flips).astype(np.float64)]
-        extra, total = 0, 2**n
-    else:
-        rng = np.random.default_rng(seed)
-        signs = (_random_signs(rng, stop - start, n) for start, stop in _blocks(resamples, n))
-        extra, total = 1, resamples
+    signs, sampled = _sign_blocks(n, resamples, seed)
+    extra, total = (1, resamples) if sampled else (0, 2**n)
     hits = np.zeros(len(differences), dtype=np.int64)
     observed = [abs(float(np.mean(d))) for d in differences]
     for block in signs:
         for j, d in enumerate(differences):
             hits[j] += int((np.abs(_dots(block, d) / n) >= observed[j] - _EPSILON).sum())
     return [1.0 if not d.any() else (extra + int(h)) / (extra + total) for d, h in zip(differences, hits, strict=True)]
+
+
+class Systems(NamedTuple):
+    """Per-query values of two groups under two systems, over the same queries; each of shape (n,), without NaN."""
+
+    new_a: Floats
+    new_b: Floats
+    old_a: Floats
+    old_b: Floats
+
+
+def swap_ps(systems: list[Systems], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+    """Permutation test of equal Relative Δ under two systems, two-sided.
+
+    Which of the two systems gave a query its values of both groups is exchanged at random, query by query;
+    T is the difference of Relative Δ between the systems, computed anew from the means each time.
+
+    Parameters
+    ----------
+    systems : list of Systems
+        Comparisons over the same queries; they share the exchanges.
+    resamples : int, optional
+        Random exchanges; all 2^n are enumerated where n ≤ 16.
+    seed : int, optional
+        Of the generator.
+
+    Returns
+    -------
+    list of float
+        ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)`` with T as a share (percent / 100), or the exact share where
+        enumerated (no +1). Exchanges for which T is undefined are dropped; NaN where T itself is, or without a
+        query; 1 where the systems agree. Swapping systems or groups changes nothing.
+    """
+    n = len(systems[0].new_a) if systems else 0
+    if n == 0:
+        return [np.nan for _ in systems]
+    observed = [float(_swapped_delta(np.ones((1, n)), one)[0]) for one in systems]
+    hits, defined = (np.zeros(len(systems), dtype=np.int64) for _ in range(2))
+    signs, sampled = _sign_blocks(n, resamples, seed)
+    for block in signs:
+        kept = (1 + block) / 2
+        for j, one in enumerate(systems):
+            found = _swapped_delta(kept, one)
+            hits[j] += int((found >= observed[j] - _EPSILON).sum())
+            defined[j] += int((~np.isnan(found)).sum())
+    counts = zip(observed, hits.tolist(), defined.tolist(), strict=True)
+    return [np.nan if t != t else (sampled + hit) / (sampled + total) for t, hit, total in counts]
+
+
+def _swapped_delta(kept: Floats, of: Systems) -> Floats:
+    """|T| for rows of 1 (the query keeps its systems) and 0 (they are exchanged)."""
+    moved = 1 - kept
+    # Sums of values ≥ 0 only: a mean of 0 stays exactly 0, where a difference of sums would leave a rounding error.
+    new_a, new_b = (_dots(kept, x) + _dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
+    old_a, old_b = (_dots(moved, x) + _dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
+    difference: Floats = np.abs(relative_delta(new_a, new_b) - relative_delta(old_a, old_b)) / 100
+    return difference
+
+
+def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], bool]:
+    """Sign vectors over n queries in blocks of rows, and whether they are drawn rather than all there are."""
+    if n <= ENUMERATED:
+        flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
+        return [(1 - 2 * flips).astype(np.float64)], False
+    rng = np.random.default_rng(seed)
+    return (_random_signs(rng, stop - start, n) for start, stop in _blocks(resamples, n)), True
 
 
 def _dots(rows: Floats, column: Floats) -> Floats:
@@ -162,7 +223,23 @@ def t_test_p(difference: Floats) -> float:
     if spread == 0:
         return 0.0
     t = float(np.mean(difference)) / (spread / np.sqrt(len(difference)))
-    return float(2 * stats.t.sf(abs(t), len(difference) - 1))
+    return float(2 * special.stdtr(len(difference) - 1, -abs(t)))
+
+
+def sign_test_p(up: int, down: int) -> float:
+    """Two-sided exact sign test: whether rises are as likely as falls.
+
+    Parameters
+    ----------
+    up, down : int
+        Queries with a positive and with a negative difference; those without one are not counted.
+
+    Returns
+    -------
+    float
+        The probability, under a fair coin, of a split at least as uneven; 1 where there is no difference at all.
+    """
+    return min(1.0, 2 * float(special.bdtr(min(up, down), up + down, 0.5))) if up + down else 1.0
 
 
 def shuffle_p(observed: float, null: Floats) -> float:

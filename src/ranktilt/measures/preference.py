@@ -1,4 +1,4 @@
-"""Twins against each other: which of two versions of one document stands higher."""
+"""Twins against each other, and who fills the page: measures of preference that need no judgments."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from ranktilt.measures.relevance import Ranking, discounts
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -23,6 +25,8 @@ class PairCounts(NamedTuple):
     """Both retrieved with the same score."""
     both: Ints
     """Both retrieved."""
+    alone: Ints
+    """Of the wins, those of a first side that is retrieved alone."""
 
 
 def pair_counts(
@@ -69,7 +73,7 @@ def split_pair_counts(
     """
     n_docs = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     n_queries = len(offsets) - 1
-    totals = np.zeros((4, n_queries, 2), dtype=np.int64)
+    totals = np.zeros((5, n_queries, 2), dtype=np.int64)
     step = max(_CELLS // max(n_docs, 1), 1)
     of_a, of_b = _Partners.of(pairs, n_docs), _Partners.of(pairs[:, ::-1], n_docs)
     query = np.repeat(np.arange(n_queries), np.diff(offsets))
@@ -92,10 +96,168 @@ def split_pair_counts(
             (totals[1], np.concatenate([cell[mine < theirs], 2 * owner[alone] + ~chosen[part][alone]])),
             (totals[2], cell[mine == theirs]),
             (totals[3], cell[~np.isneginf(theirs)]),
+            (totals[4], cell[np.isneginf(theirs)]),
         ):
             total[first:last] = np.bincount(cells, minlength=2 * (last - first)).reshape(-1, 2)
         table[here], marks[here] = -np.inf, False
     return PairCounts(*totals[:, :, 0]), PairCounts(*totals[:, :, 1])
+
+
+def page_shares(ranking: Ranking, depth: int) -> Floats:
+    """Share of the first page that each document holds, in expectation over ties.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The run.
+    depth : int
+        Ranks that make the page (k).
+
+    Returns
+    -------
+    ndarray of float64, shape (n_entries,)
+        In [0, 1], adding up to 1 over a query's documents: ``1/log2(1 + rank)`` over its sum down to rank
+        ``min(k, length of the list)``; tied documents share their block's mean, ranks below k hold nothing. Summed
+        over the documents of a group it is NDSR@k (MEASURES: who fills the page, relevant or not?).
+    """
+    low, high = (np.minimum(end, depth) for end in (ranking.before, ranking.before + ranking.sizes))
+    running = discounts(int(high.max(initial=0)))
+    # A block of one takes its own discount: the difference of running sums would lose its last digits.
+    alone = (ranking.sizes == 1) & (high > low)
+    held = np.where(alone, 1 / np.log2(2.0 + low), running[high] - running[low]) / ranking.sizes
+    length = np.minimum(np.diff(ranking.offsets), depth)
+    return np.repeat(held / running[length][ranking.block_query], ranking.sizes)
+
+
+def mid_ranks(ranking: Ranking) -> Floats:
+    """Rank of each entry from 1; tied documents have the middle of their ranks."""
+    return np.repeat(ranking.before + (ranking.sizes + 1) / 2, ranking.sizes)
+
+
+class Gaps(NamedTuple):
+    """Per query, sums over pairs of twins; arrays of shape (n_queries,)."""
+
+    total: Floats
+    """Sum of the gaps; positive where the first side stands higher."""
+    pairs: Ints
+    """Pairs in the sum."""
+    absent: Ints
+    """Of these, sides that were not retrieved."""
+
+
+def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Ints]) -> Gaps:
+    """Sum, per query, by how many ranks the first side of each wanted pair stands higher.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The run.
+    docs : ndarray of int64, shape (n_entries,)
+        Row of each entry's document; negative for one that belongs to no pair.
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Rows of the first and of the second side's document of each pair.
+    wanted : tuple of ndarray of int64, each of shape (n_wanted,)
+        Query and pair of each comparison, retrieved or not.
+
+    Returns
+    -------
+    Gaps
+        Of ``rank_b − rank_a``; tied documents have their mid-rank, a document that was not retrieved has the rank
+        after the last of its query.
+    """
+    query, pair = wanted
+    entries = _Entries.of(ranking, docs)
+    below = mid_ranks(ranking) - (np.diff(ranking.offsets) + 1)[ranking.query]
+    places = [entries.find(query, pairs[pair, side]) for side in (0, 1)]
+    a, b = (np.where(at >= 0, below[at], 0.0) if len(below) else np.zeros(len(at)) for at in places)
+    n = len(ranking.offsets) - 1
+    absent = np.bincount(query, weights=(places[0] < 0).astype(np.int64) + (places[1] < 0), minlength=n)
+    total = np.bincount(query, weights=b - a, minlength=n).astype(np.float64)
+    return Gaps(total, np.bincount(query, minlength=n), absent.astype(np.int64))
+
+
+def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints) -> Floats:
+    """Sum `rank_gaps` over every pair of the collection, per query; unretrieved pairs add nothing.
+
+    Parameters
+    ----------
+    ranking, docs, pairs
+        As for `rank_gaps`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries,)
+        Ranks; positive where the first side stands higher.
+    """
+    width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
+    side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
+    known = docs >= 0
+    below = mid_ranks(ranking) - (np.diff(ranking.offsets) + 1)[ranking.query]
+    weights = np.where(known, below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
+    return np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1).astype(np.float64)
+
+
+def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Gaps, Floats]:
+    """Sum, per query, how far apart the scores of twins are; only pairs with both sides retrieved.
+
+    Parameters
+    ----------
+    ranking, docs, pairs
+        As for `rank_gaps`.
+
+    Returns
+    -------
+    gaps : Gaps
+        Of ``(s_a − s_b)/sd`` with the standard deviation of the query's retrieved scores; 0 where all are equal.
+    raw : ndarray of float64, shape (n_queries,)
+        Sums of ``s_a − s_b``.
+    """
+    n = len(ranking.offsets) - 1
+    entry, partner = _Partners.of(pairs, int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1).expand(docs)
+    query = ranking.query[entry]
+    at = _Entries.of(ranking, docs).find(query, partner)
+    entry, query, at = entry[at >= 0], query[at >= 0], at[at >= 0]
+    # One order whichever side is first: floats added in another order would not negate exactly.
+    order = np.lexsort((np.maximum(entry, at), np.minimum(entry, at)))
+    entry, query, at = entry[order], query[order], at[order]
+    gap = ranking.scores[entry] - ranking.scores[at]
+    spread = _spread(ranking)[query]
+    scaled = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
+    raw, total = (np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled))
+    return Gaps(total, np.bincount(query, minlength=n), np.zeros(n, dtype=np.int64)), raw
+
+
+def _spread(ranking: Ranking) -> Floats:
+    """Standard deviation of each query's scores."""
+    n = len(ranking.offsets) - 1
+    count = np.maximum(np.diff(ranking.offsets), 1)
+    mean = np.bincount(ranking.query, weights=ranking.scores, minlength=n) / count
+    off = ranking.scores - mean[ranking.query]
+    return np.sqrt(np.bincount(ranking.query, weights=off * off, minlength=n) / count)
+
+
+class _Entries(NamedTuple):
+    """Where each (query, document) stands in a run."""
+
+    keys: Ints
+    place: Ints
+    width: int
+
+    @classmethod
+    def of(cls, ranking: Ranking, docs: Ints) -> _Entries:
+        width = int(docs.max(initial=-1)) + 1
+        place = np.flatnonzero(docs >= 0)
+        keys = ranking.query[place] * width + docs[place]
+        order = np.argsort(keys)
+        return cls(keys[order], place[order], width)
+
+    def find(self, query: Ints, doc: Ints) -> Ints:
+        """Entry of each (query, document); -1 where it was not retrieved."""
+        if not len(self.keys):
+            return np.full(len(query), -1)
+        wanted = query * self.width + doc
+        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where((self.keys[at] == wanted) & (doc < self.width), self.place[at], -1)
 
 
 class _Partners(NamedTuple):
@@ -112,8 +274,10 @@ class _Partners(NamedTuple):
         return cls(np.cumsum(count) - count, count, pairs[order, 1])
 
     def expand(self, docs: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Each (entry, twin): positions in `docs`, and rows of their twins."""
-        count = self.length[docs]
+        """Each (entry, twin): positions in `docs`, and rows of their twins; negative rows have none."""
+        if not len(self.length):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        count = np.where(docs >= 0, self.length[docs], 0)
         if self.length.max(initial=0) <= 1:
             entry = np.flatnonzero(count)
             return entry, self.partner[self.start[docs[entry]]]

@@ -10,11 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.rankers.base import FirstStage, Rows, Scores
+from ranktilt.rankers.chunks import cells
 from ranktilt.rankers.encoder import PRECISIONS, Encoder, Vectors, encoder
+from ranktilt.rankers.tokens import Tokens
 
 SIMILARITIES = ("auto", "cosine", "dot")
 _CELLS = 1 << 25
@@ -67,6 +70,21 @@ class Dense(FirstStage):
             "packages": {name: version(name) for name in packages if find_spec(name.replace("-", "_"))},
         }
 
+    def about(self, collection: Collection) -> dict[str, Any]:
+        """Return the share of each source's documents that the model does not read to their end."""
+        tokens = self.tokens()
+        if tokens is None or tokens.limit is None:
+            return {}
+        counts = tokens.counts(collection.texts(self.text).to_list(), f"{self!r}: counting tokens")
+        over = collection.docs.select("source", over=pl.Series(counts > tokens.limit))
+        shares = over.group_by("source", maintain_order=True).agg(pl.col("over").mean())
+        return {"truncated": {"limit": tokens.limit, "share": dict(shares.iter_rows())}}
+
+    def tokens(self) -> Tokens | None:
+        """Return the model's tokenizer; None where it has none that can be read without the model's own code."""
+        tokens = self._encoder().tokens
+        return tokens if tokens.readable else None
+
     def _encoder(self) -> Encoder:
         return encoder(self.model, max_tokens=self.max_tokens, precision=self.precision, device=self.device)
 
@@ -117,7 +135,7 @@ class _Copies:
 
 def _products(queries: Vectors, documents: Vectors, query: Rows) -> Iterator[npt.NDArray[np.float32]]:
     """Yield each query's scores over all distinct texts; memory is bounded by the block, not by the queries."""
-    step = max(_CELLS // max(len(documents), 1), 1)
+    step = max(cells(_CELLS) // max(len(documents), 1), 1)
     for start in range(0, len(query), step):
         yield from queries[query[start : start + step]] @ documents.T
 

@@ -14,11 +14,13 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.cache import VectorCache, cache_folder, content_keys
+from ranktilt.cache import VectorCache, content_keys
 from ranktilt.errors import MissingExtra, UserError, unknown
 from ranktilt.files import sha256
 from ranktilt.optional import need
 from ranktilt.progress import report
+from ranktilt.rankers import chunks
+from ranktilt.rankers.tokens import Tokens
 
 Vectors = npt.NDArray[np.float32]
 Kind = Literal["query", "document"]
@@ -68,6 +70,13 @@ class Encoder:
         config = _read(self.folder / "config_sentence_transformers.json", dict)
         return config.get("similarity_fn_name") or "cosine"
 
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer, with what the model puts before documents."""
+        prompts = _read(self.folder / "config_sentence_transformers.json", dict).get("prompts") or {}
+        prompt = next((prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)), "")
+        return Tokens(self.folder, self.max_tokens, prompt)
+
     def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Vectors, npt.NDArray[np.int64]]:
         """Encode texts, each distinct one once.
 
@@ -91,7 +100,7 @@ class Encoder:
         number = {text: i for i, text in enumerate(distinct)}
         row = np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))
         keys = content_keys(distinct, prefix=kind)
-        cache = VectorCache(cache_folder() / "embeddings" / self.fingerprint)
+        cache = VectorCache(chunks.vector_folder() / "embeddings" / self.fingerprint)
         found, vectors = cache.get(keys)
         if found.all():
             return vectors, row
@@ -101,11 +110,12 @@ class Encoder:
         total = sum(len(distinct[i]) for i in missing)
         done = 0
         report(label, done, total)
-        for start in range(0, len(missing), SHARD):
-            part = np.array(missing[start : start + SHARD])
+        shard, size = chunks.shard(SHARD), chunks.piece(PIECE)
+        for start in range(0, len(missing), shard):
+            part = np.array(missing[start : start + shard])
             made = []
-            for first in range(0, len(part), PIECE):
-                piece = [distinct[i] for i in part[first : first + PIECE]]
+            for first in range(0, len(part), size):
+                piece = [distinct[i] for i in part[first : first + size]]
                 made.append(self._forward(piece, kind))
                 done += sum(map(len, piece))
                 report(label, done, total)

@@ -7,11 +7,14 @@ from typing import Literal
 
 import polars as pl
 
+from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.verdict import signed
 from ranktilt.errors import counted
+from ranktilt.reporting.card import card_legend, conflict_sentences
+from ranktilt.reporting.controls import control_legend, control_sentences
 
 Kind = Literal["all", "group", "delta", "interval", "band"]
 
@@ -38,14 +41,16 @@ def header(audit: Audit) -> tuple[str, ...]:
 
 def rows(audit: Audit) -> list[Row]:
     """Lay an audit out as the papers do."""
-    out = []
+    out: list[Row] = []
+    if not audit.measures:
+        return out
     means = audit.by_group()
     for run in audit.runs:
         for group in audit.groups:
             side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
             cells = tuple((percent(v),) for v in side["mean"])
             out.append(Row(run, "all" if group == ALL else "group", group, cells, str(side["queries"][0])))
-        for pair in audit.pairs:
+        for pair in dict.fromkeys((t.a, t.b) for t in audit.tilts):
             out += _pair_rows(audit, run, pair)
     return out
 
@@ -94,8 +99,8 @@ def mark(tilt: Tilt) -> str:
 def legend(audit: Audit) -> list[str]:
     """Say what the table's numbers are, in a few lines."""
     spec = audit.spec
-    lines = ["Means in %."]
-    if audit.pairs:
+    lines = ["Means in %."] if audit.measures else []
+    if audit.tilts:
         sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
         more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
         paired = "paired sign-flip permutation test" if spec["test"] == "permutation" else "paired t test"
@@ -113,14 +118,18 @@ def legend(audit: Audit) -> list[str]:
         if False in kinds:
             which = "Groups that are not twins" if True in kinds else "Groups are not twins"
             lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
-    return lines
+    elif audit.estimates:
+        lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. Ties: averaged.")
+    beside = [confound_sentence([c for c in audit.confounds if (c.a, c.b) == pair]) for pair in audit.pairs]
+    return [*filter(None, beside), *lines, *card_legend(audit), *control_legend(audit)]
 
 
 def sentences(audit: Audit) -> list[str]:
-    """One verdict a ranker and pair, in plain words."""
+    """One verdict a ranker and pair, in plain words; then where the card's answers conflict."""
     many = len(audit.pairs) > 1
-    return [
+    verdicts = [
         (f"{a} | {b}: " if many else "") + audit.verdict(run, a, b).sentence
         for run in audit.runs
         for a, b in audit.pairs
     ]
+    return verdicts + conflict_sentences(audit) + control_sentences(audit)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import unknown
+from ranktilt.reporting.card import HEADER, lines
+from ranktilt.reporting.controls import control_rows, control_titles
 from ranktilt.reporting.layout import header, legend, rows, sentences
+from ranktilt.reporting.markdown import markdown, markdown_line
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "Δ": r"$\Delta$", "–": "--",
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$",
 }  # fmt: skip
+
+_COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
 
 
 def table(audit: Audit, format: str = "table") -> str:
@@ -54,11 +58,39 @@ def _text(audit: Audit) -> str:
 
 
 def _markdown(audit: Audit) -> str:
-    titles = ("ranker", "", *header(audit))
-    lines = [_md_line(titles), _md_line(("---", "---", *["---:"] * len(header(audit))))]
-    lines += [_md_line(cells) for cells in _grid(audit, " … ")]
+    parts = []
+    if audit.measures:
+        titles = ("ranker", "", *header(audit))
+        main = [markdown_line(titles), markdown_line(("---", "---", *["---:"] * len(header(audit))))]
+        parts.append(main + [markdown_line(cells) for cells in _grid(audit, " … ")])
+    if audit.estimates:
+        align = ["---:" if title in ("answer", "95 % interval", "p") else "---" for title in HEADER]
+        card = [markdown_line(("ranker", *HEADER)), markdown_line(("---", *align))]
+        parts.append(card + [markdown_line(cells) for cells in _card_grid(audit)])
+    if audit.controls:
+        names = control_titles(audit)
+        align = ["---" if title == "changed" else "---:" for title in names]
+        part = [markdown_line(("ranker", "control", *names)), markdown_line(("---", "---", *align))]
+        parts.append(part + [markdown_line(cells) for cells in _control_grid(audit)])
     notes = [*sentences(audit), *legend(audit), *audit.notes]
-    return "\n".join([*lines, "", *(f"- {_md(n)}" for n in notes)]) + "\n"
+    parts.append([f"- {markdown(n)}" for n in notes])
+    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+
+
+def _card_grid(audit: Audit) -> Iterator[Sequence[str]]:
+    for run in audit.runs:
+        for pair in audit.pairs:
+            name = run if len(audit.pairs) == 1 else f"{run}, {pair[0]} and {pair[1]}"
+            for number, line in enumerate(lines(audit, run, pair)):
+                yield ("" if number else name, *line.cells)
+
+
+def _control_grid(audit: Audit) -> Iterator[Sequence[str]]:
+    for run in audit.runs:
+        for pair in audit.pairs:
+            name = run if len(audit.pairs) == 1 else f"{run}, {pair[0]} and {pair[1]}"
+            for number, row in enumerate(control_rows(audit, run, pair)):
+                yield ("" if number else name, row.label, *row.cells, row.moved, row.changed)
 
 
 def _grid(audit: Audit, joiner: str) -> list[Sequence[str]]:
@@ -71,29 +103,27 @@ def _grid(audit: Audit, joiner: str) -> list[Sequence[str]]:
     return grid
 
 
-def _md_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_md, cells)) + " |"
-
-
-def _md(text: str) -> str:
-    return re.sub(r"([|*_`<>\\])", r"\\\1", text) if not re.fullmatch(r"-+:?", text) else text
-
-
 def _latex(audit: Audit) -> str:
-    titles = header(audit)
-    lines = [
-        rf"\begin{{tabular}}{{ll{'r' * len(titles)}}}",
-        r"\toprule",
-        _tex_line(("Ranker", "", *titles)),
-        r"\midrule",
-    ]
-    for number, cells in enumerate(_grid(audit, " ")):
-        if number and cells[0]:
-            lines.append(r"\midrule")
-        lines.append(_tex_line(cells))
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    parts = []
+    if audit.measures:
+        titles = header(audit)
+        parts += _booktabs(("Ranker", "", *titles), "ll" + "r" * len(titles), list(_grid(audit, " ")))
+    if audit.estimates:
+        parts += _booktabs(("Ranker", *HEADER), "llrrrll", list(_card_grid(audit)))
+    if audit.controls:
+        columns = "ll" + "r" * (len(audit.measures) + 1) + "l"
+        parts += _booktabs(("Ranker", "control", *control_titles(audit)), columns, list(_control_grid(audit)))
     notes = [*sentences(audit), *legend(audit), *audit.notes]
-    return "\n".join([*lines, *(f"% {n}" for n in notes)]) + "\n"
+    return "\n".join([*parts, *(f"% {n}" for n in notes)]) + "\n"
+
+
+def _booktabs(titles: Sequence[str], columns: str, grid: Sequence[Sequence[str]]) -> list[str]:
+    rows = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _tex_line(titles), r"\midrule"]
+    for number, cells in enumerate(grid):
+        if number and cells[0]:
+            rows.append(r"\midrule")
+        rows.append(_tex_line(cells))
+    return [*rows, r"\bottomrule", r"\end{tabular}"]
 
 
 def _tex_line(cells: Sequence[str]) -> str:
@@ -105,14 +135,37 @@ def _csv(audit: Audit) -> str:
         "run", "measure", pl.lit("mean").alias("row"), "group", value="mean", queries="queries"
     )
     parts = [means]
-    for a, b in audit.pairs:
+    for a, b in dict.fromkeys((t.a, t.b) for t in audit.tilts):
         delta = audit.relative_delta(a, b).select(
             "run", "measure", pl.lit("relative_delta").alias("row"), pl.format("{}|{}", "a", "b").alias("group"),
             "value", "queries", "low", "high", "p", "p_corrected", "detectable",
             "excluded", "dropped", "band_low", "band_high", "tied_share",
         )  # fmt: skip
         parts.append(delta)
+    for a, b in audit.pairs if audit.estimates else ():
+        card = audit.card(a, b)
+        parts.append(
+            card.select(
+                "run", pl.col("name").alias("measure"), pl.lit("card").alias("row"), pl.lit(f"{a}|{b}").alias("group"),
+                "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high", "level",
+                *(column for column in _COUNTS if column in card.columns),
+            )
+        )  # fmt: skip
+    if audit.controls:
+        parts.append(_control_frame(audit))
     return pl.concat(parts, how="diagonal_relaxed").write_csv()
+
+
+def _control_frame(audit: Audit) -> pl.DataFrame:
+    names = ("measure", "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high")
+    rows = []
+    for one in audit.controls:
+        front = {"run": one.run, "row": f"control {one.control}", "group": f"{one.a}|{one.b}"}
+        moves = one.moves or [None] * len(one.tilts)
+        for tilt, move in zip(one.tilts, moves, strict=True):
+            moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
+            rows.append({**front, **{k: v for k, v in tilt.row().items() if k in names}, **moved})
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 FORMATS: dict[str, Callable[[Audit], str]] = {

@@ -1,0 +1,250 @@
+"""The estimand card: five questions to one run, side by side (definitions: MEASURES, sec. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.estimate import Estimate, Kind
+from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
+from ranktilt.auditing.tilt import Statistics, Tilt
+from ranktilt.measures.inference import correct, interval, resampled_means, shuffle_p, sign_flip_ps, sign_test_p
+from ranktilt.measures.preference import PairCounts, rank_gap_sums, rank_gaps, score_gaps
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+PAGE = 20
+"""Ranks that make the page, by default."""
+
+NAMES: dict[Kind, str] = {
+    "page": "ΔNDSR",
+    "relevant twins": "head-to-head, relevant twins",
+    "other twins": "head-to-head, other twins",
+    "twins": "head-to-head",
+    "rank gap": "pair rank gap",
+    "score gap": "score gap",
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Per-query numbers behind one estimate: its value is the sum of `total` over the sum of `weight`."""
+
+    kind: Kind
+    name: str
+    total: Floats
+    weight: Floats
+    """What each query counts: pairs, or 1; 0 where the query says nothing."""
+    extra: dict[str, float] = field(default_factory=dict)
+    level: float = 0.0
+    null: Floats | None = None
+    """The value under random labels, where the groups are not twins."""
+
+    @property
+    def value(self) -> float:
+        """The estimate; NaN where no query counts."""
+        weight = float(self.weight.sum())
+        return float(self.total.sum()) / weight if weight else np.nan
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Two groups to compare, and the rows of their twins."""
+
+    pair: Pair
+    rows: Ints
+    """Shape (n_pairs, 2)."""
+    wanted: tuple[Ints, Ints] | None
+    """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
+
+    @classmethod
+    def of(cls, pair: Pair, rows: Ints, judgments: Judgments) -> Twins:
+        """Find the relevant pairs: those of which either side is judged relevant."""
+        if not len(judgments.grade):
+            return cls(pair, rows, None)
+        judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
+        judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
+        table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
+        sides = [judged.join(table, left_on="row", right_on=side).select("query", "pair") for side in ("a", "b")]
+        found = pl.concat(sides).unique().sort("query", "pair")
+        query, number = (found[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
+        return cls(pair, rows, (query, number))
+
+    def asked(self, aligned: Aligned, missing: str) -> Twins:
+        """Leave out the relevant pairs of queries that a run lacks, unless they count as zero."""
+        if self.wanted is None or missing == "zero":
+            return self
+        keep = ~aligned.absent[self.wanted[0]]
+        return replace(self, wanted=(self.wanted[0][keep], self.wanted[1][keep]))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How the card is made.
+
+    Parameters
+    ----------
+    depth : int
+        Ranks that make the page.
+    labels : ndarray of int8, shape (shuffles, n_judgments)
+        Group numbers of the relevant documents, shuffled within each query.
+    seed : int
+        Of every random draw.
+    """
+
+    depth: int
+    labels: npt.NDArray[np.int8]
+    seed: int
+
+
+def samples(
+    aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts] | None, asking: Asking
+) -> list[Sample]:
+    """Ask one run every question that needs no Relative Δ.
+
+    Parameters
+    ----------
+    aligned : Aligned
+        The run.
+    groups : Groups
+        The grouping.
+    twins : Twins
+        The two groups.
+    counts : tuple of PairCounts or None
+        Wins, losses and ties of relevant and of other twins; None where there are no twins.
+    asking : Asking
+        How.
+
+    Returns
+    -------
+    list of Sample
+        ΔNDSR; then, where there are twins, head-to-head, rank gap and score gap.
+    """
+    found = [_page(aligned, groups, twins, asking)]
+    if counts is None:
+        return found
+    counted = (aligned.row < len(groups.code)) & aligned.judgments.known_query[aligned.ranking.query]
+    rows = np.where(counted, aligned.row, -1)
+    if twins.wanted is None:
+        found.append(_head_to_head("twins", counts[1]))
+    else:
+        found += [_head_to_head("relevant twins", counts[0]), _head_to_head("other twins", counts[1])]
+    return [*found, _rank_gap(aligned, rows, twins), _score_gap(aligned, rows, twins)]
+
+
+def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Sample:
+    page = Page.of(aligned, asking.depth, len(groups.code))
+    signs = signs_of(groups, twins.pair)
+    level = share_difference(signs)
+    null = None
+    if not all_paired(signs, twins.rows):
+        a, b = (groups.names.index(name) for name in twins.pair)
+        relevant = ((asking.labels == a).astype(np.int8) - (asking.labels == b)).astype(np.int8)
+        null = page.null(signs, relevant, aligned, asking.seed)
+    name = f"{NAMES['page']}@{asking.depth}"
+    total, weight = page.difference(signs), page.known.astype(np.float64)
+    return Sample("page", name, total, weight, {"shares": level}, level, null)
+
+
+def _head_to_head(kind: Kind, counts: PairCounts) -> Sample:
+    sums = {name: float(numbers.sum()) for name, numbers in counts._asdict().items()}
+    whole = {"whole_wins": sums["wins"] - sums["alone"], "whole": sums["both"]}
+    whole["whole_losses"] = whole["whole"] - sums["ties"] - whole["whole_wins"]
+    total = counts.wins + counts.losses + counts.ties
+    extra = {"pairs": float(total.sum()), **{name: sums[name] for name in ("wins", "losses", "ties")}, **whole}
+    won = (counts.wins - counts.losses).astype(np.float64)
+    return Sample(kind, NAMES[kind], won, total.astype(np.float64), extra)
+
+
+def _rank_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
+    name = NAMES["rank gap"]
+    if twins.wanted is None:
+        held = (np.diff(aligned.ranking.offsets) > 0).astype(np.float64)
+        return Sample("rank gap", f"{name}, per query", rank_gap_sums(aligned.ranking, rows, twins.rows), held)
+    gaps = rank_gaps(aligned.ranking, rows, twins.rows, twins.wanted)
+    pairs = int(gaps.pairs.sum())
+    extra = {"pairs": float(pairs), "absent": float(gaps.absent.sum()) / (2 * pairs) if pairs else np.nan}
+    return Sample("rank gap", name, gaps.total, gaps.pairs.astype(np.float64), extra)
+
+
+def _score_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
+    name = NAMES["score gap"]
+    if aligned.run.spec.get("score_order") == "rank":
+        nothing = np.zeros(len(aligned.judgments.queries))
+        return Sample("score gap", name, nothing, nothing, {"pairs": 0.0, "raw": np.nan})
+    gaps, raw = score_gaps(aligned.ranking, rows, twins.rows)
+    pairs = int(gaps.pairs.sum())
+    extra = {"pairs": float(pairs), "raw": float(raw.sum()) / pairs if pairs else np.nan}
+    return Sample("score gap", name, gaps.total, gaps.pairs.astype(np.float64), extra)
+
+
+def estimates(
+    asked: Sequence[tuple[str, Pair, Sequence[Sample]]], tilts: Sequence[Tilt], how: Statistics
+) -> tuple[Estimate, ...]:
+    """Give every answer its interval and p; all p of the card are corrected together.
+
+    Parameters
+    ----------
+    asked : sequence of (run, pair, samples)
+        In the order of the card.
+    tilts : sequence of Tilt
+        Relative Δ on the primary measure; the first row of a run and pair where there is one.
+    how : Statistics
+        Resamples, seed and correction.
+
+    Returns
+    -------
+    tuple of Estimate
+        Run by run and pair by pair.
+    """
+    flat = [sample for _, _, found in asked for sample in found]
+    columns = [column for sample in flat for column in (sample.total, sample.weight)]
+    means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
+    flips = iter(sign_flip_ps([s.total for s in flat if _flipped(s)], resamples=how.resamples, seed=how.seed))
+    first = {(t.run, t.a, t.b): t for t in tilts}
+    made: list[Estimate] = []
+    position = 0
+    for run, pair, found in asked:
+        if (run, *pair) in first:
+            made.append(Estimate.of_tilt(first[run, *pair]))
+        for sample in found:
+            total, weight = means[2 * position], means[2 * position + 1]
+            p = next(flips) if _flipped(sample) else _exact_p(sample)
+            made.append(_estimate(run, pair, sample, (total, weight), p))
+            position += 1
+    corrected = correct([np.nan if e.kind == "score gap" else e.p for e in made], how.correction)
+    return tuple(
+        replace(e, p_corrected=e.p if e.kind == "score gap" else float(p)) for e, p in zip(made, corrected, strict=True)
+    )
+
+
+def _flipped(sample: Sample) -> bool:
+    return sample.null is None and sample.kind in ("page", "rank gap", "score gap")
+
+
+def _exact_p(sample: Sample) -> float:
+    """Sign test over queries for twins, place among the shuffled labels for other groups."""
+    if sample.null is not None:
+        return shuffle_p(sample.value, sample.null)
+    up, down = int((sample.total > 0).sum()), int((sample.total < 0).sum())
+    if not sample.weight.any():
+        return np.nan
+    return sign_test_p(up, down)
+
+
+def _estimate(run: str, pair: Pair, sample: Sample, means: tuple[Floats, Floats], p: float) -> Estimate:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = interval(means[0] / means[1])
+    band = interval(sample.null) if sample.null is not None else None
+    queries = int((sample.weight > 0).sum())
+    return Estimate(
+        run, sample.kind, sample.name, *pair, sample.value, spread.low, spread.high, spread.error,
+        p if queries else np.nan, np.nan, queries, sample.level,
+        *((band.low, band.high) if band else (0.0, 0.0)), sample.extra,
+    )  # fmt: skip

@@ -1,0 +1,195 @@
+"""What else differs between two sources, beside who wrote them: shown with every verdict (MEASURES, sec. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.card import Twins
+from ranktilt.auditing.evaluate import Judgments
+from ranktilt.auditing.groups import Groups
+from ranktilt.collection import Collection
+from ranktilt.data.quality import NEAR_IDENTICAL, cut_off, jaccard, opening, words
+from ranktilt.run import Run
+
+SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
+_AT_ONCE = 8192
+
+
+class Confound(NamedTuple):
+    """One thing in which the documents of two groups differ, or are too alike."""
+
+    name: str
+    a: str
+    b: str
+    value_a: float
+    value_b: float
+    """Words: mean per document. All others: shares in [0, 1]; both sides the same where pairs are counted."""
+    number: int
+    """Pairs, where pairs are counted; documents of both sides otherwise."""
+    run: str = ""
+    """The ranker whose token limit cuts, for ``truncated``."""
+    limit: int = 0
+    """Its limit in tokens."""
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return self._asdict()
+
+
+def confounds(
+    collection: Collection, groups: Groups, twins: Twins, judgments: Judgments, runs: Sequence[Run]
+) -> list[Confound]:
+    """Compare the texts of two sources.
+
+    Parameters
+    ----------
+    collection : Collection
+        With texts; without any there is nothing to compare.
+    groups : Groups
+        The grouping by source.
+    twins : Twins
+        The two sources.
+    judgments : Judgments
+        Whose relevant documents' query words are counted.
+    runs : sequence of Run
+        Those of neural rankers say how many documents their token limit cuts.
+
+    Returns
+    -------
+    list of Confound
+        Length, query words in relevant text, endings, openings; of pairs the identical and near-identical ones
+        (Jaccard of term sets ≥ .95) and those with one title; truncation per run.
+    """
+    text = collection.docs["text"]
+    if not (text != "").any():
+        return []
+    a, b = twins.pair
+    members = [groups.code == groups.names.index(name) for name in twins.pair]
+    found = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
+    if len(judgments.grade):
+        found.append(_query_words(collection, twins, members, judgments))
+    found += [
+        _sided(name, twins, flags.to_numpy().astype(np.float64), members)
+        for name, flags in (("cut-off endings", cut_off(text)), ("boilerplate openings", opening(text).is_not_null()))
+    ]
+    if len(twins.rows):
+        found += list(_paired(collection, twins))
+    for run in runs:
+        cut = run.spec.get("truncated")
+        if isinstance(cut, dict) and {a, b} <= set(cut["share"]):
+            share = cut["share"]
+            over = Confound("truncated", a, b, float(share[a]), float(share[b]), len(text))
+            found.append(over._replace(run=run.name, limit=int(cut["limit"])))
+    return found
+
+
+def _sided(name: str, twins: Twins, values: npt.NDArray[np.float64], members: list[npt.NDArray[np.bool_]]) -> Confound:
+    means = [float(values[mine].mean()) if mine.any() else np.nan for mine in members]
+    a, b = twins.pair
+    return Confound(name, a, b, means[0], means[1], int(sum(mine.sum() for mine in members)))
+
+
+def _paired(collection: Collection, twins: Twins) -> Iterator[Confound]:
+    alike = twin_likeness(collection, twins.rows)
+    title = collection.docs["title"]
+    one, two = title.gather(twins.rows[:, 0]), title.gather(twins.rows[:, 1])
+    for name, flags in (
+        ("identical", alike == 2),
+        ("near-identical", alike == 1),
+        ("same title", ((one == two) & (one != "")).to_numpy()),
+    ):
+        share = float(flags.mean())
+        a, b = twins.pair
+        yield Confound(name, a, b, share, share, int(flags.sum()))
+
+
+def twin_likeness(
+    collection: Collection, rows: npt.NDArray[np.int64], near: float = NEAR_IDENTICAL
+) -> npt.NDArray[np.int64]:
+    """Tell identical texts (2) and near-identical ones (1) among twins from all others (0).
+
+    Parameters
+    ----------
+    collection : Collection
+        The texts.
+    rows : ndarray of int64, shape (n_pairs, 2)
+        Document rows of each pair.
+    near : float, optional
+        Jaccard similarity of term sets from which texts are near-identical.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_pairs,)
+        0, 1 or 2.
+    """
+    text = collection.docs["text"]
+    one, two = text.gather(rows[:, 0]), text.gather(rows[:, 1])
+    same = (one == two).to_numpy()
+    return np.where(same, 2, np.where(jaccard(one, two) >= near, 1, 0))
+
+
+def _query_words(
+    collection: Collection, twins: Twins, members: list[npt.NDArray[np.bool_]], judgments: Judgments
+) -> Confound:
+    """Share of a query's words that a relevant document holds, averaged over relevant documents."""
+    held = judgments.known_query[judgments.query] & (judgments.row < len(members[0]))
+    query, row = judgments.query[held], judgments.row[held]
+    queries = _terms(collection.judged["text"])
+    mine = np.unique(row)
+    table = pl.DataFrame({"place": np.arange(len(mine)), "words": _terms(collection.texts().gather(mine))})
+    place = np.searchsorted(mine, row)
+    shares = np.full(len(row), np.nan)
+    for start in range(0, len(row), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        joined = pl.DataFrame({"q": queries.gather(query[part]), "d": table["words"].gather(place[part])})
+        both = joined.select(pl.col("q").list.set_intersection("d").list.len() / pl.col("q").list.len())
+        shares[part] = both.to_series().fill_nan(None).to_numpy()
+    sides = [shares[member[row]] for member in members]
+    means = [float(np.nanmean(side)) if np.isfinite(side).any() else np.nan for side in sides]
+    a, b = twins.pair
+    return Confound("query words", a, b, means[0], means[1], sum(map(len, sides)))
+
+
+def _terms(text: pl.Series) -> pl.Series:
+    return text.str.to_lowercase().str.extract_all(r"\w+").list.unique()
+
+
+def confound_sentence(found: Sequence[Confound]) -> str:
+    """Say in one line what else differs between two sources.
+
+    Parameters
+    ----------
+    found : sequence of Confound
+        Of one pair.
+
+    Returns
+    -------
+    str
+        Empty where nothing was compared.
+    """
+    if not found:
+        return ""
+    said = [text for one in found if (text := _said(one))]
+    return f"Beside who wrote it ({found[0].a} and {found[0].b}): {'; '.join(said)}." if said else ""
+
+
+def _said(one: Confound) -> str:
+    if one.name == "words":
+        return f"words a document {one.value_a:.0f} and {one.value_b:.0f}"
+    shares = f"{_percent(one.value_a)} and {_percent(one.value_b)}"
+    if one.name == "query words":
+        return f"query words in relevant text {shares}"
+    if one.name == "truncated":
+        return f"documents that {one.run} cuts at {one.limit} tokens {shares}"
+    if one.name in SIDED:
+        return f"{one.name} {shares}" if one.value_a or one.value_b else ""
+    return f"{one.name} in {_percent(one.value_a)} of pairs" if one.number else ""
+
+
+def _percent(share: float) -> str:
+    return "–" if share != share else f"{100 * share:.{0 if share in (0, 1) or share >= 0.1 else 1}f} %"

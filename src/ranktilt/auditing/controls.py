@@ -1,0 +1,353 @@
+"""Controls: the same audit once more with what else differs between twins taken away (MEASURES, sec. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.confounds import twin_likeness
+from ranktilt.auditing.controlled import RAW, Controlled, Move
+from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.data.quality import NEAR_IDENTICAL, without_opening, words
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.inference import correct, interval, resampled_means
+from ranktilt.progress import report
+from ranktilt.rankers.base import Pipeline, Ranker
+from ranktilt.rankers.tokens import Tokens
+from ranktilt.run import Run
+
+Ints = npt.NDArray[np.int64]
+CONTROLS = {
+    "length": "every text cut to the words of its shortest twin",
+    "tokens": "every text cut to the tokens that the model reads of its shortest twin",
+    "boilerplate": "openings such as “Here is a rewritten version …” removed",
+    "near-identical": "without pairs whose texts are the same, or nearly (Jaccard ≥ {near:g})",
+    "titles": "titles that twins share removed",
+}
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A collection with some texts changed, and what changed."""
+
+    collection: Collection
+    number: int
+    of: int
+    noun: str
+    left_out: frozenset[str] = frozenset()
+    """Ids of documents that are gone."""
+
+
+def controls(
+    collection: Collection,
+    rankers: Sequence[Ranker],
+    runs: Sequence[Run],
+    raw: Audit,
+    *,
+    which: Iterable[str] = tuple(CONTROLS),
+    near: float = NEAR_IDENTICAL,
+) -> Audit:
+    """Audit again with length, truncation, boilerplate, near-copies and shared titles taken away.
+
+    Parameters
+    ----------
+    collection : Collection
+        What was ranked; twins are found by origin.
+    rankers : sequence of Ranker
+        What ranks it, in the order of `runs`. A saved run cannot be ranked again: controls that change texts leave
+        it out and say so.
+    runs : sequence of Run
+        The raw runs.
+    raw : Audit
+        The audit of these runs, whose groups, measures and options hold for every control.
+    which : iterable of str, optional
+        Names in `CONTROLS`; all by default.
+    near : float, optional
+        Jaccard similarity of term sets from which twins count as near-identical, in (0, 1].
+
+    Returns
+    -------
+    Audit
+        `raw` with ``controls``: for each run, pair and control Relative Δ under it and by how much it moved, with a
+        paired bootstrap interval. A run is ranked again only where a text that it reads changed. The p of all
+        Relative Δ in the table, raw ones included, are corrected together.
+
+    Raises
+    ------
+    UserError
+        If a control is unknown, nothing was compared, or there are no texts.
+    """
+    names = list(dict.fromkeys(which))
+    for name in names:
+        if name not in CONTROLS:
+            raise unknown("control", name, CONTROLS)
+    if not 0 < near <= 1:
+        raise UserError(f"expected a similarity above 0 and at most 1 for near-identical twins, got {near:g}")
+    if not raw.tilts:
+        raise UserError("nothing to control: this audit compares no groups by relevance")
+    if not (collection.docs["text"] != "").any():
+        raise UserError("controls need texts; these documents have none")
+    work = _Work(collection, rankers, runs, raw, near)
+    found = [one for name in names for one in work.control(name)]
+    return replace(raw, controls=_corrected(raw, found), spec={**raw.spec, "near": near})
+
+
+def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
+    """Put the raw values before their controls, and correct all p of the table together."""
+    first = []
+    for run in raw.runs:
+        for a, b in raw.pairs:
+            tilts = tuple(t for t in raw.tilts if (t.run, t.a, t.b) == (run, a, b))
+            first.append(Controlled(run, RAW, a, b, "nothing is taken away", "", tilts, ()))
+    every = [*first, *found]
+    flat = [t for one in every for t in one.tilts]
+    ps = correct([t.p for t in flat], str(raw.spec["correction"]))
+    corrected = iter([replace(t, p_corrected=float(p)) for t, p in zip(flat, ps, strict=True)])
+    return tuple(replace(one, tilts=tuple(next(corrected) for _ in one.tilts)) for one in every)
+
+
+class _Work:
+    """All controls of one audit: what they share."""
+
+    def __init__(
+        self, collection: Collection, rankers: Sequence[Ranker], runs: Sequence[Run], raw: Audit, near: float
+    ) -> None:
+        self.collection, self.rankers, self.runs, self.raw, self.near = collection, rankers, runs, raw, near
+        groups = grouping(collection, raw.spec["by"])
+        if raw.spec["by"] not in collection.docs.columns:
+            # Bins are those of the raw texts, whatever a control makes of them.
+            labels = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String).gather(groups.code + 1)
+            docs = collection.docs.with_columns(labels)
+            self.collection = Collection(docs, collection.queries, collection.qrels, collection.spec)
+        self.rows = [twin_rows(collection, groups, pair) for pair in raw.pairs]
+        self.family = _families(collection, self.rows)
+        self.twins = self.family >= 0
+
+    def control(self, name: str) -> list[Controlled]:
+        """Apply one control to every run."""
+        said = CONTROLS[name].format(near=self.near)
+        if not self.twins.any():
+            return [self._nothing(run, name, said, "no document has a twin") for run in self.runs]
+        made: dict[str, Changed] = {}
+        out = []
+        for number, (ranker, run) in enumerate(zip(self.rankers, self.runs, strict=True)):
+            report(f"control {name}", number, len(self.runs))
+            reader = _reader(ranker) if name == "tokens" else None
+            why_not = _why_not(ranker, name, reader)
+            if why_not:
+                out.append(self._nothing(run, name, said, why_not))
+                continue
+            key = repr(ranker) if name == "tokens" else name
+            if key not in made:
+                made[key] = _MAKERS[name](self, reader)
+            out += self._controlled(ranker, run, name, made[key])
+        report(f"control {name}", len(self.runs), len(self.runs))
+        return out
+
+    def _nothing(self, run: Run, name: str, said: str, why: str) -> Controlled:
+        a, b = self.raw.pairs[0]
+        return Controlled(run.name, name, a, b, said, why, (), ())
+
+    def _controlled(self, ranker: Ranker, run: Run, name: str, changed: Changed) -> list[Controlled]:
+        again = self._again(ranker, run, changed)
+        said = CONTROLS[name].format(near=self.near)
+        what = f"{changed.number:,} of {counted(changed.of, *_NOUNS[changed.noun])} changed"
+        if changed.noun == "pair":
+            what = f"{changed.number:,} of {counted(changed.of, *_NOUNS['pair'])} left out"
+        if again is run:
+            what = f"nothing to change; raw values stand ({what})" if changed.number else "nothing to change"
+        spec = self.raw.spec
+        options: dict[str, Any] = {k: spec[k] for k in _OPTIONS if k in spec}
+        try:
+            result = audit(changed.collection, [again], self.raw.measures, pairs=self.raw.pairs, **options)
+        except UserError as error:  # what a control leaves may be nothing to compare
+            return [self._nothing(run, name, said, f"{what}: {error}")]
+        found = []
+        for a, b in result.pairs:
+            tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))
+            found.append(Controlled(run.name, name, a, b, said, what, tilts, self._moves(run.name, result, (a, b))))
+        return found
+
+    def _again(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
+        """The run under a control: the same one where nothing that the ranker reads changed."""
+        if changed.left_out:
+            return _without(run, changed.left_out)
+        choices = _choices(ranker)
+        if all(changed.collection.texts(c).equals(self.collection.texts(c)) for c in choices):
+            return run
+        return ranker.rank(changed.collection)
+
+    def _moves(self, run: str, result: Audit, pair: tuple[str, str]) -> tuple[Move, ...]:
+        return tuple(
+            _move(self._sides(self.raw, run, number, pair), self._sides(result, result.runs[0], number, pair), self.raw)
+            for number in range(len(self.raw.measures))
+        )
+
+    def _sides(self, found: Audit, run: str, measure: int, pair: tuple[str, str]) -> pl.DataFrame:
+        values = found.values[found.runs.index(run), measure]
+        one, two = (values[found.groups.index(name)] for name in pair)
+        return pl.DataFrame({"query": found.queries, "a": one, "b": two})
+
+    def shortest(self, sizes: Ints) -> Ints:
+        """Smallest size among each document's twins; its own where it has none."""
+        count = int(self.family.max(initial=-1)) + 1
+        least = np.full(count, np.iinfo(np.int64).max)
+        np.minimum.at(least, self.family[self.twins], sizes[self.twins])
+        return np.where(self.twins, least[np.maximum(self.family, 0)] if count else 0, sizes)
+
+    def with_texts(self, texts: Iterable[str], titles: pl.Series | None = None) -> Changed:
+        """Replace texts, and titles where given."""
+        docs = self.collection.docs
+        text = pl.Series("text", list(texts), dtype=pl.String)
+        title = docs["title"] if titles is None else titles
+        number = int(((text != docs["text"]) | (title != docs["title"])).sum())
+        new = docs.with_columns(text, title.alias("title"))
+        changed = Collection(new, self.collection.queries, self.collection.qrels, {})
+        return Changed(changed, number, docs.height, "text")
+
+
+def _families(collection: Collection, pairs: Sequence[Ints]) -> Ints:
+    """Number of each document's family of twins (its origin); -1 for a document without a twin."""
+    family = np.full(collection.docs.height, -1)
+    rows = np.unique(np.concatenate([r.ravel() for r in pairs])) if pairs else np.empty(0, np.int64)
+    if len(rows):
+        origin = collection.docs["origin"].gather(rows)
+        family[rows] = origin.rank("dense").to_numpy().astype(np.int64) - 1
+    return family
+
+
+class _Reader(NamedTuple):
+    """What a neural ranker reads: tokens, of which fields of a document."""
+
+    tokens: Tokens
+    text: str
+
+
+def _length(work: _Work, _: _Reader | None) -> Changed:
+    text = work.collection.docs["text"]
+    sizes = words(text).to_numpy()
+    least = work.shortest(sizes)
+    cut = (
+        one if size <= keep else " ".join(one.split()[:keep])
+        for one, size, keep in zip(text, sizes, least, strict=True)
+    )
+    return work.with_texts(cut)
+
+
+def _token_budget(work: _Work, reader: _Reader | None) -> Changed:
+    if reader is None:
+        raise UserError("a budget of tokens needs a tokenizer")
+    tokens = reader.tokens
+    whole = work.collection.texts(reader.text).to_list()
+    sizes = tokens.counts(whole, "counting tokens")
+    least = work.shortest(np.minimum(sizes, tokens.limit) if tokens.limit else sizes)
+    over = np.flatnonzero(work.twins & (sizes > least))
+    ends = dict(zip(over.tolist(), tokens.ends([whole[i] for i in over], least[over]), strict=True))
+    docs = work.collection.docs
+    titled = reader.text == "title+text"
+    fronts = (len(t.strip()) + 1 if titled and t.strip() else 0 for t in docs["title"])
+    cut = (
+        whole[i][front : max(ends[i], front)] if i in ends else text
+        for i, (text, front) in enumerate(zip(docs["text"], fronts, strict=True))
+    )
+    return work.with_texts(cut)
+
+
+def _boilerplate(work: _Work, _: _Reader | None) -> Changed:
+    return work.with_texts(without_opening(work.collection.docs["text"]))
+
+
+def _titles(work: _Work, _: _Reader | None) -> Changed:
+    docs = work.collection.docs
+    shared = docs.select(
+        (pl.col("title").n_unique().over(pl.Series(work.family)) == 1) & pl.Series(work.twins) & (pl.col("title") != "")
+    ).to_series()
+    titles = docs.select(pl.when(shared).then(pl.lit("")).otherwise("title").alias("title"))["title"]
+    return work.with_texts(docs["text"], titles)
+
+
+def _near(work: _Work, _: _Reader | None) -> Changed:
+    collection = work.collection
+    alike = [rows[twin_likeness(collection, rows, work.near) > 0] for rows in work.rows if len(rows)]
+    gone = np.unique(work.family[np.concatenate([rows.ravel() for rows in alike])])
+    out = np.isin(work.family, gone)
+    ids = frozenset(collection.ids.filter(pl.Series(out)))
+    docs = collection.docs.filter(pl.Series(~out))
+    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(list(ids)))
+    families = len(np.unique(work.family[work.twins]))
+    return Changed(Collection(docs, collection.queries, qrels, {}), len(gone), families, "pair", ids)
+
+
+_MAKERS: dict[str, Callable[[_Work, _Reader | None], Changed]] = {
+    "length": _length,
+    "tokens": _token_budget,
+    "boilerplate": _boilerplate,
+    "near-identical": _near,
+    "titles": _titles,
+}
+_OPTIONS = ("by", "level", "ties", "rounding", "test", "correction", "resamples", "seed", "missing")
+_NOUNS = {"text": ("document", "documents"), "pair": ("pair", "pairs")}
+
+
+def _stages(ranker: Ranker) -> tuple[Ranker, ...]:
+    return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
+
+
+def _choices(ranker: Ranker) -> set[str]:
+    return {str(getattr(stage, "text", "title+text")) for stage in _stages(ranker)}
+
+
+def _reader(ranker: Ranker) -> _Reader | None:
+    """What a pipeline's last neural stage reads."""
+    for stage in reversed(_stages(ranker)):
+        find = getattr(stage, "tokens", None)
+        if callable(find):
+            found = find()
+            return _Reader(found, str(getattr(stage, "text", "title+text"))) if isinstance(found, Tokens) else None
+    return None
+
+
+def _neural(ranker: Ranker) -> bool:
+    return any(hasattr(stage, "tokens") for stage in _stages(ranker))
+
+
+def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
+    if name != "near-identical" and any(stage.name == "replay" for stage in _stages(ranker)):
+        return "a saved run cannot be ranked again"
+    if name == "tokens" and reader is None:
+        return "no token limit" if not _neural(ranker) else "its tokens cannot be counted"
+    if name == "tokens" and reader is not None and reader.text == "title":
+        return "it reads titles only"
+    return ""
+
+
+def _without(run: Run, gone: frozenset[str]) -> Run:
+    """The run without some documents; the others move up."""
+    lost = run.ids.is_in(list(gone)).to_numpy()
+    keep = ~lost[run.docs]
+    offsets = np.concatenate([[0], np.cumsum(keep)])[run.offsets]
+    return Run(run.queries, offsets, run.docs[keep], run.scores[keep], run.ids, run.spec)
+
+
+def _move(raw: pl.DataFrame, controlled: pl.DataFrame, audit: Audit) -> Move:
+    """By how much Relative Δ moved, over the queries that both define."""
+    both = raw.join(controlled, on="query", suffix="_c").fill_nan(None).drop_nulls()
+    columns = [both[name].to_numpy() for name in ("a", "b", "a_c", "b_c")]
+    seed, resamples = int(audit.spec["seed"]), int(audit.spec["resamples"])
+    means = resampled_means(columns, resamples=resamples, seed=seed)
+    samples = relative_delta(means[2], means[3]) - relative_delta(means[0], means[1])
+    if not both.height:
+        return Move(np.nan, np.nan, np.nan, 0)
+    now = [float(c.mean()) for c in columns]
+    spread = interval(samples)
+    value = float(relative_delta(now[2], now[3]) - relative_delta(now[0], now[1]))
+    return Move(value, spread.low, spread.high, both.height)

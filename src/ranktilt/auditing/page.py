@@ -1,0 +1,137 @@
+"""Who fills the page: ΔNDSR of two groups, its level, and what random labels would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.evaluate import Aligned
+from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.measures.preference import page_shares
+from ranktilt.measures.relevance import Ranking
+from ranktilt.progress import report
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_CELLS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Page:
+    """The first ranks of one run, and what of them each document holds."""
+
+    ranking: Ranking
+    row: Ints
+    """Row in the collection of each document on it; -1 for one that it does not hold."""
+    judgment: Ints
+    """Position among the relevant judgments; -1 where it is not relevant."""
+    share: Floats
+    known: npt.NDArray[np.bool_]
+    """Queries that count."""
+
+    @classmethod
+    def of(cls, aligned: Aligned, depth: int, documents: int) -> Page:
+        """Cut a run at `depth` for a collection of so many documents."""
+        ranking, keep = aligned.ranking.head(depth)
+        row = aligned.row[keep]
+        held = (np.diff(ranking.offsets) > 0) & aligned.judgments.known_query
+        row = np.where(row < documents, row, -1)
+        return cls(ranking, row, aligned.judgment[keep], page_shares(ranking, depth), held)
+
+    def difference(self, signs: npt.NDArray[np.int8]) -> Floats:
+        """NDSR_a − NDSR_b of each query; `signs` holds 1, −1 or 0 for each document of the collection."""
+        sign = np.where(self.row >= 0, signs[self.row], 0)
+        return np.where(self.known, self._sum(sign == 1) - self._sum(sign == -1), 0.0)
+
+    def _sum(self, mine: npt.NDArray[np.bool_]) -> Floats:
+        n = len(self.ranking.offsets) - 1
+        return np.bincount(self.ranking.query, weights=np.where(mine, self.share, 0.0), minlength=n).astype(np.float64)
+
+    def null(self, signs: npt.NDArray[np.int8], relevant: npt.NDArray[np.int8], aligned: Aligned, seed: int) -> Floats:
+        """Compute the mean ΔNDSR under random labels.
+
+        Parameters
+        ----------
+        signs : ndarray of int8, shape (n_docs,)
+            1 for documents of `a`, −1 for those of `b`, 0 for others.
+        relevant : ndarray of int8, shape (shuffles, n_judgments)
+            The same for relevant documents, shuffled within each query.
+        aligned : Aligned
+            The run.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        ndarray of float64, shape (shuffles,)
+            Each relevant document has a label of the query's relevant ones, each other a label of the collection's
+            other documents, drawn without replacement.
+        """
+        rng = np.random.default_rng([seed, 1])
+        total = np.zeros(len(relevant))
+        queries = np.flatnonzero(self.known)
+        judged = np.searchsorted(aligned.judgments.query, np.arange(len(self.known) + 1))
+        for done, query in enumerate(queries, start=1):
+            part = slice(self.ranking.offsets[query], self.ranking.offsets[query + 1])
+            row, at, share = self.row[part], self.judgment[part], self.share[part]
+            total += relevant[:, at[at >= 0]] @ share[at >= 0]
+            others = share[(at < 0) & (row >= 0)]
+            theirs = aligned.judgments.row[judged[query] : judged[query + 1]]
+            theirs = np.sort(theirs[theirs < len(signs)])
+            for start, stop in _blocks(len(relevant), len(others)):
+                drawn = _distinct(rng, stop - start, len(others), len(signs) - len(theirs))
+                total[start:stop] += signs[_skipping(drawn, theirs)] @ others
+            if done % 256 == 0 or done == len(queries):
+                report(f"{aligned.run.name}: random band of the page", done, len(queries))
+        return total / max(len(queries), 1)
+
+
+def signs_of(groups: Groups, pair: Pair) -> npt.NDArray[np.int8]:
+    """1 for documents of the first group of a pair, −1 for those of the second, 0 for all others."""
+    a, b = (groups.names.index(name) for name in pair)
+    signs: npt.NDArray[np.int8] = (groups.code == a).astype(np.int8) - (groups.code == b).astype(np.int8)
+    return signs
+
+
+def share_difference(signs: npt.NDArray[np.int8]) -> float:
+    """Difference of the two groups' shares of the collection."""
+    return float(signs.sum(dtype=np.int64)) / max(len(signs), 1)
+
+
+def all_paired(signs: npt.NDArray[np.int8], rows: Ints) -> bool:
+    """Whether each document of either group has exactly one twin in the other."""
+    sides = [
+        np.unique(rows[:, side]).size == len(rows) == int((signs == sign).sum()) for side, sign in ((0, 1), (1, -1))
+    ]
+    return all(sides)
+
+
+def _blocks(rows: int, width: int) -> list[tuple[int, int]]:
+    step = max(_CELLS // max(width, 1), 1)
+    return [(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def _distinct(rng: np.random.Generator, rows: int, width: int, pool: int) -> Ints:
+    """Rows of `width` different numbers below `pool`; all of them, shuffled, where the pool holds no more."""
+    if 4 * width >= pool:
+        return rng.permuted(np.broadcast_to(np.arange(pool), (rows, pool)), axis=1)[:, :width]
+    drawn = rng.integers(0, pool, size=(rows, width))
+    again = np.arange(rows)
+    while len(again):
+        part = drawn[again]
+        order = np.argsort(part, axis=1, kind="stable")
+        ordered = np.take_along_axis(part, order, axis=1)
+        twice = np.zeros(part.shape, dtype=bool)
+        np.put_along_axis(twice, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+        # Which number is drawn again goes by its place, so that all numbers stay equally likely.
+        part[twice] = rng.integers(0, pool, size=int(twice.sum()))
+        drawn[again] = part
+        again = again[twice.any(axis=1)]
+    return drawn
+
+
+def _skipping(drawn: Ints, taken: Ints) -> Ints:
+    """Number what is left once `taken` (sorted) is away: 0 is the first row that is not taken."""
+    return drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right") if len(taken) else drawn

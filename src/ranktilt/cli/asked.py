@@ -1,0 +1,86 @@
+"""What an audit is asked to read: a collection or labels, rankers, and runs that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+    from ranktilt.rankers.base import Ranker
+    from ranktilt.run import Run
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an audit is to read."""
+
+    folder: Path | None
+    rankers: tuple[str, ...]
+    runs: tuple[Path, ...]
+    groups: Path | None
+    qrels: str | None
+
+    @property
+    def specs(self) -> list[str]:
+        """Texts of the rankers; saved runs need one only where there is a collection."""
+        return [*self.rankers, *(_replay(r) for r in self.runs if self.folder is not None)]
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read, beside the collection's own."""
+        named = [self.groups, None if self.qrels is None else Path(self.qrels)]
+        return [*self.runs, *(file for file in named if file is not None)]
+
+    def check(self, *, controls: bool) -> None:
+        """Refuse what cannot be audited together, before anything is read."""
+        if not self.rankers and not self.runs:
+            raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
+        if self.folder is None and self.groups is None:
+            raise UserError("which document is of which source? Name a collection DIR, or a label file: --groups FILE")
+        if self.folder is None and self.rankers:
+            raise UserError(f"ranker {self.rankers[0]!r} needs texts: name a collection DIR")
+        if self.folder is None and controls:
+            raise UserError("--controls rank texts again: name a collection DIR and rankers (-r)")
+
+    def ready(
+        self, rankers: Sequence[Ranker], column: str | None, pairs: Any,
+        *, split: str | None, ignore_unknown: bool, score_order: str,
+    ) -> tuple[Collection, list[Run]]:  # fmt: skip
+        """Read collection and runs; what cannot be compared need not be ranked."""
+        from ranktilt.auditing.groups import choose_pairs, grouping
+
+        if self.folder is None:
+            return self._labelled(column or "source", split, score_order)
+        from ranktilt.data.labelled import with_labels
+        from ranktilt.data.load import load
+
+        collection = load(self.folder, split=split, qrels=self.qrels, ignore_unknown=ignore_unknown)
+        if self.groups is not None:
+            collection = with_labels(collection, self.groups, by=column or "source")
+        choose_pairs(grouping(collection, column), pairs)
+        return collection, [r.rank(collection) for r in rankers]
+
+    def _labelled(self, column: str, split: str | None, score_order: str) -> tuple[Collection, list[Run]]:
+        from ranktilt.data.labelled import labelled
+        from ranktilt.data.load import NO_QRELS
+        from ranktilt.run import Run
+
+        if split is not None:
+            raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
+        runs = [Run.load(path, score_order=score_order) for path in self.runs]
+        for number, (run, path) in enumerate(zip(runs, self.runs, strict=True)):
+            made = {"ranker": _replay(path, score_order), "made_by": run.spec.get("ranker")}
+            runs[number] = replace(run, spec={**run.spec, **made})
+        qrels = None if self.qrels == NO_QRELS else self.qrels
+        return labelled(self.groups or "", runs, by=column, qrels=qrels), runs
+
+
+def _replay(path: Path, score_order: str = "score") -> str:
+    from ranktilt.rankers.stage import Stage
+
+    return str(Stage("replay", str(path), {} if score_order == "score" else {"score_order": score_order}))

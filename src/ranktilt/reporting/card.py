@@ -1,0 +1,113 @@
+"""The estimand card as cells, before any format: one row a question, with its meaning in one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ranktilt.auditing.estimate import Estimate, conflicts
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.verdict import amount, answer, probability
+from ranktilt.errors import counted
+
+QUESTIONS = {
+    "relative delta": "is the right answer higher on one side?",
+    "page": "who fills the page, relevant or not?",
+    "relevant twins": "which twin of a right answer is above?",
+    "other twins": "and which twin of all other documents?",
+    "twins": "which twin is above?",
+    "rank gap": "by how many ranks is the twin above?",
+    "score gap": "how far apart are the twins' scores?",
+}
+_VISIBLE = 0.0005
+HEADER = ("question", "answer", "95 % interval", "p", "favours", "from")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One question of a card, as printed."""
+
+    estimate: Estimate
+    question: str
+    answer: str
+    interval: str
+    p: str
+    favours: str
+    basis: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """One cell a column of `HEADER`."""
+        name = f"{self.estimate.name}: {self.question}"
+        return (name, self.answer, self.interval, self.p, self.favours, self.basis)
+
+
+def lines(audit: Audit, run: str, pair: Pair) -> list[Line]:
+    """Lay out the card of one run and pair."""
+    return [
+        Line(
+            e,
+            QUESTIONS[e.kind],
+            answer(e),
+            _interval(e),
+            "–" if e.p_corrected != e.p_corrected else probability(e.p_corrected).removeprefix("= "),
+            e.side(e.favours) or "–",
+            _basis(e),
+        )
+        for e in audit.estimates_of(run, *pair)
+    ]
+
+
+def _interval(e: Estimate) -> str:
+    text = f"[{amount(e, e.low)}, {amount(e, e.high)}]"
+    return f"{text} random [{amount(e, e.band_low)}, {amount(e, e.band_high)}]" if e.banded else text
+
+
+def _basis(e: Estimate) -> str:
+    queries = counted(e.queries, "query", "queries")
+    if "ties" in e.extra:
+        wins, losses, ties = (f"{int(e.extra[k]):,}" for k in ("wins", "losses", "ties"))
+        pairs = counted(int(e.extra["pairs"]), "pair", "pairs")
+        return f"{pairs}: {wins} {e.a}, {losses} {e.b}, {ties} tied; {queries}{_whole(e)}"
+    if "absent" in e.extra and e.queries:
+        absent = 100 * e.extra["absent"]
+        return f"{counted(int(e.extra['pairs']), 'pair', 'pairs')}, {absent:.0f} % of sides not retrieved; {queries}"
+    if "raw" in e.extra and e.queries:
+        raw = f"{e.extra['raw']:+.3g}".replace("-", "−")
+        return f"{counted(int(e.extra['pairs']), 'pair', 'pairs')} with both sides retrieved, raw {raw}; {queries}"
+    if e.kind == "score gap":
+        return "no pair with two scores"
+    if e.kind == "page" and abs(e.level) >= _VISIBLE:
+        return f"{queries}; level {amount(e, e.level)} by shares of the collection"
+    return queries
+
+
+def _whole(e: Estimate) -> str:
+    """Of pairs with both sides retrieved, where these are not all."""
+    whole = e.extra.get("whole", 0)
+    if not whole or whole == e.extra["pairs"]:
+        return ""
+    a, b = (100 * e.extra[name] / whole for name in ("whole_wins", "whole_losses"))
+    return f"; of {int(whole):,} with both sides retrieved {a:.1f} % {e.a}, {b:.1f} % {e.b}"
+
+
+def conflict_sentences(audit: Audit) -> list[str]:
+    """One sentence for each run and pair whose answers have opposite signs."""
+    if not audit.estimates:
+        return []
+    found = (conflicts(audit.estimates_of(run, *pair)) for run in audit.runs for pair in audit.pairs)
+    return [sentence for sentence in found if sentence]
+
+
+def card_legend(audit: Audit) -> list[str]:
+    """Say what the card's numbers are."""
+    if not audit.estimates:
+        return []
+    tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
+    first = audit.estimates[0]
+    return [
+        f"Card: + favours {first.a}, − favours {first.b}. Head-to-head: pairs that {first.a} wins minus those it "
+        "loses, in % of pairs with a side retrieved; sign test over queries. Other p: sign flips, or shuffled labels "
+        f"where groups are not twins; {str(audit.spec['correction']).capitalize()} over the card's "
+        f"{counted(tests, 'test', 'tests')}, the score gap's aside, which only describes."
+    ]

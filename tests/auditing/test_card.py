@@ -1,0 +1,492 @@
+"""The estimand card: every number of a small collection by hand, its tests by brute force, and what it leaves out."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from tests.toy import Table, collection_of, run_of, toy
+
+T = 1 / math.log2(3)
+"""The discount of rank 2."""
+
+SCORES = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
+    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
+}
+"""Query 1 has ties at ranks 2-3 and 4-5, query 3 at ranks 1-2."""
+
+KINDS = ("relative delta", "page", "relevant twins", "other twins", "rank gap", "score gap")
+
+
+def card_of(found: Audit) -> dict[str, Estimate]:
+    return {e.kind: e for e in found.estimates_of(None)}
+
+
+def toy_card(scores: Table = SCORES, *, collection: Collection | None = None, **options: Any) -> dict[str, Estimate]:
+    collection = collection or toy()
+    run = run_of(collection, scores, ranker="hand", **options.pop("spec", {}))
+    return card_of(audit(collection, run, **{"measures": "nDCG@1", "card": True, "page": 3, **options}))
+
+
+def without_judgments(collection: Collection) -> Collection:
+    return Collection(collection.docs, collection.queries, collection.qrels.clear())
+
+
+def resampled(total: list[float], weight: list[float]) -> tuple[float, float]:
+    """Lowest and highest ratio of sums over all resamples; with 3 queries each end has a chance above 2.5 %."""
+    draws = product(range(len(total)), repeat=len(total))
+    ratios = [sum(total[i] for i in d) / w for d in draws if (w := sum(weight[i] for i in d))]
+    return min(ratios), max(ratios)
+
+
+def flipped(total: list[float]) -> float:
+    """Two-sided p of the sum over all signs."""
+    sums = [abs(sum(s * t for s, t in zip(signs, total, strict=True))) for signs in product((1, -1), repeat=len(total))]
+    return sum(s >= abs(sum(total)) - 1e-12 for s in sums) / len(sums)
+
+
+D = 1.5 + T
+PAGE = [(1 - T - 0.5) / D, (0.5 - 1 - T) / D, 0.5 / D]
+SD1, SD2 = math.sqrt(0.56), math.sqrt(2 / 3)
+
+
+class TestByHand:
+    def test_the_questions_stand_in_their_order(self) -> None:
+        found = audit(toy(), run_of(toy(), SCORES, ranker="hand"), ["nDCG@1", "AP@3"], card=True, page=3)
+        assert tuple(e.kind for e in found.estimates) == KINDS
+        assert [e.name for e in found.estimates] == [
+            "Relative Δ nDCG@1", "ΔNDSR@3", "head-to-head, relevant twins", "head-to-head, other twins",
+            "pair rank gap", "score gap",
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("kind", "total", "weight"),
+        [
+            ("page", PAGE, [1, 1, 1]),
+            ("relevant twins", [0, -1, 0], [2, 1, 1]),  # q1: d1 wins, d3 loses; q2: d2 loses; q3: d3 ties
+            ("other twins", [1, -1, 1], [1, 1, 1]),  # d2, d1 and d1, each retrieved on one side only
+            ("rank gap", [(2.5 - 1) + (2.5 - 4.5), 2 - 3, 0], [2, 1, 1]),
+            ("score gap", [(3 - 2) / SD1 + (1 - 2) / SD1, (3 - 4) / SD2, 0], [2, 1, 1]),
+        ],
+    )
+    def test_value_interval_and_queries(self, kind: str, total: list[float], weight: list[float]) -> None:
+        found = toy_card()[kind]
+        assert found.value == pytest.approx(sum(total) / sum(weight), abs=1e-15)
+        assert (found.low, found.high) == pytest.approx(resampled(total, weight), abs=1e-15)
+        assert (found.queries, found.level, found.banded) == (3, 0, False)
+
+    def test_relative_delta_is_the_primary_measures(self) -> None:
+        found = audit(toy(), run_of(toy(), SCORES), ["AP@3", "nDCG@1"], card=True)
+        first, tilt = found.estimates[0], found.tilts[0]
+        assert (first.name, first.value, first.low, first.high, first.p) == (
+            "Relative Δ AP@3", tilt.value, tilt.low, tilt.high, tilt.p
+        )  # fmt: skip
+
+    def test_their_ps(self) -> None:
+        found = toy_card()
+        wins = {"relevant twins": (0, 1), "other twins": (2, 1)}  # queries with more wins, with more losses
+        binomial = {(0, 1): 1.0, (2, 1): 1.0}
+        expected = {
+            "page": flipped(PAGE), "rank gap": flipped([-0.5, -1, 0]), "score gap": flipped([0, -1 / SD2, 0]),
+            **{kind: binomial[w] for kind, w in wins.items()}, "relative delta": flipped([1, 0, 0]),
+        }  # fmt: skip
+        assert {kind: e.p for kind, e in found.items()} == pytest.approx(expected)
+
+    def test_what_stands_behind_the_twins(self) -> None:
+        found = toy_card()
+        relevant, other = found["relevant twins"].extra, found["other twins"].extra
+        assert relevant == {
+            "pairs": 4, "wins": 1, "losses": 2, "ties": 1, "whole": 4, "whole_wins": 1, "whole_losses": 2
+        }  # fmt: skip
+        assert other == {"pairs": 3, "wins": 2, "losses": 1, "ties": 0, "whole": 0, "whole_wins": 0, "whole_losses": 0}
+        assert found["rank gap"].extra == {"pairs": 4, "absent": 0}
+        assert found["score gap"].extra == {"pairs": 4, "raw": -1 / 4}
+        assert found["page"].extra == {"shares": 0}
+
+    def test_a_relevant_twin_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
+        scores = {**SCORES, "q3": {"d1-human": 2.0, "d3-llm": 1.0}}
+        found = toy_card(scores)
+        # In query 3 the human side of d3 has rank 3, after a list of two.
+        assert found["rank gap"].value == pytest.approx((-0.5 - 1 + (2 - 3)) / 4)
+        assert found["rank gap"].extra == {"pairs": 4, "absent": 1 / 8}
+        assert found["relevant twins"].extra["whole"] == 3
+        assert found["relevant twins"].extra["pairs"] == 4
+
+    def test_relevant_pairs_count_where_neither_side_is_retrieved(self) -> None:
+        found = toy_card({**SCORES, "q3": {"d1-human": 2.0}})
+        assert found["rank gap"].value == pytest.approx((-0.5 - 1 + 0) / 4)
+        assert found["rank gap"].extra == {"pairs": 4, "absent": 2 / 8}
+        assert found["relevant twins"].extra["pairs"] == 3
+
+    def test_naming_the_groups_the_other_way_round_turns_every_sign(self) -> None:
+        one, two = toy_card(), toy_card(pairs=[("llm", "human")])
+        for kind in KINDS:
+            assert two[kind] == one[kind].swapped()
+
+    def test_a_table_with_a_column_a_count(self) -> None:
+        table = audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, page=3).card("human", "llm")
+        assert table["kind"].to_list() == list(KINDS)
+        assert table["wins"].to_list() == [None, None, 1, 2, None, None]
+        assert table["raw"].to_list() == [None, None, None, None, None, -0.25]
+        assert {"value", "low", "high", "p_corrected", "detectable", "whole", "absent"} <= set(table.columns)
+
+
+class TestSignTest:
+    """Head-to-head is tested over queries: a query with many pairs counts once."""
+
+    @staticmethod
+    def wins(per_query: list[tuple[int, int]]) -> Estimate:
+        """Queries in which human text wins and loses so many pairs of its own."""
+        docs, scores, qrels = [], dict[str, dict[str, float]](), dict[str, dict[str, int]]()
+        for q, counts in enumerate(per_query):
+            scores[f"q{q}"], qrels[f"q{q}"] = {}, {}
+            for sign, count in zip((1, -1), counts, strict=True):
+                for n in range(count):
+                    ids = [f"{q}.{sign}.{n}-{s}" for s in ("human", "llm")]
+                    docs += [
+                        {"id": i, "text": i, "source": s, "origin": ids[0]}
+                        for i, s in zip(ids, ("human", "llm"), strict=True)
+                    ]
+                    scores[f"q{q}"] |= {ids[0]: n + sign / 4, ids[1]: float(n)}
+                    qrels[f"q{q}"] |= dict.fromkeys(ids, 1)
+        collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+        return card_of(audit(collection, run_of(collection, scores), "nDCG@1", card=True))["relevant twins"]
+
+    @pytest.mark.parametrize(
+        ("per_query", "p"),
+        [
+            ([(1, 0)] * 5, 2 / 32),
+            ([(9, 1)] * 5, 2 / 32),
+            ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
+            ([(2, 1)] * 3 + [(1, 1)] * 30, 2 / 8),
+            ([(1, 1)] * 4, 1.0),
+            ([(0, 3)], 1.0),
+        ],
+    )
+    def test_exact_binomial_over_queries_that_are_not_even(self, per_query: list[tuple[int, int]], p: float) -> None:
+        found = self.wins(per_query)
+        assert found.p == pytest.approx(p)
+        pairs = sum(map(sum, per_query))
+        assert found.value == pytest.approx(sum(won - lost for won, lost in per_query) / pairs)
+        assert found.queries == len(per_query)
+
+
+class TestWithoutJudgments:
+    def test_the_questions_that_need_none(self) -> None:
+        collection = without_judgments(toy())
+        found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True, page=3)
+        card = card_of(found)
+        assert tuple(card) == ("page", "twins", "rank gap", "score gap")
+        assert found.measures == found.tilts == ()
+        assert found.values.shape == (1, 0, 3, 3)
+        assert card["page"].value == pytest.approx(sum(PAGE) / 3)
+        assert card["twins"].extra | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4} == card["twins"].extra
+        assert card["score gap"].value == pytest.approx(-1 / SD2 / 4)
+
+    def test_the_rank_gap_is_a_sum_per_query(self) -> None:
+        found = toy_card(collection=without_judgments(toy()), measures=None)["rank gap"]
+        # q1: d1 and d3 as before, d2: 4.5 against the sixth; q2: d2, d1: 1 against the fourth; q3: d3, d1 at 3.
+        totals = [-0.5 + (6 - 4.5), -1 + (1 - 4), 4 - 3]
+        assert found.name == "pair rank gap, per query"
+        assert found.value == pytest.approx(sum(totals) / 3)
+        assert (found.low, found.high) == pytest.approx(resampled(totals, [1, 1, 1]))
+        assert found.extra == {}
+
+    def test_the_verdict_is_on_the_twins(self) -> None:
+        collection = without_judgments(toy())
+        found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True)
+        verdict = found.verdict("hand")
+        assert (verdict.kind, verdict.favours) == ("inconclusive", None)
+        assert verdict.sentence == (
+            "hand: inconclusive: head-to-head 0.0 %, 95 % interval [−100.0, +50.0], corrected p = 1.000"
+        )
+
+    def test_a_clear_side_is_favoured(self) -> None:
+        docs = [{"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}-human"}
+                for n in range(40) for s in ("human", "llm")]  # fmt: skip
+        collection = collection_of(docs, {f"q{n}": "x" for n in range(40)}, {})
+        run = run_of(collection, {f"q{n}": {f"{n}-llm": 2.0, f"{n}-human": 1.0} for n in range(40)}, ranker="r")
+        found = audit(collection, run, card=True, resamples=200).verdict("r")
+        assert (found.kind, found.favours, found.agree, found.measures) == ("favours", "llm", 3, 3)
+        assert found.sentence == (
+            "r favours llm text: head-to-head −100.0 %, 95 % interval [−100.0, −100.0], corrected p < .001; agrees on "
+            "3 of 3 questions"
+        )
+
+    def test_without_the_card_nothing_can_be_asked(self) -> None:
+        collection = without_judgments(toy())
+        with pytest.raises(UserError, match=r"^no judgments, so no measure can be computed; the card asks what"):
+            audit(collection, run_of(collection, SCORES))
+
+    def test_measures_need_judgments(self) -> None:
+        collection = without_judgments(toy())
+        with pytest.raises(UserError, match=r"^no document is judged relevant to any query$"):
+            audit(collection, run_of(collection, SCORES), "nDCG@3", card=True)
+
+
+class TestWhatARunLacks:
+    def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all(self) -> None:
+        scores = {q: SCORES[q] for q in ("q1", "q3")}
+        zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
+        assert zero["rank gap"].extra == {"pairs": 4, "absent": 2 / 8}
+        assert exclude["rank gap"].extra == {"pairs": 3, "absent": 0}
+        assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx((-0.5 / 4, -0.5 / 3))
+        assert zero["page"].value == exclude["page"].value == pytest.approx((PAGE[0] + PAGE[2]) / 2)
+        assert (zero["relative delta"].queries, exclude["relative delta"].queries) == (3, 2)
+
+    def test_excluding_is_per_run(self) -> None:
+        collection = toy()
+        runs = [run_of(collection, SCORES, ranker="all"), run_of(collection, {"q1": SCORES["q1"]}, ranker="one")]
+        found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
+        assert [e.queries for e in found.estimates if e.kind == "rank gap"] == [3, 1]
+        assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
+        assert "one: 2 judged queries not in the run, not counted" in found.notes
+
+    def test_the_reason_of_an_excluded_query_is_said(self) -> None:
+        collection = toy()
+        run = run_of(collection, {q: SCORES[q] for q in ("q1", "q2")}, ranker="r")
+        notes = audit(collection, run, "nDCG@1", missing="exclude").notes
+        assert "1 of 3 queries excluded: no relevant document of both human and llm, or not in the run" in notes
+
+    def test_an_empty_query_has_no_page(self) -> None:
+        found = toy_card({**SCORES, "q2": {}})["page"]
+        assert found.value == pytest.approx((PAGE[0] + PAGE[2]) / 2)
+        assert found.queries == 2
+
+    def test_queries_that_only_judgments_know_count_for_no_side(self) -> None:
+        plain = toy()
+        judged = pl.DataFrame({"query_id": ["q9", "q9"], "doc_id": ["d1-human", "d1-llm"], "grade": [1, 1]})
+        more = Collection(plain.docs, plain.queries, pl.concat([plain.qrels, judged.cast(plain.qrels.schema)]))
+        scores = {**SCORES, "q9": {"d1-human": 9.0, "d1-llm": 1.0, "d2-human": 0.5}}
+        one, two = toy_card(), toy_card(scores, collection=more)
+        for kind in KINDS:
+            assert (two[kind].value, two[kind].extra) == (one[kind].value, one[kind].extra)
+
+    def test_a_run_ordered_by_ranks_has_no_score_gap(self) -> None:
+        found = toy_card(spec={"score_order": "rank"})
+        assert math.isnan(found["score gap"].value)
+        assert math.isnan(found["score gap"].p)
+        assert found["score gap"].queries == 0
+        assert found["rank gap"].value == toy_card()["rank gap"].value
+        assert sum(e.p == e.p for e in found.values()) == 5
+
+    def test_nothing_retrieved_is_undefined_and_not_0(self) -> None:
+        found = toy_card({})
+        assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
+        assert (found["rank gap"].value, found["rank gap"].extra["absent"]) == (0, 1)
+        assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [0, 0, 0]
+
+
+def mirrored(collection: Collection, by: str, names: Mapping[str, str]) -> Collection:
+    docs = collection.docs.with_columns(pl.col(by).replace(names))
+    return Collection(docs, collection.queries, collection.qrels)
+
+
+def lone(documents: int, relevant: int = 3, queries: int = 12, share: int = 3) -> Collection:
+    """Documents without twins, one in `share` on side a; relevant ones differ from query to query."""
+    docs = [{"id": f"d{n}", "text": f"t{n}", "side": "a" if n % share == 0 else "b"} for n in range(documents)]
+    qrels = {f"q{q}": {f"d{(5 * q + n) % documents}": 1 for n in range(relevant)} for q in range(queries)}
+    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+
+
+def drawn_scores(collection: Collection, seed: int, depth: int = 15, levels: int = 8) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    names = collection.ids.to_list()
+    found = {}
+    for query in collection.queries["id"]:
+        chosen = rng.choice(len(names), min(depth, len(names)), replace=False)
+        found[query] = {names[d]: float(rng.integers(0, levels)) for d in chosen}
+    return found
+
+
+class TestGroupsThatAreNotTwins:
+    def test_they_have_a_page_and_no_pairs(self) -> None:
+        collection = lone(30)
+        found = audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True)
+        assert [e.kind for e in found.estimates] == ["relative delta", "page"]
+
+    def test_the_level_is_the_difference_of_shares(self) -> None:
+        collection = lone(30)
+        found = card_of(audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True))
+        page = found["page"]
+        assert (page.a, page.b) == ("a", "b")
+        assert page.level == page.extra["shares"] == pytest.approx(10 / 30 - 20 / 30)
+        assert page.banded
+        assert page.band_low < page.level < page.band_high
+
+    def test_documents_without_a_group_count_in_the_shares(self) -> None:
+        collection = lone(30)
+        docs = collection.docs.with_columns(side=pl.when(pl.int_range(30) >= 6).then("side"))
+        collection = Collection(docs, collection.queries, collection.qrels)
+        found = card_of(audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True))
+        assert found["page"].level == pytest.approx((8 - 16) / 30)
+
+    @given(st.integers(0, 2**32 - 1), st.booleans())
+    @settings(max_examples=10)
+    def test_swapping_the_labels_turns_every_bit(self, seed: int, judged: bool) -> None:
+        collection = lone(24, queries=6)
+        collection = collection if judged else without_judgments(collection)
+        other = mirrored(collection, "side", {"a": "b", "b": "a"})
+        scores = drawn_scores(collection, seed)
+        one, two = (
+            audit(c, run_of(c, scores), "P@5" if judged else None, by="side", card=True, resamples=200, page=7)
+            for c in (collection, other)
+        )
+        for first, second in zip(one.estimates, two.estimates, strict=True):
+            turned = second.swapped()
+            assert (turned.value, turned.low, turned.high) == (first.value, first.low, first.high)
+            assert (turned.level, turned.band_low, turned.band_high) == (first.level, first.band_low, first.band_high)
+            assert (turned.p, turned.p_corrected) == (first.p, first.p_corrected)
+
+    def test_a_group_above_all_others_is_favoured_and_noise_is_not(self) -> None:
+        collection = lone(60, queries=40)
+        side = dict(collection.docs.select("id", "side").iter_rows())
+        noise = drawn_scores(collection, 1, depth=20, levels=1000)
+        tilted = {q: {d: s + 300 * (side[d] == "a") for d, s in found.items()} for q, found in noise.items()}
+        runs = [run_of(collection, scores, ranker=name) for name, scores in (("noise", noise), ("tilted", tilted))]
+        found = audit(collection, runs, "P@5", by="side", card=True, page=10)
+        pages = {e.run: e for e in found.estimates if e.kind == "page"}
+        assert (pages["tilted"].side(pages["tilted"].favours), pages["noise"].favours) == ("a", "")
+        assert pages["tilted"].p == pytest.approx(2 / 1001)
+        assert pages["noise"].p > 0.05
+
+    def test_twins_with_lone_documents_beside_them_are_judged_against_the_band(self) -> None:
+        plain = toy()
+        extra = pl.DataFrame({"id": ["x"], "title": [""], "text": ["x"], "source": ["human"], "origin": ["x"]})
+        more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
+        found = toy_card(collection=more)
+        assert found["page"].banded
+        assert found["page"].level == pytest.approx(1 / 7)
+        assert not found["relative delta"].banded
+
+
+class TestTheInstrumentItself:
+    @pytest.mark.parametrize("page", [1, 2, 5, 20])
+    def test_a_second_source_that_is_a_copy_is_exactly_level(self, page: int) -> None:
+        collection = toy()
+        scores = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 2.0}, "q2": {"d2": 1.0}, "q3": {"d3": 0.5, "d1": 0.25}}
+        both = {q: {f"{d}-{s}": x for d, x in found.items() for s in ("human", "llm")} for q, found in scores.items()}
+        for judged in (collection, without_judgments(collection)):
+            measures = "nDCG@3" if judged.qrels.height else None
+            for e in toy_card(both, collection=judged, measures=measures, page=page).values():
+                assert (e.value, e.low, e.high, e.error, e.p) == (0, 0, 0, 0, 1)
+
+    @given(st.integers(0, 2**32 - 1), st.booleans())
+    @settings(max_examples=20)
+    def test_swapping_the_sources_turns_every_bit(self, seed: int, judged: bool) -> None:
+        collection = toy() if judged else without_judgments(toy())
+        other = mirrored(collection, "source", {"human": "llm", "llm": "human"})
+        scores = drawn_scores(collection, seed, depth=5, levels=4)
+        options = {"measures": "nDCG@3" if judged else None, "page": 3, "resamples": 200}
+        one, two = (toy_card(scores, collection=c, **options) for c in (collection, other))
+        for kind, first in one.items():
+            turned = replace(two[kind].swapped(), a=first.a, b=first.b)
+            assert repr(turned) == repr(first)
+
+    def test_more_for_one_side_moves_every_question_that_way(self) -> None:
+        collection = toy()
+        base = {q: {d: 1.0 + i / 3 for i, d in enumerate(collection.ids)} for q in ("q1", "q2", "q3")}
+        cards = []
+        for more in (0.0, 0.5, 1.0, 1.5):
+            scores = {q: {d: s + more * d.endswith("human") for d, s in found.items()} for q, found in base.items()}
+            cards.append(toy_card(scores, measures="nDCG@3", resamples=100))
+        for kind in KINDS:
+            values = [card[kind].value for card in cards]
+            assert values == sorted(values)
+            assert values[0] < values[-1]
+
+    def test_the_value_does_not_depend_on_the_seed_and_the_interval_hardly(self) -> None:
+        collection = lone(30, queries=40)
+        scores = drawn_scores(collection, 3)
+        one, two = (
+            card_of(audit(collection, run_of(collection, scores), "P@5", by="side", card=True, seed=seed))["page"]
+            for seed in (0, 1)
+        )
+        assert one.value == two.value
+        assert (one.low, one.high) != (two.low, two.high)
+        assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=0.02)
+
+
+class TestTheCall:
+    def test_without_asking_there_is_no_card(self) -> None:
+        found = audit(toy(), run_of(toy(), SCORES), "nDCG@1")
+        assert found.estimates == ()
+        with pytest.raises(UserError, match=r"^this audit has no card; ask for it: --card \(card=True\)$"):
+            found.card()
+
+    def test_the_card_changes_nothing_else(self) -> None:
+        collection = toy()
+        one, two = (audit(collection, run_of(collection, SCORES), ["nDCG@1", "RR"], card=c) for c in (False, True))
+        assert one.tilts == two.tilts
+        assert one.notes == two.notes
+        assert np.array_equal(one.values, two.values)
+
+    def test_it_needs_groups(self) -> None:
+        with pytest.raises(UserError, match=r"^the card needs a column to group by$"):
+            audit(toy(), run_of(toy(), SCORES), "nDCG@1", by=None, card=True)
+
+    def test_a_page_needs_a_rank(self) -> None:
+        with pytest.raises(UserError, match=r"^expected a page of at least 1 rank, got 0$"):
+            audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, page=0)
+
+    def test_an_unknown_way_with_missing_queries(self) -> None:
+        with pytest.raises(UserError, match=r"^unknown missing 'skip' \(valid: zero, exclude\)$"):
+            audit(toy(), run_of(toy(), SCORES), "nDCG@1", missing="skip")
+
+    def test_every_run_and_pair_has_its_card(self) -> None:
+        plain = toy()
+        third = plain.docs.filter(pl.col("source") == "llm").with_columns(
+            pl.col("id").str.replace("llm", "gpt"), source=pl.lit("gpt")
+        )
+        qrels = pl.concat(
+            [plain.qrels, plain.qrels.filter(pl.col("doc_id").str.ends_with("llm")).with_columns(
+                pl.col("doc_id").str.replace("llm", "gpt"))]
+        )  # fmt: skip
+        collection = Collection(pl.concat([plain.docs, third]), plain.queries, qrels)
+        runs = [run_of(collection, SCORES, ranker=name) for name in "rs"]
+        found = audit(collection, runs, "nDCG@1", card=True)
+        assert len(found.estimates) == 2 * 3 * 6
+        assert [(e.run, e.a, e.b) for e in found.estimates[::6]] == [
+            (r, a, b) for r in "rs" for a, b in (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
+        ]
+        assert {e.kind for e in found.estimates_of("s", "llm", "gpt")} == set(KINDS)
+        with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
+            found.card("human", "claude")
+
+    def test_all_ps_of_the_card_are_one_family_but_those_of_the_score_gap(self) -> None:
+        docs = [
+            {"id": f"{n}-{s}", "text": "x", "source": s, "origin": f"{n}-human"}
+            for n in range(12) for s in ("human", "llm")
+        ]  # fmt: skip
+        qrels = {f"q{n}": {f"{n}-human": 1, f"{n}-llm": 1} for n in range(12)}
+        collection = collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+        runs = []
+        for name, losses in (("r", 0), ("s", 1), ("t", 2)):
+            sides = [("human", "llm") if n >= losses else ("llm", "human") for n in range(12)]
+            scores = {f"q{n}": {f"{n}-{one}": 2.0 + n, f"{n}-{two}": 1.0} for n, (one, two) in enumerate(sides)}
+            runs.append(run_of(collection, scores, ranker=name))
+        for correction in ("bonferroni", "holm"):
+            found = audit(collection, runs, "nDCG@1", card=True, correction=correction, resamples=200).estimates
+            tested = [e for e in found if e.kind not in ("score gap", "other twins")]
+            assert len(tested) == 12
+            assert sorted({round(e.p, 12) for e in tested}) == pytest.approx([2 / 4096, 26 / 4096, 158 / 4096])
+            ordered = sorted(e.p for e in tested)
+            factors = [12] * 12 if correction == "bonferroni" else list(range(12, 0, -1))
+            expected = np.minimum(np.maximum.accumulate([p * f for p, f in zip(ordered, factors, strict=True)]), 1)
+            assert sorted(e.p_corrected for e in tested) == pytest.approx(expected.tolist())
+            assert all(e.p_corrected == e.p for e in found if e.kind == "score gap")
+            assert all(math.isnan(e.p_corrected) for e in found if e.kind == "other twins")

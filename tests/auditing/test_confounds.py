@@ -1,0 +1,198 @@
+"""What else differs between two sources: counted by hand, and said in one line."""
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.confounds import Confound, confound_sentence, twin_likeness
+from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.collection import Collection
+from tests.toy import QUERIES, Table, collection_of, run_of, toy
+
+Docs = list[tuple[str, str]]
+"""Title and text."""
+
+
+def twins(human: Docs, llm: Docs, queries: dict[str, str] | None = None, qrels: Table | None = None) -> Collection:
+    docs = [
+        {"id": f"{n}-{source}", "title": title, "text": text, "source": source, "origin": f"{n}-human"}
+        for source, side in (("human", human), ("llm", llm))
+        for n, (title, text) in enumerate(side)
+    ]
+    return collection_of(docs, queries or {"q": "x"}, qrels or {"q": {"0-human": 1, "0-llm": 1}})
+
+
+def found(collection: Collection, **spec: Any) -> dict[str, Confound]:
+    run = run_of(collection, {"q": {"0-human": 1.0}}, ranker="r", **spec)
+    return {one.name: one for one in audit(collection, run, "nDCG@1", resamples=100).confounds}
+
+
+HUMAN = [
+    ("T", "One two three four."),
+    ("", "It has an end"),
+    ("A", "Same text."),
+    ("B", "a b c d e f g h i j k l m n."),
+]
+LLM = [
+    ("T", "Sure! Here is the rewritten text:\n\nOne two."),
+    ("", "It has an end."),
+    ("A", "Same text."),
+    ("C", "a b c d e f g h i j k l m N!"),
+]
+
+
+class TestByHand:
+    @pytest.mark.parametrize(
+        ("name", "human", "llm", "number"),
+        [
+            ("words", (4 + 4 + 2 + 14) / 4, (8 + 4 + 2 + 14) / 4, 8),
+            ("cut-off endings", 1 / 4, 0, 8),
+            ("boilerplate openings", 0, 1 / 4, 8),
+            ("identical", 1 / 4, 1 / 4, 1),
+            ("near-identical", 2 / 4, 2 / 4, 2),  # case and punctuation make no term
+            ("same title", 2 / 4, 2 / 4, 2),  # an empty one is none
+        ],
+    )
+    def test_every_confound(self, name: str, human: float, llm: float, number: int) -> None:
+        one = found(twins(HUMAN, LLM))[name]
+        assert (one.a, one.b) == ("human", "llm")
+        assert (one.value_a, one.value_b, one.number) == (pytest.approx(human), pytest.approx(llm), number)
+
+    def test_query_words_in_relevant_text(self) -> None:
+        human, llm = [("Red", "apples grow"), ("", "cold water")], [("", "fruits grow"), ("", "Water flows")]
+        queries = {"q": "red apples grow", "p": "water, water!"}
+        qrels = {
+            "q": {"0-human": 1, "0-llm": 2, "1-human": 0}, "p": {"0-human": 1, "1-human": 1, "1-llm": 1}
+        }  # fmt: skip
+        one = found(twins(human, llm, queries, qrels))["query words"]
+        # Human: all of q (title and text count), none of p in 0, p in 1; llm: one of three, p.
+        assert (one.value_a, one.value_b) == (pytest.approx((1 + 0 + 1) / 3), pytest.approx((1 / 3 + 1) / 2))
+        assert one.number == 5
+
+    def test_a_query_without_words_says_nothing(self) -> None:
+        collection = twins([("", "a")], [("", "b")], {"q": "?!"})
+        one = found(collection)["query words"]
+        assert math.isnan(one.value_a)
+        assert math.isnan(one.value_b)
+
+    def test_the_truncated_share_is_each_runs_own(self) -> None:
+        share = {"limit": 24, "share": {"human": 0.5, "llm": 0.25}}
+        one = found(twins(HUMAN, LLM), truncated=share)["truncated"]
+        assert one == Confound("truncated", "human", "llm", 0.5, 0.25, 8, "r", 24)
+        assert "truncated" not in found(twins(HUMAN, LLM))
+
+    def test_a_run_over_other_sources_says_nothing_of_truncation(self) -> None:
+        share = {"limit": 24, "share": {"human": 0.5, "gpt": 0.25}}
+        assert "truncated" not in found(twins(HUMAN, LLM), truncated=share)
+
+
+class TestWhereThereIsNothing:
+    def test_without_texts(self) -> None:
+        assert found(twins([("T", "")], [("T", "")])) == {}
+
+    def test_groups_that_are_no_sources(self) -> None:
+        collection = toy()
+        docs = collection.docs.with_columns(side=pl.col("source").replace({"human": "east", "llm": "west"}))
+        other = Collection(docs, collection.queries, collection.qrels)
+        assert audit(other, run_of(other, {"q1": {"d1-llm": 1.0}}), "RR", by="side", resamples=100).confounds == ()
+
+    def test_without_twins_pairs_are_not_counted(self) -> None:
+        docs = [{"id": s, "text": "x y.", "source": s} for s in ("human", "llm")]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
+        run = run_of(collection, {"q": {"human": 1.0}})
+        names = [one.name for one in audit(collection, run, "RR", resamples=100).confounds]
+        assert names == ["words", "query words", "cut-off endings", "boilerplate openings"]
+
+    def test_without_judgments_there_is_no_relevant_text(self) -> None:
+        plain = toy()
+        collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
+        run = run_of(collection, {"q1": {"d1-human": 1.0}})
+        names = [one.name for one in audit(collection, run, card=True, resamples=100).confounds]
+        assert "words" in names
+        assert "query words" not in names
+
+    def test_judgments_of_what_the_collection_lacks_are_passed_over(self) -> None:
+        plain = toy()
+        strange = pl.DataFrame({"query_id": ["q1", "z"], "doc_id": ["gone", "d1-human"], "grade": [1, 1]})
+        more = Collection(plain.docs, plain.queries, pl.concat([plain.qrels, strange.cast(plain.qrels.schema)]))
+        one, two = (
+            {c.name: c for c in audit(c, run_of(c, {"q1": {"d1-llm": 1.0}}), "RR", resamples=100).confounds}
+            for c in (plain, more)
+        )
+        assert one == two
+
+
+def test_the_toy_with_a_pencil() -> None:
+    collection = toy()
+    (words, query, cut, opening, *pairs) = audit(
+        collection, run_of(collection, {"q1": {"d1-llm": 1.0}}), "RR", resamples=100
+    ).confounds
+    assert (words.value_a, words.value_b) == (pytest.approx(25 / 3), pytest.approx(23 / 3))
+    # Per judgment, human: q1 in d1 whole, in d3 none; q2 whole; q3 whole. LLM: "old" is gone from d3, "red" stays.
+    assert list(QUERIES) == ["q1", "q2", "q3"]
+    assert query.value_a == pytest.approx((1 + 0 + 1 + 1) / 4)
+    assert query.value_b == pytest.approx((1 + 0 + 1 + 2 / 3) / 4)
+    assert (cut.value_a, cut.value_b, opening.value_a, opening.value_b) == (1, 1, 0, 0)
+    assert {one.name: one.number for one in pairs} == {"identical": 0, "near-identical": 0, "same title": 3}
+
+
+def test_each_pair_of_sources_has_its_own() -> None:
+    docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"} for n, s in enumerate(("human", "a", "b"), 1)]
+    collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
+    confounds = audit(collection, run_of(collection, {"q": {"a": 1.0}}), "RR", resamples=100).confounds
+    lengths = {(c.a, c.b): (c.value_a, c.value_b) for c in confounds if c.name == "words"}
+    assert lengths == {("human", "a"): (1, 2), ("human", "b"): (1, 3), ("a", "b"): (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "near", "expected"),
+    [
+        ("a b", "a b", 0.95, 2),
+        ("a b", "A, b!", 0.95, 1),
+        ("a b c d", "a b c e", 0.95, 0),
+        ("a b c d", "a b c e", 0.6, 1),
+        ("a b c d", "a b c e", 0.61, 0),
+        ("a", "b", 0.01, 0),
+        ("", "", 0.95, 2),
+        ("!", "?", 0.95, 0),
+    ],
+)
+def test_likeness_of_two_texts(one: str, two: str, near: float, expected: int) -> None:
+    collection = twins([("", one), ("", "x y z")], [("", two), ("", "other words")])
+    rows = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
+    assert twin_likeness(collection, rows, near).tolist() == [expected, 0]
+
+
+class TestTheSentence:
+    def test_it_names_what_differs(self) -> None:
+        confounds = list(found(twins(HUMAN, LLM), truncated={"limit": 24, "share": {"human": 0.5, "llm": 0}}).values())
+        assert confound_sentence(confounds) == (
+            "Beside who wrote it (human and llm): words a document 6 and 7; query words in relevant text 0 % "
+            "and 0 %; cut-off endings 25 % and 0 %; boilerplate openings 0 % and 25 %; identical in 25 % of pairs; "
+            "near-identical in 50 % of pairs; same title in 50 % of pairs; documents that r cuts at 24 tokens 50 % and "
+            "0 %."
+        )
+
+    def test_what_neither_side_has_is_left_out(self) -> None:
+        side = [("", "One."), ("", "Two words.")]
+        confounds = list(found(twins(side, [("", "Another."), ("", "Some more.")])).values())
+        said = confound_sentence(confounds)
+        assert "endings" not in said
+        assert "openings" not in said
+        assert "of pairs" not in said
+        assert said.endswith("query words in relevant text 0 % and 0 %.")
+
+    @pytest.mark.parametrize(
+        ("share", "printed"),
+        [(0.0, "0 %"), (0.004, "0.4 %"), (0.0996, "10.0 %"), (0.126, "13 %"), (1.0, "100 %"), (math.nan, "–")],
+    )
+    def test_small_shares_have_a_decimal(self, share: float, printed: str) -> None:
+        said = confound_sentence([Confound("query words", "a", "b", share, 1.0, 3)])
+        assert said == f"Beside who wrote it (a and b): query words in relevant text {printed} and 100 %."
+
+    def test_nothing_compared_is_nothing_said(self) -> None:
+        assert confound_sentence([]) == ""
+        assert confound_sentence([Confound("cut-off endings", "a", "b", 0.0, 0.0, 4)]) == ""

@@ -1,0 +1,453 @@
+"""Controls: what each one takes from the texts, when a run is ranked again, and how far Relative Δ moves."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.controlled import RAW, Controlled, Move
+from ranktilt.auditing.controls import CONTROLS, controls
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.measures.inference import correct
+from ranktilt.progress import listening
+from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
+from ranktilt.rankers.dense import Dense
+from ranktilt.rankers.lexical import BM25
+from ranktilt.rankers.replay import Replay
+from tests.rankers.tiny import tiny_model
+from tests.toy import collection_of, toy
+
+SEEN: list[Collection] = []
+"""Every collection that `Longest` was asked to rank."""
+
+
+@dataclass(frozen=True)
+class Longest(FirstStage):
+    """Ranks by the number of words, the same for every query."""
+
+    name: ClassVar[str] = "longest"
+    note: str = field(default="", kw_only=True)
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        SEEN.append(collection)
+        words = np.array([float(len(text.split())) for text in collection.texts(self.text)])
+        for _ in range(collection.judged.height):
+            yield np.arange(len(words)), words
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen() -> None:
+    SEEN.clear()
+
+
+Side = list[tuple[str, str]]
+"""Title and text of each document."""
+
+
+def twins(human: Side, llm: Side, **columns: list[Any]) -> Collection:
+    """Twins by position, each pair relevant to a query of its own."""
+    docs = [
+        {"id": f"{n}-{s}", "title": title, "text": text, "source": s, "origin": f"{n}-human"}
+        for s, side in (("human", human), ("llm", llm))
+        for n, (title, text) in enumerate(side)
+    ]
+    for name, values in columns.items():
+        docs = [{**doc, name: value} for doc, value in zip(docs, values, strict=True)]
+    qrels = {f"q{n}": {f"{n}-human": 1, f"{n}-llm": 1} for n in range(len(human))}
+    return collection_of(docs, dict.fromkeys(qrels, "x"), qrels)
+
+
+def controlled(collection: Collection, ranker: Ranker, *names: str, near: float = 0.95, **options: Any) -> Audit:
+    run = ranker.rank(collection)
+    raw = audit(collection, run, **{"measures": "nDCG@1", "resamples": 200, **options})
+    SEEN.clear()
+    return controls(collection, [ranker], [run], raw, which=names or CONTROLS, near=near)
+
+
+def rows(found: Audit) -> dict[str, Controlled]:
+    return {one.control: one for one in found.controls}
+
+
+def seen(source: str, column: str = "text") -> list[str]:
+    """What the last ranking was of."""
+    docs = SEEN[-1].docs
+    return docs.filter(pl.col("source") == source)[column].to_list()
+
+
+class TestLength:
+    HUMAN: ClassVar[Side] = [("T", "one two  three\nfour five"), ("", "a b"), ("", "same length here")]
+    LLM: ClassVar[Side] = [("T", "six seven eight"), ("", "c d e\tf"), ("", "and  here too")]
+
+    def test_every_text_has_the_words_of_its_shortest_twin(self) -> None:
+        controlled(twins(self.HUMAN, self.LLM), Longest(), "length")
+        assert seen("human") == ["one two three", "a b", "same length here"]
+        assert seen("llm") == ["six seven eight", "c d", "and  here too"]
+        assert seen("human", "title") == ["T", "", ""]
+
+    def test_a_tilt_that_was_length_is_gone(self) -> None:
+        human, llm = [("", "w " * (n + 8)) for n in range(8)], [("", "w " * 4) for _ in range(8)]
+        found = rows(controlled(twins(human, llm), Longest(), "length", measures=["RR", "nDCG@1"]))
+        raw, after = found[RAW].tilts[0], found["length"].tilts[0]
+        # Raw: human documents hold ranks 1 to 8, by length; then eight LLM documents tie at ranks 9 to 16.
+        mean_rr = np.mean([1 / r for r in range(1, 9)])
+        tied = np.mean([1 / r for r in range(9, 17)])
+        assert raw.value == pytest.approx(200 * (mean_rr - tied) / (mean_rr + tied))
+        assert after.value == 0
+        move = found["length"].moves[0]
+        assert move.value == pytest.approx(-raw.value)
+        assert move.shown
+        assert (move.queries, found["length"].changed) == (8, "8 of 16 documents changed")
+
+    def test_the_shortest_of_three_versions_counts(self) -> None:
+        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"}
+                for s, n in (("human", 5), ("a", 4), ("b", 2))]  # fmt: skip
+        docs.append({"id": "alone", "text": "v " * 9, "source": "b"})
+        collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
+        controlled(collection, Longest(), "length")
+        assert [len(text.split()) for text in SEEN[-1].docs["text"]] == [2, 2, 2, 9]
+
+    def test_every_pair_is_compared(self) -> None:
+        docs = [{"id": s, "text": "w " * n, "source": s, "origin": "human"}
+                for s, n in (("human", 5), ("a", 4), ("b", 2))]  # fmt: skip
+        collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys(("human", "a", "b"), 1)})
+        found = controlled(collection, Longest(), "length").controls
+        assert [(c.control, c.a, c.b) for c in found] == [
+            (name, *pair)
+            for name in ("raw", "length")
+            for pair in (("human", "a"), ("human", "b"), ("a", "b"))
+        ]  # fmt: skip
+        values = [c.tilts[0].value for c in found]
+        assert values == pytest.approx([200, 200, math.nan, 0, 0, 0], nan_ok=True)
+
+    def test_groups_by_length_are_those_of_the_raw_texts(self) -> None:
+        human, llm = ([("", "w " * (n + more)) for n in range(6)] for more in (20, 2))
+        collection = twins(human, llm)
+        found = controlled(collection, Longest(), "length", by="length:2", measures="RR")
+        assert found.pairs == (("2 to 7 words", "20 to 25 words"),)
+        raw, after = rows(found)[RAW].tilts[0], rows(found)["length"].tilts[0]
+        assert (raw.value < 0, after.value) == (True, 0)
+        assert (after.a, after.b) == ("2 to 7 words", "20 to 25 words")
+
+
+class TestBoilerplate:
+    def test_openings_are_gone_and_all_else_stays(self) -> None:
+        llm = [("", "Sure! Here is the rewritten text:\n\nA b c."), ("", "Here we show  that.")]
+        found = controlled(twins([("", "A b c."), ("", "x " * 6)], llm), Longest(), "boilerplate")
+        assert seen("llm") == ["A b c.", "Here we show  that."]
+        assert rows(found)["boilerplate"].changed == "1 of 4 documents changed"
+        # The nine words of the first LLM text stood above the six of the second human one.
+        assert (rows(found)[RAW].tilts[0].value, rows(found)["boilerplate"].tilts[0].value) == (-200, 200)
+
+
+class TestTitles:
+    def test_titles_that_all_versions_share_are_removed(self) -> None:
+        human = [("Both", "x"), ("One", "y"), ("", "z")]
+        llm = [("Both", "x"), ("Other", "y"), ("", "z")]
+        found = controlled(twins(human, llm), Longest(), "titles")
+        assert seen("human", "title") == ["", "One", ""]
+        assert seen("llm", "title") == ["", "Other", ""]
+        assert rows(found)["titles"].changed == "2 of 6 documents changed"
+
+    def test_a_document_without_a_twin_keeps_its_own(self) -> None:
+        docs = [{"id": n, "title": "T", "text": n, "source": s, "origin": o}
+                for n, s, o in (("a", "human", "a"), ("b", "llm", "a"), ("c", "llm", "c"))]  # fmt: skip
+        controlled(collection_of(docs, {"q": "x"}, {"q": {"a": 1, "b": 1}}), Longest(), "titles")
+        assert SEEN[-1].docs["title"].to_list() == ["", "", "T"]
+
+    def test_a_ranker_that_reads_no_title_is_not_asked_again(self) -> None:
+        found = controlled(twins([("T", "x y")], [("T", "z")]), Longest(text="text"), "titles")
+        assert SEEN == []
+        assert rows(found)["titles"].changed == "nothing to change; raw values stand (2 of 2 documents changed)"
+        assert rows(found)["titles"].tilts[0].value == rows(found)[RAW].tilts[0].value == 200
+
+
+class TestNearIdentical:
+    HUMAN: ClassVar[Side] = [("", "a b c d"), ("", "same text"), ("", "w w w w w w"), ("", "k l m")]
+    LLM: ClassVar[Side] = [("", "a b c e"), ("", "same text"), ("", "v"), ("", "K, l, m.")]
+
+    def test_pairs_are_left_out_and_the_others_move_up_without_ranking_again(self) -> None:
+        collection = twins(self.HUMAN, self.LLM)
+        found = controlled(collection, Longest(), "near-identical", measures=["RR"])
+        assert SEEN == []
+        assert rows(found)["near-identical"].changed == "2 of 4 pairs left out"
+        # Left are the human document of six words, two of four words in a tie, and the LLM document of one word.
+        after = rows(found)["near-identical"].tilts[0]
+        assert (after.queries, after.mean_a, after.mean_b) == (
+            2, pytest.approx((1 + (1 / 2 + 1 / 3) / 2) / 2), pytest.approx((1 / 4 + (1 / 2 + 1 / 3) / 2) / 2)
+        )  # fmt: skip
+
+    def test_the_similarity_can_be_chosen_and_is_said(self) -> None:
+        found = controlled(twins(self.HUMAN, self.LLM), Longest(), "near-identical", near=0.6)
+        one = rows(found)["near-identical"]
+        assert one.changed == "3 of 4 pairs left out"
+        assert one.meaning == "without pairs whose texts are the same, or nearly (Jaccard ≥ 0.6)"
+        assert found.spec["near"] == 0.6
+
+    def test_all_versions_of_an_origin_go(self) -> None:
+        sources, texts = ("human", "llm", "gpt") * 2, ("x y", "x y", "z", "k", "l", "m")
+        docs = [
+            {"id": i, "text": text, "source": source, "origin": origin}
+            for i, text, source, origin in zip("abcdef", texts, sources, "aaaddd", strict=True)
+        ]
+        collection = collection_of(docs, {"q": "x"}, {"q": dict.fromkeys("abcdef", 1)})
+        found = controlled(collection, Longest(), "near-identical", measures="R@3")
+        means = {(c.a, c.b): c.tilts[0].mean_a for c in found.controls if c.control != RAW}
+        assert means == {("human", "gpt"): 1, ("human", "llm"): 1, ("gpt", "llm"): 1}
+
+    def test_where_every_pair_is_alike_nothing_is_left_to_compare(self) -> None:
+        side = [("", "a b"), ("", "c")]
+        found = controlled(twins(side, side), Longest())
+        one = rows(found)["near-identical"]
+        assert (one.tilts, one.moves) == ((), ())
+        assert one.changed.startswith("2 of 2 pairs left out: n")
+        assert rows(found)["length"].tilts[0].value == 0
+
+    def test_a_saved_run_can_be_controlled_too(self, tmp_path: Path) -> None:
+        collection = twins(self.HUMAN, self.LLM)
+        file = Longest().rank(collection).save(tmp_path / "run.trec")
+        one = rows(controlled(collection, Replay(str(file)), "near-identical", measures=["RR"]))
+        two = rows(controlled(collection, Longest(), "near-identical", measures=["RR"]))
+        values = [found["near-identical"].tilts[0].value for found in (one, two)]
+        assert values[0] == values[1] != one[RAW].tilts[0].value
+
+
+class TestWhenARunIsRankedAgain:
+    def test_nothing_to_change_is_the_same_run_and_the_raw_values(self) -> None:
+        same = [("", "one two three."), ("", "four five.")]
+        found = controlled(twins(same, [("", "six seven eight."), ("", "nine ten.")]), Longest())
+        assert SEEN == []
+        raw = rows(found)[RAW].tilts[0]
+        for name in ("length", "boilerplate", "near-identical", "titles"):
+            one = rows(found)[name]
+            assert one.changed == "nothing to change"
+            assert replace(one.tilts[0], p_corrected=raw.p_corrected) == raw
+            assert (one.moves[0].value, one.moves[0].low, one.moves[0].high) == (0, 0, 0)
+            assert not one.moves[0].shown
+
+    def test_each_ranker_is_asked_once_for_each_text_that_changed(self) -> None:
+        collection = twins([("T", "one two three.")], [("T", "Sure! Here is the rewritten text: four.")])
+        controlled(collection, Longest())
+        assert len(SEEN) == 3  # length, boilerplate, titles
+
+    def test_a_saved_run_cannot_be_ranked_again(self, tmp_path: Path) -> None:
+        collection = twins([("T", "one two")], [("T", "three")])
+        file = Longest().rank(collection).save(tmp_path / "run.trec")
+        found = rows(controlled(collection, Replay(str(file))))
+        for name in ("length", "tokens", "boilerplate", "titles"):
+            assert (found[name].changed, found[name].tilts) == ("a saved run cannot be ranked again", ())
+        assert found["near-identical"].tilts
+
+    def test_saved_and_other_runs_stand_side_by_side(self, tmp_path: Path) -> None:
+        collection = twins([("", "one two")], [("", "three")])
+        rankers = [Longest(), Replay(str(Longest().rank(collection).save(tmp_path / "run.trec")))]
+        runs = [ranker.rank(collection) for ranker in rankers]
+        raw = audit(collection, runs, "nDCG@1", resamples=200)
+        found = controls(collection, rankers, runs, raw, which=["length"]).controls
+        assert [(one.run, one.control, len(one.tilts)) for one in found] == [
+            (runs[0].name, "raw", 1), (runs[1].name, "raw", 1), (runs[0].name, "length", 1), (runs[1].name, "length", 0)
+        ]  # fmt: skip
+
+    def test_a_lexical_ranker_has_no_token_limit(self) -> None:
+        found = rows(controlled(toy(), BM25(), "tokens"))
+        assert (found["tokens"].changed, found["tokens"].tilts) == ("no token limit", ())
+
+    def test_documents_without_twins_leave_nothing_to_control(self) -> None:
+        docs = [{"id": s, "text": "x y", "source": s} for s in ("human", "llm")]
+        collection = collection_of(docs, {"q": "x"}, {"q": {"human": 1, "llm": 1}})
+        found = rows(controlled(collection, Longest()))
+        assert [one.changed for name, one in found.items() if name != RAW] == ["no document has a twin"] * 5
+
+    def test_the_callers_collection_and_audit_are_left_as_they_were(self) -> None:
+        collection = toy()
+        before = collection.docs.clone()
+        run = BM25().rank(collection)
+        raw = audit(collection, run, "nDCG@1", resamples=200)
+        text = raw.to_json()
+        found = controls(collection, [BM25()], [run], raw)
+        assert collection.docs.equals(before)
+        assert raw.to_json() == text
+        assert raw.controls == ()
+        assert replace(found, controls=(), spec=raw.spec) == raw
+
+    def test_progress_is_told_to_the_end(self) -> None:
+        steps: list[tuple[str, int, int]] = []
+        with listening(lambda *step: steps.append(step)):
+            controlled(twins([("", "a b")], [("", "c")]), Longest(), "length")
+        assert [s for s in steps if s[0] == "control length"] == [("control length", 0, 1), ("control length", 1, 1)]
+
+
+HUMAN = [("", "w " * n) for n in (3, 6, 9, 12)]
+LLM = [("", "w " * n) for n in (4, 2, 5, 11)]
+
+
+class TestStatistics:
+    def test_all_ps_of_the_table_are_corrected_together(self) -> None:
+        collection = twins(HUMAN, LLM)
+        for method in ("holm", "bonferroni"):
+            found = controlled(collection, Longest(), "length", "titles", measures=["RR", "nDCG@3"], correction=method)
+            tilts = [t for one in found.controls for t in one.tilts]
+            assert len(tilts) == 6
+            assert [t.p_corrected for t in tilts] == correct([t.p for t in tilts], method).tolist()
+            assert tilts[:2] != list(found.tilts)  # the table of the audit itself keeps its own family
+            assert [t.p for t in tilts[:2]] == [t.p for t in found.tilts]
+
+    def test_how_far_it_moved_and_the_interval_over_paired_resamples(self) -> None:
+        collection = twins(HUMAN[:3], LLM[:3])
+        run = Longest().rank(collection)
+        raw = audit(collection, run, "RR", resamples=2000)
+        found = rows(controls(collection, [Longest()], [run], raw, which=["length"]))["length"]
+        # Lengths 3, 6, 9 and 4, 2, 5 give the ranks 5, 2, 1 and 4, 6, 3; cut to 3, 2, 5 each: blocks 5 5 | 3 3 | 2 2.
+        before = np.array([[1 / 5, 1 / 2, 1], [1 / 4, 1 / 6, 1 / 3]])
+        after = np.array([[(1 / 3 + 1 / 4) / 2, (1 / 5 + 1 / 6) / 2, 3 / 4]] * 2)
+        draws = [list(d) for d in product(range(3), repeat=3)]
+
+        def delta(values: Any, draw: list[int]) -> float:
+            a, b = values[:, draw].sum(axis=1)
+            return float(200 * (a - b) / (a + b))
+
+        moves = [delta(after, d) - delta(before, d) for d in draws]
+        (move,) = found.moves
+        assert move.value == pytest.approx(delta(after, [0, 1, 2]) - delta(before, [0, 1, 2]))
+        assert (move.low, move.high) == pytest.approx((min(moves), max(moves)))
+        assert move.queries == 3
+
+    def test_it_moves_over_the_queries_that_both_define(self) -> None:
+        found = rows(controlled(twins(TestNearIdentical.HUMAN, TestNearIdentical.LLM), Longest(), "near-identical"))
+        assert found["near-identical"].moves[0].queries == 2
+
+    @pytest.mark.parametrize(
+        ("low", "high", "shown"),
+        [(1, 2, True), (-2, -1, True), (-1, 1, False), (0, 1, False), (math.nan, math.nan, False)],
+    )
+    def test_a_move_is_shown_where_its_interval_excludes_0(self, low: float, high: float, shown: bool) -> None:
+        assert Move(1.0, low, high, 5).shown is shown
+
+    def test_one_that_is_undefined_comes_back_from_a_file_so(self) -> None:
+        back = Move.of_row({"value": None, "low": None, "high": 2, "queries": 0})
+        assert (math.isnan(back.value), math.isnan(back.low), back.high, back.queries) == (True, True, 2, 0)
+
+    def test_the_options_of_the_audit_hold(self) -> None:
+        collection = twins(HUMAN, LLM)
+        options = {"ties": "trec_eval", "test": "t", "rounding": "paper", "seed": 5, "resamples": 300}
+        found = controlled(collection, Longest(), "length", measures="RR", **options)
+        cut = SEEN[-1]
+        expected = audit(cut, Longest().rank(cut), "RR", **options).tilts[0]
+        assert replace(rows(found)["length"].tilts[0], p_corrected=expected.p_corrected) == expected
+
+    def test_missing_queries_are_left_out_as_in_the_audit(self) -> None:
+        collection = twins(HUMAN, LLM)
+        short = Collection(collection.docs, collection.queries, collection.qrels.filter(pl.col("query_id") != "q3"))
+        run = Longest().rank(short)
+        for missing, queries in (("zero", 4), ("exclude", 3)):
+            raw = audit(collection, run, "RR", resamples=200, missing=missing)
+            found = rows(controls(collection, [Longest()], [run], raw, which=["titles"]))
+            assert found["titles"].tilts[0].queries == found["titles"].moves[0].queries == queries
+
+
+class TestMistakes:
+    @pytest.fixture
+    def raw(self) -> tuple[Collection, Any, Audit]:
+        collection = toy()
+        run = BM25().rank(collection)
+        return collection, run, audit(collection, run, "nDCG@1", resamples=200)
+
+    def test_an_unknown_control(self, raw: tuple[Collection, Any, Audit]) -> None:
+        with pytest.raises(UserError) as caught:
+            controls(raw[0], [BM25()], [raw[1]], raw[2], which=["lenght"])
+        assert str(caught.value) == (
+            "unknown control 'lenght'; did you mean 'length'? "
+            "(valid: length, tokens, boilerplate, near-identical, titles)"
+        )
+
+    @pytest.mark.parametrize("near", [0, -1, 1.01])
+    def test_a_similarity_out_of_range(self, raw: tuple[Collection, Any, Audit], near: float) -> None:
+        with pytest.raises(UserError, match=r"^expected a similarity above 0 and at most 1 for near-identical twins"):
+            controls(raw[0], [BM25()], [raw[1]], raw[2], near=near)
+
+    def test_an_audit_that_compares_nothing(self) -> None:
+        plain = toy()
+        collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
+        run = BM25().rank(collection)
+        raw = audit(collection, run, card=True, resamples=200)
+        with pytest.raises(UserError, match=r"^nothing to control: this audit compares no groups by relevance$"):
+            controls(collection, [BM25()], [run], raw)
+
+    def test_documents_without_texts(self) -> None:
+        plain = toy()
+        collection = Collection(plain.docs.with_columns(text=pl.lit("")), plain.queries, plain.qrels)
+        run = BM25().rank(collection)
+        raw = audit(collection, run, "nDCG@1", resamples=200)
+        with pytest.raises(UserError, match=r"^controls need texts; these documents have none$"):
+            controls(collection, [BM25()], [run], raw)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose tokens are letters, two more a text, cut at 24."""
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.mark.neural
+class TestTokens:
+    LLM: ClassVar[Side] = [("", "abc"), ("T", "abcde fghi"), ("", "z" * 5 + " " + "y" * 50)]
+    HUMAN: ClassVar[Side] = [("", "abcde fgh"), ("T", "ab"), ("", "x" * 30)]
+
+    def changed(self, tiny: Path, human: Side, llm: Side, **options: Any) -> tuple[Controlled, list[str]]:
+        collection = twins(human, llm)
+        ranker = Recorded(str(tiny), precision="float32", device="cpu", **options)
+        found = rows(controlled(collection, ranker, "tokens"))["tokens"]
+        return found, SEEN[-1].docs["text"].to_list() if SEEN else []
+
+    def test_twins_are_cut_to_the_tokens_that_the_model_reads_of_the_shortest(self, tiny: Path) -> None:
+        found, texts = self.changed(tiny, self.HUMAN, self.LLM)
+        # Tokens are letters: 5 of 10; 5 of 12, the title's letter among them; 22 letters and the model's two more.
+        assert texts == ["abc", "ab", "x" * 22, "abc", "ab", "z" * 5 + " " + "y" * 17]
+        assert found.changed == "4 of 6 documents changed"
+        assert len(found.tilts) == 1
+
+    def test_a_limit_of_the_users_own_counts(self, tiny: Path) -> None:
+        _, texts = self.changed(tiny, self.HUMAN, self.LLM, max_tokens=6)
+        assert texts == ["abc", "ab", "xxxx", "abc", "ab", "zzzz"]
+
+    def test_what_the_ranker_does_not_read_takes_no_tokens(self, tiny: Path) -> None:
+        human, llm = [("Title", "x" * 30)], [("Title", "y" * 40)]
+        assert self.changed(tiny, human, llm, text="text")[1] == ["x" * 22, "y" * 22]
+        SEEN.clear()
+        assert self.changed(tiny, human, llm)[1] == ["x" * 17, "y" * 17]
+
+    def test_a_ranker_of_titles_is_left_as_it_is(self, tiny: Path) -> None:
+        found, texts = self.changed(tiny, self.HUMAN, self.LLM, text="title")
+        assert (found.changed, found.tilts, texts) == ("it reads titles only", (), [])
+
+    def test_equal_tokens_are_nothing_to_change(self, tiny: Path) -> None:
+        found, texts = self.changed(tiny, [("", "abc de")], [("", "x yz qr")])
+        assert (found.changed, texts) == ("nothing to change", [])
+
+    def test_copies_stay_copies(self, tiny: Path) -> None:
+        side = [("T", "one two three four five six seven"), ("", "short")]
+        collection = twins(side, side)
+        found = rows(controlled(collection, Dense(str(tiny), precision="float32", device="cpu")))
+        assert all(t.value == 0 for one in found.values() for t in one.tilts)
+
+    def test_a_tokenizer_that_cannot_be_read_is_said(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Recorded, "tokens", lambda self: None)
+        found, _ = self.changed(tiny, self.HUMAN, self.LLM)
+        assert (found.changed, found.tilts) == ("its tokens cannot be counted", ())
+
+
+@dataclass(frozen=True)
+class Recorded(Dense):
+    """Remembers what it was asked to rank."""
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        SEEN.append(collection)
+        return super().candidates(collection, slack)

@@ -1,0 +1,262 @@
+"""Who fills the page: the difference of two groups, its level, and random labels against a slow simulation."""
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing import page as module
+from ranktilt.auditing.band import shuffled_labels
+from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
+from ranktilt.collection import Collection
+from ranktilt.progress import listening
+from tests.toy import collection_of, run_of
+
+Order = Sequence[Sequence[str]]
+"""Documents of one query, block by block: those of a block tie."""
+
+
+class Made(NamedTuple):
+    """What a page is made from."""
+
+    collection: Collection
+    groups: Groups
+    aligned: Aligned
+
+
+def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] = ()) -> Made:
+    """Documents d0, d1 … of the sides named letter by letter ("-" for none); one order a query."""
+    docs = [{"id": f"d{n}", "text": "x", "side": None if side == "-" else side} for n, side in enumerate(sides)]
+    qrels = {f"q{q}": dict.fromkeys(found, 1) for q, found in enumerate(relevant) if found}
+    queries = {f"q{q}": "x" for q in range(len(orders))}
+    collection = collection_of(docs, queries, qrels)
+    scores = {f"q{q}": {d: -float(n) for n, block in enumerate(order) for d in block} for q, order in enumerate(orders)}
+    groups = grouping(collection, "side")
+    run = run_of(collection, scores)
+    return Made(collection, groups, Aligned.of(run, collection, Judgments.of(collection, groups)))
+
+
+def null_of(given: Made, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
+    page = Page.of(given.aligned, depth, given.collection.docs.height)
+    signs = signs_of(given.groups, ("a", "b"))
+    labels = shuffled_labels(given.aligned.judgments, seed, shuffles)
+    relevant = ((labels == 0).astype(np.int8) - (labels == 1)).astype(np.int8)
+    return page.null(signs, relevant, given.aligned, seed)
+
+
+def shares(order: Order, depth: int) -> dict[str, float]:
+    """What each document holds of a page, ties shared."""
+    length = min(depth, sum(map(len, order)))
+    whole = sum(1 / np.log2(1 + r) for r in range(1, length + 1))
+    held, rank = {}, 1
+    for block in order:
+        mass = sum(1 / np.log2(1 + r) for r in range(rank, min(rank + len(block), depth + 1)))
+        held |= dict.fromkeys(block, float(mass / whole / len(block)))
+        rank += len(block)
+    return held
+
+
+def simulated(
+    sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]], depth: int, rounds: int
+) -> list[float]:
+    """Draw labels anew in every round, document by document, with Python's own generator."""
+    draw = random.Random(1)
+    label: Mapping[str, str] = {f"d{n}": side for n, side in enumerate(sides)}
+    sign = {"a": 1, "b": -1, "-": 0}
+    found = []
+    for _ in range(rounds):
+        values = []
+        for order, right in zip(orders, relevant, strict=True):
+            labelled = [d for d in right if label[d] != "-"]
+            new = dict(zip(labelled, draw.sample([label[d] for d in labelled], len(labelled)), strict=True))
+            others = [d for d in label if d not in right]
+            pool = draw.sample([label[d] for d in others], len(others))
+            drawn = dict(zip(others, pool, strict=True)) | {d: "-" for d in right if label[d] == "-"} | new
+            values.append(sum(share * sign[drawn[d]] for d, share in shares(order, depth).items()))
+        found.append(statistics.fmean(values))
+    return found
+
+
+class TestDifference:
+    def test_by_hand_with_ties_a_cut_and_documents_of_no_group(self) -> None:
+        given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
+        page = Page.of(given.aligned, 3, 5)
+        t = 1 / np.log2(3)
+        expected = [(1 - (t + 0.5) / 2) / (1.5 + t), -1, 0]
+        assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(expected)
+        assert page.known.tolist() == [True, True, False]
+
+    def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
+        given = made("ab", [[["d0"], ["d1"]]])
+        page = Page.of(given.aligned, 2, 1)  # a collection of one document: d1 is beyond it
+        assert page.row.tolist() == [0, -1]
+        assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx([1 / (1 + 1 / np.log2(3))])
+
+    def test_the_other_group_first_turns_every_bit(self) -> None:
+        given = made("abba-aab", [[["d0", "d1", "d2"], ["d5"], ["d3", "d7"]], [["d6"], ["d1", "d4"]]])
+        page = Page.of(given.aligned, 4, 8)
+        one, two = (page.difference(signs_of(given.groups, pair)) for pair in (("a", "b"), ("b", "a")))
+        assert one.tolist() == (-two).tolist()
+
+
+class TestLevel:
+    @pytest.mark.parametrize(
+        ("sides", "expected"), [("ab", 0), ("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0), ("aaab--", 2 / 6)]
+    )
+    def test_it_is_the_difference_of_shares(self, sides: str, expected: float) -> None:
+        signs = np.array([{"a": 1, "b": -1, "-": 0}[s] for s in sides], dtype=np.int8)
+        assert share_difference(signs) == pytest.approx(expected)
+        assert share_difference(-signs) == -share_difference(signs)
+
+    def test_no_document_is_no_trouble(self) -> None:
+        assert share_difference(np.empty(0, dtype=np.int8)) == 0
+
+    @pytest.mark.parametrize(
+        ("pairs", "expected"),
+        [
+            ([(0, 1), (2, 3)], True),
+            ([(0, 1)], False),  # d2 and d3 have none
+            ([(0, 1), (2, 3), (0, 3)], False),  # d0 has two
+            ([], False),
+        ],
+    )
+    def test_twins_are_all_paired_where_each_document_has_one(
+        self, pairs: list[tuple[int, int]], expected: bool
+    ) -> None:
+        signs = np.array([1, -1, 1, -1, 0], dtype=np.int8)
+        assert all_paired(signs, np.array(pairs, dtype=np.int64).reshape(-1, 2)) is expected
+
+
+def random_case(seed: int, *, documents: int, depth: int) -> tuple[str, list[Order], list[list[str]]]:
+    rng = random.Random(seed)
+    names = [f"d{n}" for n in range(documents)]
+    sides = "".join(rng.choice("aabb-") for _ in names[2:]) + "ab"
+    orders, relevant = [], []
+    for _ in range(4):
+        chosen = rng.sample(names, depth + 2)
+        blocks: list[list[str]] = []
+        for name in chosen:
+            if blocks and rng.random() < 0.3:
+                blocks[-1].append(name)
+            else:
+                blocks.append([name])
+        orders.append(blocks)
+        relevant.append(rng.sample(names, rng.randint(1, 5)))
+    return sides, orders, relevant
+
+
+class TestRandomLabels:
+    @pytest.mark.parametrize(("documents", "depth"), [(12, 5), (60, 6), (60, 14), (200, 8)])
+    def test_they_are_distributed_as_a_slow_simulation_says(self, documents: int, depth: int) -> None:
+        sides, orders, relevant = random_case(documents, documents=documents, depth=depth)
+        fast = null_of(made(sides, orders, relevant), depth, shuffles=4000)
+        slow = simulated(sides, orders, relevant, depth, 4000)
+        error = statistics.stdev(slow) * (2 / 4000) ** 0.5
+        assert fast.mean() == pytest.approx(statistics.fmean(slow), abs=4 * error)
+        assert fast.std() == pytest.approx(statistics.pstdev(slow), rel=0.06)
+        for q in (0.025, 0.5, 0.975):
+            assert np.quantile(fast, q) == pytest.approx(np.quantile(slow, q), abs=0.25 * statistics.stdev(slow))
+
+    def test_labels_are_drawn_without_replacement(self) -> None:
+        # All six documents tie and fill the page: whoever is who, the sides hold 4/6 and 2/6 of it.
+        given = made("aaaabb", [[[f"d{n}" for n in range(6)]]])
+        assert null_of(given, 6).tolist() == pytest.approx([2 / 6] * 1000)
+
+    def test_relevant_and_other_documents_are_shuffled_apart(self) -> None:
+        # One relevant document of a at the top, and all others below it in one tie: nothing can move.
+        given = made("aabbb", [[["d0"], ["d1", "d2", "d3", "d4"]]], [["d0"]])
+        held = shares([["d0"], ["d1", "d2", "d3", "d4"]], 5)
+        assert null_of(given, 5).tolist() == pytest.approx([held["d0"] + (1 - 3) * held["d1"]] * 1000)
+
+    def test_a_relevant_document_that_is_not_retrieved_leaves_its_label_among_the_relevant(self) -> None:
+        # d0 (a) and d2 (b) are relevant, only d0 is retrieved: it is of a in half of the draws. The rest is one tie.
+        given = made("aabb", [[["d0"], ["d1", "d3"]]], [["d0", "d2"]])
+        top = shares([["d0"], ["d1", "d3"]], 3)["d0"]
+        counts = Counter(np.round(null_of(given, 3), 9).tolist())
+        assert set(counts) == {round(top, 9), round(-top, 9)}
+        assert counts[round(top, 9)] == pytest.approx(500, abs=80)
+
+    def test_relevant_documents_without_a_group_keep_none(self) -> None:
+        given = made("-ab", [[["d0"], ["d1", "d2"]]], [["d0"]])
+        assert null_of(given, 3).tolist() == pytest.approx([0.0] * 1000)
+
+    def test_a_query_counts_once_and_one_without_results_not_at_all(self) -> None:
+        full = [[f"d{n}" for n in range(6)]]
+        given = made("aaaabb", [full, [], full])
+        assert null_of(given, 6).tolist() == pytest.approx([2 / 6] * 1000)
+
+    def test_no_query_at_all_is_0_in_every_draw(self) -> None:
+        assert null_of(made("ab", [[]]), 5).tolist() == [0.0] * 1000
+
+    def test_the_other_group_first_turns_every_bit(self) -> None:
+        sides, orders, relevant = random_case(5, documents=60, depth=8)
+        turned = sides.translate(str.maketrans("ab", "ba"))
+        one, two = (null_of(made(s, orders, relevant), 8) for s in (sides, turned))
+        assert one.tolist() == (-two).tolist()
+
+    def test_one_seed_is_one_answer(self) -> None:
+        given = made(*random_case(5, documents=60, depth=8))
+        assert null_of(given, 8).tolist() == null_of(given, 8).tolist()
+        assert null_of(given, 8).tolist() != null_of(given, 8, seed=1).tolist()
+
+    def test_blocks_of_any_size_are_as_good(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        given = made(*random_case(5, documents=60, depth=8))
+        whole = null_of(given, 8)
+        monkeypatch.setattr(module, "_CELLS", 100)
+        parts = null_of(given, 8)
+        assert len(parts) == len(whole) == 1000
+        assert parts.mean() == pytest.approx(whole.mean(), abs=4 * whole.std() * (2 / 1000) ** 0.5)
+        assert parts.std() == pytest.approx(whole.std(), rel=0.12)
+
+    def test_progress_is_told_to_the_end(self) -> None:
+        seen: list[tuple[str, int, int]] = []
+        with listening(lambda *step: seen.append(step)):
+            null_of(made("ab", [[["d0"]], [["d1"]]]), 5, shuffles=10)
+        assert seen == [("run: random band of the page", 2, 2)]
+
+
+class TestDistinctNumbers:
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(0, 40), st.integers(0, 400))
+    @settings(max_examples=60)
+    def test_each_row_holds_different_numbers_of_the_pool(self, seed: int, rows: int, width: int, more: int) -> None:
+        drawn = module._distinct(np.random.default_rng(seed), rows, width, width + more)
+        assert drawn.shape == (rows, width)
+        assert all(len(set(row)) == width for row in drawn.tolist())
+        assert not width or (drawn.min() >= 0 and drawn.max() < width + more)
+
+    def test_a_wide_page_of_a_wider_pool_comes_to_an_end(self) -> None:
+        # No row of 1,000 draws from 4,500 is ever free of doubles: only the doubles can be drawn again.
+        drawn = module._distinct(np.random.default_rng(0), 50, 1000, 4500)
+        assert all(len(set(row)) == 1000 for row in drawn.tolist())
+
+    @pytest.mark.parametrize(("width", "pool"), [(2, 3), (2, 9), (3, 13)])
+    def test_every_arrangement_is_as_likely(self, width: int, pool: int) -> None:
+        arrangements = int(np.prod(range(pool - width + 1, pool + 1)))
+        drawn = module._distinct(np.random.default_rng(1), 100 * arrangements, width, pool)
+        counts = Counter(map(tuple, drawn.tolist()))
+        assert len(counts) == arrangements
+        chi2 = sum((n - 100) ** 2 / 100 for n in counts.values())
+        freedom = arrangements - 1
+        assert abs(chi2 - freedom) < 4 * (2 * freedom) ** 0.5
+
+    @pytest.mark.parametrize(
+        ("taken", "expected"),
+        [
+            ([], [0, 1, 2, 3]),
+            ([0], [1, 2, 3, 4]),
+            ([1, 2], [0, 3, 4, 5]),
+            ([0, 2, 5], [1, 3, 4, 6]),
+            ([9], [0, 1, 2, 3]),
+        ],
+    )
+    def test_what_is_taken_is_skipped(self, taken: list[int], expected: list[int]) -> None:
+        assert module._skipping(np.arange(4), np.array(taken, dtype=np.int64)).tolist() == expected
