@@ -1,0 +1,554 @@
+"""Two audits side by side: paired differences, what they match on, and what is refused."""
+
+import json
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.change import TiltChange
+from ranktilt.auditing.compare import FORMAT, VERSION, Comparison, compare, growth_words
+from ranktilt.auditing.matching import RunPair, match
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.run import Run
+from tests.auditing.arrays import audit_of, noisy, one
+from tests.reporting.audits import uneven
+
+NAN = np.nan
+QUICK = 400
+
+
+def compared(new: Audit, old: Audit, **options: Any) -> Comparison:
+    return compare(new, old, **{"resamples": QUICK, **options})
+
+
+def delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+    """Relative Δ of two means, as a formula."""
+    x, y = float(np.mean(a)), float(np.mean(b))
+    return 100 * (x - y) / ((x + y) / 2)
+
+
+class TestByHand:
+    """Four queries: before, llm text won two and human text one; now the other way round."""
+
+    NEW = ([1, 1, 0, 0], [0, 0, 1, 0])
+    OLD = ([0, 1, 0, 0], [0, 0, 1, 1])
+
+    def test_relative_delta(self) -> None:
+        (change,) = compared(one(*self.NEW), one(*self.OLD)).tilts
+        assert change.new == pytest.approx(100 * 0.25 / 0.375)
+        assert change.old == pytest.approx(-100 * 0.25 / 0.375)
+        assert change.value == pytest.approx(400 / 3)
+        assert change.growth == pytest.approx(0, abs=1e-12)
+        assert (change.queries, change.excluded) == (4, 0)
+        # Only the first and the last query differ; exchanging one of them leaves both systems at
+        # 1/4 against 1/4 (T = 0) and at 1/2 against 1/2, exchanging both turns the sign of T.
+        assert change.p == 0.5
+
+    def test_effectiveness(self) -> None:
+        new, old = (
+            one([0, 0, 0, 0], [1, 1, 1, 1], overall=v) for v in ([1.0, 0.5, 0.5, 0.25], [0.75, 0.25, 0.25, 0.0])
+        )
+        (change,) = compared(new, old).means
+        assert (change.new, change.old, change.value) == (56.25, 31.25, 25.0)
+        assert (change.low, change.high, change.error) == (25.0, 25.0, 0.0)
+        assert change.p == 2 / 2**4
+        assert change.p_corrected == 2 * change.p  # with the p of Relative Δ, which is 1
+
+    def test_a_tilt_that_changes_sides_may_shrink(self) -> None:
+        (change,) = compared(one([3, 3, 3], [2, 2, 2]), one([1, 1, 1], [3, 3, 3])).tilts
+        assert (change.new, change.old) == pytest.approx((40, -100))
+        assert change.value == pytest.approx(140)
+        assert change.growth == pytest.approx(-60)
+
+    def test_what_is_undefined_on_either_side_is_excluded(self) -> None:
+        new = one([1, 0.5, NAN, 1], [0.5, 0.5, 0.5, 0.25], overall=[1, 1, 1, 1])
+        old = one([0.5, NAN, 1, 1], [0.5, 0.5, 0.5, 1.0], overall=[0.5, 1, 1, NAN])
+        found = compared(new, old)
+        (change,), (mean,) = found.tilts, found.means
+        assert change.new == pytest.approx(delta([1, 1], [0.5, 0.25]))
+        assert change.old == pytest.approx(delta([0.5, 1], [0.5, 1]))
+        assert (change.queries, change.excluded) == (2, 2)
+        assert (mean.queries, mean.excluded, mean.value) == (3, 1, pytest.approx(50 / 3))
+        assert "2 of 4 queries excluded: not both human and llm are defined in both audits" in found.notes
+
+    def test_a_group_without_any_value_leaves_the_tilt_undefined(self) -> None:
+        found = compared(one([0, 0, 0], [0, 0, 0]), one([1, 1, 1], [0.5, 1, 1]))
+        (change,) = found.tilts
+        assert np.isnan([change.value, change.low, change.growth, change.p, change.p_corrected]).all()
+        assert change.dropped == QUICK
+        assert found.spec["tests"] == 1
+        assert found.verdicts()[0].sentence == (
+            "run: no comparison with before: nDCG@5 of the new run is 0 for human and llm"
+        )
+
+    def test_no_query_at_all(self) -> None:
+        found = compared(one([NAN, 1], [1, NAN]), one([1, 1], [1, 1]))
+        assert found.tilts[0].queries == 0
+        assert found.verdicts()[0].sentence.endswith("nothing to compare: no query has a value for both human and llm")
+
+
+class TestPairing:
+    def test_what_both_audits_share_does_not_widen_the_interval(self) -> None:
+        """Both sides rise and fall with the query alike: alone Δ is uncertain, the difference is not."""
+        hard = np.random.default_rng(1).uniform(0, 1, 60)
+        sides = [np.where(hard > 0.5, hard, 0.0), np.where(hard > 0.5, 0.0, hard + 0.2)]
+        old = one(*sides)
+        (change,) = compared(one(sides[0], 0.99 * sides[1]), old).tilts
+        assert old.tilts[0].high - old.tilts[0].low > 40
+        assert change.high - change.low < 1
+        assert change.low > 0
+
+    def test_the_interval_is_a_paired_bootstrap(self) -> None:
+        rng = np.random.default_rng(2)
+        new, old = noisy(rng), noisy(rng, lift=0.1)
+        (change,) = compare(new, old, resamples=4000).tilts
+        columns = [audit.values[0, 0, group] for audit in (new, old) for group in (1, 2)]
+        draws = np.random.default_rng(7).integers(0, 100, (4000, 100))
+        means = [c[draws].mean(axis=1) for c in columns]
+        deltas = [200 * (means[i] - means[i + 1]) / (means[i] + means[i + 1]) for i in (0, 2)]
+        ends = np.quantile(deltas[0] - deltas[1], [0.025, 0.975])
+        assert [change.low, change.high] == pytest.approx(ends, abs=0.6)
+        assert change.error == pytest.approx(np.std(deltas[0] - deltas[1]), rel=0.05)
+        grown = np.quantile(np.abs(deltas[0]) - np.abs(deltas[1]), [0.025, 0.975])
+        assert [change.growth_low, change.growth_high] == pytest.approx(grown, abs=0.6)
+
+    def test_the_order_of_queries_does_not_matter(self) -> None:
+        rng = np.random.default_rng(3)
+        new, old = noisy(rng, 40), noisy(rng, 40)
+        order = rng.permutation(40)
+        shuffled = replace(old, queries=tuple(old.queries[i] for i in order), values=old.values[..., order])
+        straight, mixed = (compared(new, other).tilts[0] for other in (old, shuffled))
+        assert mixed.value == pytest.approx(straight.value)
+        assert mixed.error == pytest.approx(straight.error, rel=0.2)
+        (back,) = compared(shuffled, new).tilts
+        assert (back.low, back.high, back.p) == (-mixed.high, -mixed.low, mixed.p)
+
+    def test_equal_audits_differ_in_nothing(self) -> None:
+        found = compared(*[noisy(np.random.default_rng(4))] * 2)
+        (change,), (mean,) = found.tilts, found.means
+        assert (change.value, change.low, change.high, change.growth, change.error) == (0, 0, 0, 0, 0)
+        assert (mean.value, mean.low, mean.high) == (0, 0, 0)
+        assert [change.p, mean.p] == [1, 1]
+        assert not any(v.shown for v in found.verdicts())
+        assert "every resample of 100 queries says the same" in found.verdicts()[0].sentence
+
+
+def is_turned(new: TiltChange, back: TiltChange) -> bool:
+    """Whether one comparison is the other with the audits exchanged, to the last bit."""
+    turned = [
+        (new.value, back.value), (new.low, back.high), (new.high, back.low),
+        (new.growth, back.growth), (new.growth_low, back.growth_high), (new.growth_high, back.growth_low),
+    ]  # fmt: skip
+    kept = [(getattr(new, k), getattr(back, k)) for k in ("error", "growth_error", "p", "p_corrected", "queries")]
+    kept += [(new.new, back.old), (new.old, back.new), (new.level_new, back.level_old), (new.dropped, back.dropped)]
+    same = [x == y or (np.isnan(x) and np.isnan(y)) for x, y in kept]
+    return all(same) and all(x == -y or (np.isnan(x) and np.isnan(y)) for x, y in turned)
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32), st.booleans())
+@settings(max_examples=40)
+def test_exchanging_the_audits_negates_everything_exactly(queries: int, seed: int, twins: bool) -> None:
+    rng = np.random.default_rng(seed)
+    null = None if twins else rng.normal(20, 10, 100)
+    shape = (1, 2, 3, queries)
+    tables = [np.where(rng.random(shape) < 0.1, NAN, rng.integers(0, 4, shape) / 3) for _ in "no"]
+    new, old = (audit_of(t, measures=("nDCG@5", "RR"), null=null, resamples=100) for t in tables)
+    there, back = (compare(*both, resamples=100) for both in ((new, old), (old, new)))
+    assert all(is_turned(x, y) for x, y in zip(there.tilts, back.tilts, strict=True))
+    for x, y in zip(there.means, back.means, strict=True):
+        pairs = [(x.value, -y.value), (x.low, -y.high), (x.high, -y.low), (x.p, y.p), (x.p_corrected, y.p_corrected)]
+        assert all(u == v or (np.isnan(u) and np.isnan(v)) for u, v in pairs)
+
+
+class TestOtherGroups:
+    """Groups that are not twins: a tilt is the distance from the middle of the random band."""
+
+    def test_growth_is_measured_from_the_band(self) -> None:
+        old = one([3, 3], [1, 1], null=np.full(500, 80.0))  # +100, 20 above its level
+        new = one([2, 2], [1, 1], null=np.full(500, 80.0))  # +66.7, 13.3 below
+        found = compared(new, old)
+        (change,) = found.tilts
+        assert (change.level_new, change.level_old, change.twins) == (80, 80, False)
+        assert change.value == pytest.approx(-100 / 3)
+        assert change.growth == pytest.approx(40 / 3 - 20)
+        assert "human and llm are not twins: a tilt is the distance from the middle of each run's random band, " in (
+            "".join(found.notes)
+        )
+
+    def test_each_run_has_its_own_level(self) -> None:
+        new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (60.0, 40.0))
+        (change,) = compared(new, old).tilts
+        assert (change.value, change.growth) == (0, pytest.approx(200 / 3 - 60 - (200 / 3 - 40)))
+
+    def test_a_real_audit_of_such_groups(self) -> None:
+        found = uneven()
+        assert not found.tilts[0].twins
+        (change, _) = compared(found, found).tilts
+        assert change.level_new == found.tilts[0].level_value != 0
+        assert change.growth == 0
+        assert growth_words(replace(change, growth=3.0, growth_low=1.0, growth_high=5.0)) == (
+            "its distance from the random band's middle grew by 3.0 points, change [+1.0, +5.0]"
+        )
+
+
+class TestFamily:
+    def test_every_p_of_the_table_is_in_it(self) -> None:
+        rng = np.random.default_rng(5)
+        new, old = (
+            audit_of(rng.random((2, 3, 4, 50)), runs="xy", measures=("RR", "P@1", "AP"), groups=("a", "b", "c"))
+            for _ in "no"
+        )
+        found = compared(new, old, correction="bonferroni")
+        assert len(found.tilts) == 2 * 3 * 3
+        assert len(found.means) == 2 * 3
+        assert found.spec["tests"] == 24
+        for change in (*found.tilts, *found.means):
+            assert change.p_corrected == pytest.approx(min(24 * change.p, 1))
+
+    def test_holm_by_default(self) -> None:
+        rng = np.random.default_rng(6)
+        found = compared(noisy(rng), noisy(rng, lift=0.3))
+        low, high = sorted(c.p for c in (*found.tilts, *found.means))
+        corrected = sorted(c.p_corrected for c in (*found.tilts, *found.means))
+        assert corrected == pytest.approx([min(2 * low, 1), max(2 * low, high)])
+
+    def test_rows_come_run_by_run_and_pair_by_pair(self) -> None:
+        values = np.random.default_rng(7).random((2, 2, 4, 30))
+        both = [audit_of(values, runs="xy", measures=("RR", "P@1"), groups=("a", "b", "c")) for _ in "no"]
+        found = compared(*both)
+        every = product("xy", [("a", "b"), ("a", "c"), ("b", "c")], ["RR", "P@1"])
+        assert [(t.run, (t.a, t.b), t.measure) for t in found.tilts] == list(every)
+        assert [(m.run, m.measure) for m in found.means] == list(product("xy", ["RR", "P@1"]))
+
+
+class TestMatching:
+    def test_one_run_on_each_side_whatever_they_are_called(self) -> None:
+        found = match(one([1], [1], runs=["dense"]), one([1], [1], runs=["bm25"]))
+        assert found.runs == (RunPair("dense", "bm25"),)
+        assert found.left_out == ()
+
+    def test_several_runs_by_name(self) -> None:
+        new, old = (audit_of(np.ones((3, 1, 3, 2)), runs=names) for names in (("a", "b", "c"), ("c", "d", "a")))
+        found = match(new, old)
+        assert found.runs == (("a", "a"), ("c", "c"))
+        assert found.left_out == (
+            "left out: 1 run only in the new audit ('b')",
+            "left out: 1 run only in the old audit ('d')",
+        )
+
+    def test_many_left_out_are_counted_and_the_first_named(self) -> None:
+        new = audit_of(np.ones((5, 1, 3, 2)), runs="abcde")
+        assert match(new, one([1, 1], [1, 1], runs=["a"])).left_out == (
+            "left out: 4 runs only in the new audit ('b', 'c', 'd', …)",
+        )
+
+    def test_common_measures_in_the_new_audits_order(self) -> None:
+        new = audit_of(np.ones((1, 3, 3, 2)), measures=("RR", "nDCG@5", "P@1"))
+        old = audit_of(np.ones((1, 2, 3, 2)), measures=("nDCG@5", "RR"))
+        found = match(new, old)
+        assert found.measures == ("RR", "nDCG@5")
+        assert found.left_out == ("left out: 1 measure only in the new audit ('P@1')",)
+
+    def test_values_are_those_of_the_same_measure_and_group(self) -> None:
+        values = np.random.default_rng(8).random((1, 2, 3, 9))
+        new = audit_of(values, measures=("RR", "P@1"))
+        old = audit_of(values[:, ::-1, [0, 2, 1]], measures=("P@1", "RR"), groups=("llm", "human"))
+        found = compared(new, old)
+        assert all(t.value == 0 and t.p == 1 for t in found.tilts)
+        assert [(t.a, t.b) for t in found.tilts] == [("human", "llm")] * 2
+
+    def test_a_pair_may_stand_the_other_way_round(self) -> None:
+        rng = np.random.default_rng(9)
+        new, old = noisy(rng, 20), noisy(rng, 20)
+        turned = replace(old, tilts=tuple(t.swapped() for t in old.tilts))
+        assert turned.pairs == (("llm", "human"),)
+        assert compared(new, turned).tilts == compared(new, old).tilts
+
+    def test_without_groups_effectiveness_alone(self) -> None:
+        new, old = (audit_of(np.full((1, 1, 1, 40), v), groups=(), by=None) for v in (0.5, 0.25))
+        found = compared(new, old)
+        assert found.tilts == ()
+        assert found.means[0].value == 25
+        assert [v.sentence.split(":")[0] for v in found.verdicts()] == ["run is more effective than before"]
+
+    @pytest.mark.parametrize(
+        ("new", "old", "message"),
+        [
+            (
+                {"queries": ["q1", "q2", "q3"]},
+                {"queries": ["q3", "q4", "q1"]},
+                "the audits are over other queries: 1 query only in the new one ('q2'), 1 query only in the old one "
+                "('q4'); make both with the same judgments",
+            ),
+            (
+                {"queries": list("abc")},
+                {"queries": list("xyz")},
+                "the audits are over other queries: 3 queries only in the new one ('a', 'b', 'c'), 3 queries only in "
+                "the old one ('x', 'y', 'z'); make both with the same judgments",
+            ),
+            (
+                {"by": "gender"},
+                {},
+                "the audits group by different columns: 'gender' (new) and 'source' (old); make both with the same "
+                "--by",
+            ),
+            (
+                {},
+                {"by": None},
+                "the audits group by different columns: 'source' (new) and 'none' (old); make both with the same --by",
+            ),
+            (
+                {"ties": "trec_eval"},
+                {},
+                "the audits treat ties differently: 'trec_eval' (new) and 'expected' (old); make both with the same "
+                "--ties",
+            ),
+            (
+                {},
+                {"missing": "exclude"},
+                "the audits treat missing queries differently: 'zero' (new) and 'exclude' (old); make both with the "
+                "same --missing",
+            ),
+            (
+                {"measures": ["RR"]},
+                {"measures": ["P@1"]},
+                "the audits have no measure in common: the new one has RR; the old one has P@1",
+            ),
+            (
+                {"groups": ["human", "llama"]},
+                {"groups": ["human", "gpt"]},
+                "the audits have no pair of groups in common: the new one has human,llama; the old one has human,gpt",
+            ),
+        ],
+    )
+    def test_what_cannot_be_compared_is_refused(self, new: dict[str, Any], old: dict[str, Any], message: str) -> None:
+        audits = [one([1, 1, 1], [1, 1, 1], **options) for options in (new, old)]
+        with pytest.raises(UserError) as caught:
+            compared(*audits)
+        assert str(caught.value) == message
+
+    def test_no_run_in_common(self) -> None:
+        new, old = (audit_of(np.ones((2, 1, 3, 2)), runs=names) for names in ("ab", "cd"))
+        with pytest.raises(UserError, match="no run in common: the new one has a, b; the old one has c, d"):
+            compared(new, old)
+
+    def test_without_judgments_there_is_nothing_to_compare(self) -> None:
+        some, none = one([1], [1]), audit_of(np.ones((1, 0, 3, 1)), measures=())
+        with pytest.raises(UserError, match="the old audit has no measure: without judgments there is no Relative Δ"):
+            compared(some, none)
+
+    def test_many_missing_queries_are_counted(self) -> None:
+        new, old = one(np.ones(40), np.ones(40)), one(np.ones(5), np.ones(5))
+        with pytest.raises(UserError, match=r"35 queries only in the new one \('q5', 'q6', 'q7', …\); make"):
+            compared(new, old)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"correction": "none"}, "unknown correction 'none'"),
+            ({"resamples": 99}, "expected at least 100 resamples, got 99"),
+        ],
+    )
+    def test_wrong_options(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UserError, match=message):
+            compared(*[one([1], [1])] * 2, **options)
+
+
+class TestNotes:
+    def test_few_queries(self) -> None:
+        assert compared(*[one(np.ones(29), np.ones(29))] * 2).notes == (
+            "warning: only 29 queries are compared; intervals from fewer than 30 are too narrow to rely on",
+        )
+        assert compared(*[one(np.ones(30), np.ones(30))] * 2).notes == ()
+
+    @pytest.mark.parametrize(
+        ("new", "old", "note"),
+        [
+            ("paper", "none", "the new audit rounds means before Relative Δ; here it is computed from unrounded means"),
+            ("none", "paper", "the old audit rounds means before Relative Δ; here it is computed from unrounded means"),
+            ("paper", "paper", "both audits round means before Relative Δ; here it is computed from unrounded means"),
+        ],
+    )
+    def test_rounding(self, new: str, old: str, note: str) -> None:
+        audits = [one(np.full(30, 0.4004), np.full(30, 0.3996), rounding=r) for r in (new, old)]
+        found = compared(*audits)
+        assert found.notes == (note,)
+        assert found.tilts[0].new == pytest.approx(0.2)
+
+    def test_other_files_of_the_collection(self) -> None:
+        def made(qrels: str, run: str) -> Audit:
+            files = {"a/corpus.jsonl": "c0", "a/qrels/test.tsv": qrels, "run.trec": run}
+            found = one(np.ones(30), np.ones(30), inputs=[{"path": p, "sha256": s} for p, s in files.items()])
+            return replace(found, spec={**found.spec, "runs": [{"file": "run.trec"}]})
+
+        new, same, other = made("q0", "r0"), made("q0", "r1"), made("q1", "r0")
+        assert compared(new, same).notes == ()
+        assert compared(new, other).notes == (
+            "warning: the audits were made from different files ('qrels/test.tsv'); a difference may come from the "
+            "data and not from the ranker",
+        )
+        assert compared(new, one(np.ones(30), np.ones(30))).notes == ()
+
+    def test_dropped_resamples(self) -> None:
+        values = np.zeros(40)
+        values[0] = 1
+        found = compared(one(values, values), one(np.ones(40), np.ones(40)))
+        share = found.tilts[0].dropped / QUICK
+        assert share == pytest.approx((39 / 40) ** 40, abs=0.08)
+        assert "resamples dropped: both groups were 0 in one of the audits" in found.notes[-1]
+
+
+class TestVerdicts:
+    HUMAN = np.tile([0.8, 0.6], 30)
+
+    def sentence(self, new: tuple[float, float], old: tuple[float, float], **options: Any) -> str:
+        noise = np.tile([0.01, -0.01, 0.02, -0.02], 15)
+        audits = [one(self.HUMAN * a + noise, self.HUMAN * b + noise[::-1], **options) for a, b in (new, old)]
+        return compared(*audits).verdicts()[0].sentence
+
+    def test_more_toward_a_side_and_grown(self) -> None:
+        text = self.sentence((0.5, 1.0), (0.9, 1.0))
+        assert text.startswith("run lies 56.1 points further toward llm than before: Relative Δ −66.7 % against ")
+        assert "; the tilt itself grew by 56.1 points, change [" in text
+
+    def test_more_toward_a_side_and_shrunk(self) -> None:
+        text = self.sentence((0.9, 1.0), (0.5, 1.0))
+        assert text.startswith("run lies 56.1 points further toward human than before: ")
+        assert "; the tilt itself shrank by 56.1 points, change [" in text
+
+    def test_over_to_the_other_side_by_as_much(self) -> None:
+        text = self.sentence((0.8, 1.0), (1.0, 0.8))
+        assert text.startswith("run lies 44.4 points further toward llm than before: ")
+        assert "; whether the tilt itself grew or shrank is open: " in text
+
+    def test_not_shown(self) -> None:
+        rng = np.random.default_rng(10)
+        found = compared(noisy(rng, 40), noisy(rng, 40))
+        text, change = found.verdicts()[0].sentence, found.tilts[0]
+        assert text.startswith(
+            "run: no difference in tilt from before shown; these 40 queries could detect one of "
+            f"{2.8 * change.error:.1f} points or more; Relative Δ "
+        )
+        assert not found.verdicts()[0].shown
+
+    def test_the_other_run_is_named_where_it_has_another_name(self) -> None:
+        new, old = (one(self.HUMAN * a, self.HUMAN, runs=[name]) for a, name in ((0.5, "dense"), (0.9, "bm25")))
+        found = compared(new, old).verdicts()
+        assert found[0].sentence.startswith("dense lies 56.1 points further toward llm than bm25: ")
+        assert found[1].sentence.startswith("dense is less effective than bm25: nDCG@5 ")
+        assert all(v[:3] == ("dense", "bm25", True) for v in found)
+
+    def test_several_pairs_are_named(self) -> None:
+        values = np.random.default_rng(11).random((1, 1, 4, 30))
+        both = [audit_of(values, groups=("a", "b", "c"))] * 2
+        fronts = [v.sentence.split(": ")[0] for v in compared(*both).verdicts()]
+        assert fronts == ["a | b", "a | c", "b | c", "run"]
+
+    def test_the_primary_measure_decides(self) -> None:
+        values = np.random.default_rng(12).random((1, 2, 3, 40))
+        both = [audit_of(values, measures=("P@1", "RR"))] * 2
+        assert all(" P@1" in v.sentence and "RR" not in v.sentence for v in compared(*both).verdicts())
+
+
+class TestCalibration:
+    def test_noise_is_not_called_a_difference(self) -> None:
+        """Two hundred null comparisons at 5 %: ten are expected, more than 18 would be wrong."""
+        rng = np.random.default_rng(2024)
+        flagged = [
+            [c.p <= 0.05 for c in (*found.tilts, *found.means)]
+            for found in (compare(noisy(rng), noisy(rng), resamples=499) for _ in range(200))
+        ]
+        assert len(flagged) == 200
+        assert all(2 <= sum(column) <= 18 for column in zip(*flagged, strict=True))
+
+    def test_a_doctored_regression_is_found(self) -> None:
+        rng = np.random.default_rng(2025)
+        found = [compare(noisy(rng, lift=0.15), noisy(rng), resamples=499) for _ in range(20)]
+        assert all(f.verdicts()[0].shown and f.tilts[0].value < 0 for f in found)
+        assert all(f.tilts[0].growth_low > 0 for f in found)
+
+
+def test_the_file_holds_everything(tmp_path: Path) -> None:
+    found = compared(one([0, 0], [0, 0], runs=["x"]), one([1, 1], [1, 0.5], runs=["y"]))
+    content = json.loads(found.to_json())
+    assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-comparison", 1)
+    assert content["runs"] == [{"new": "x", "old": "y"}]
+    assert content["tilts"][0]["value"] is None
+    assert content["tilts"][0]["old"] == pytest.approx(200 / 7)
+    assert content["effectiveness"][0]["value"] == pytest.approx(-87.5)
+    assert [v["sentence"] for v in content["verdicts"]] == [v.sentence for v in found.verdicts()]
+
+
+@pytest.fixture(scope="module")
+def repetitions(shared_data: Path) -> list[Audit]:
+    """Five repetitions of one GPT-3.5 re-ranker, grouped by length third of the texts that are known."""
+    folder = shared_data / "dl19"
+    columns = {"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32}
+    qrels = pl.read_csv(folder / "qrels.dl19-passage.txt", separator=" ", has_header=False, schema=columns)
+    hits = [h for q in json.loads((folder / "candidates-bm25.json").read_text("utf-8")) for h in q["hits"]]
+    words = {str(h["docid"]): len(h["content"].split()) for h in hits}
+    third, twothirds = np.quantile(list(words.values()), [1 / 3, 2 / 3])
+    sizes = {d: "short" if n <= third else "middle" if n <= twothirds else "long" for d, n in words.items()}
+    runs = [Run.load(folder / "runs" / f"bm25-gpt35-repeat{i}.trec") for i in range(1, 6)]
+    ids = pl.concat([qrels["doc_id"], *(r.ids.alias("doc_id") for r in runs)]).unique().alias("id")
+    docs = ids.to_frame().with_columns(text=pl.lit(""))
+    docs = docs.with_columns(size=pl.col("id").replace_strict(sizes, default=None, return_dtype=pl.String))
+    asked = qrels["query_id"].unique().alias("id").to_frame().with_columns(text=pl.lit(""))
+    collection = Collection(docs, asked, qrels)
+    pairs = [("short", "long")]
+    return [audit(collection, r, ["nDCG@10"], by="size", pairs=pairs, resamples=1000) for r in runs]
+
+
+@pytest.mark.data
+class TestRepetitions:
+    """What a system's own noise is, over 43 queries."""
+
+    def test_its_own_noise_is_small_and_mostly_not_a_difference(self, repetitions: list[Audit]) -> None:
+        found = [compare(a, b, resamples=2000) for a, b in combinations(repetitions, 2)]
+        assert len(found) == 10
+        means = [f.means[0] for f in found]
+        assert {m.queries for m in means} == {43}
+        # Published: .6799, .6737, .6827, .6938, .6868; so the repetitions lie within two points of each other.
+        assert max(abs(m.value) for m in means) == pytest.approx(2.01, abs=0.02)
+        (widest,) = (m for m in means if abs(m.value) > 1.9)
+        assert ("repeat2" in widest.run, "repeat4" in widest.old_run, widest.value < 0) == (True, True, True)
+        assert sum(m.p <= 0.05 for m in means) <= 2
+        assert all(1 < m.detectable < 4 for m in means)
+
+    def test_nor_does_the_tilt_by_length_move(self, repetitions: list[Audit]) -> None:
+        found = [compare(a, repetitions[0], resamples=2000) for a in repetitions[1:]]
+        assert not any(f.tilts[0].shown for f in found)
+        assert not any(f.tilts[0].twins for f in found)
+
+
+@pytest.mark.data
+def test_two_real_systems_of_different_strength(repetitions: list[Audit], shared_data: Path) -> None:
+    """BM25's order (.5058) against that of its re-ranker (.6799): a difference of 17.4 points is shown."""
+    first = repetitions[0]
+    qrels = pl.read_csv(
+        shared_data / "dl19" / "qrels.dl19-passage.txt", separator=" ", has_header=False,
+        schema={"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32},
+    )  # fmt: skip
+    run = Run.load(shared_data / "dl19" / "runs" / "bm25.trec")
+    ids = pl.concat([qrels["doc_id"], run.ids.alias("doc_id")]).unique().alias("id")
+    asked = qrels["query_id"].unique().alias("id").to_frame().with_columns(text=pl.lit(""))
+    collection = Collection(ids.to_frame().with_columns(text=pl.lit("")), asked, qrels)
+    plain, none = (
+        audit(collection, run, ["nDCG@10"], by=None),
+        replace(first, tilts=(), spec={**first.spec, "by": None}),
+    )
+    (change,) = compare(none, plain, resamples=2000).means
+    assert change.value == pytest.approx(17.41, abs=0.02)
+    assert change.shown
+    assert change.low > 8

@@ -1,0 +1,405 @@
+"""The gate: level, tilted or inconclusive, by the interval and nothing else."""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt.auditing.change import TiltChange
+from ranktilt.auditing.gate import FORMAT, VERSION, Gate, GateRow, check_growth, check_tilt, gate, worst
+from ranktilt.auditing.result import Audit
+from ranktilt.errors import UserError
+from tests.auditing.arrays import audit_of, noisy, one
+from tests.auditing.test_verdict import tilt
+from tests.reporting.audits import clear
+
+NAN = np.nan
+
+
+def outcome(audit: Audit, **options: Any) -> tuple[str, int]:
+    found = gate(audit, **{"resamples": 400, **options})
+    return found.outcome, found.exit_code
+
+
+class TestTilt:
+    @pytest.mark.parametrize(
+        ("low", "high", "limit", "expected", "reason"),
+        [
+            (-4, 3, 15, "level", "Relative Δ −0.5 % [−4.0, +3.0] lies within ±15"),
+            (-15, 15, 15, "level", "Relative Δ 0.0 % [−15.0, +15.0] lies within ±15"),
+            (0, 0, 0, "level", "Relative Δ 0.0 % [0.0, 0.0] lies within ±0"),
+            (16, 30, 15, "tilted", "toward human: Relative Δ +23.0 % [+16.0, +30.0] lies wholly beyond +15.0"),
+            (-30, -15.1, 15, "tilted", "toward llm: Relative Δ −22.6 % [−30.0, −15.1] lies wholly beyond −15.0"),
+            (15, 30, 15, "inconclusive", "Relative Δ +22.5 % [+15.0, +30.0] reaches across +15.0: neither within the "
+                                         "limit nor wholly beyond"),
+            (-16, 3, 15, "inconclusive", "Relative Δ −6.5 % [−16.0, +3.0] reaches across −15.0: neither within the "
+                                         "limit nor wholly beyond"),
+            (-40, 40, 15, "inconclusive", "Relative Δ 0.0 % [−40.0, +40.0] reaches across −15.0 and +15.0: neither "
+                                          "within the limit nor wholly beyond"),
+            (16, 30, 30.5, "level", "Relative Δ +23.0 % [+16.0, +30.0] lies within ±30.5"),
+        ],
+    )  # fmt: skip
+    def test_the_interval_decides(self, low: float, high: float, limit: float, expected: str, reason: str) -> None:
+        found = check_tilt(tilt(low, high, p=1.0), limit)
+        assert (found.outcome, found.reason) == (expected, reason)
+        assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -limit, limit)
+
+    @pytest.mark.parametrize(
+        ("low", "high", "expected"),
+        [(62, 88, "level"), (91, 120, "tilted"), (-5, 5, "tilted"), (50, 80, "inconclusive")],
+    )
+    def test_other_groups_are_level_at_the_middle_of_their_band(self, low: float, high: float, expected: str) -> None:
+        found = check_tilt(tilt(low, high, band_low=55.0, band_high=95.0), 15)
+        assert found.outcome == expected
+        assert (found.floor, found.ceiling) == (60, 90)
+        assert "around the random band's middle (+75.0)" in found.reason
+
+    @pytest.mark.parametrize(
+        ("given", "reason"),
+        [
+            (tilt(NAN, NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
+            (tilt(1, 2, value=NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
+            (
+                tilt(NAN, NAN, queries=0),
+                "Relative Δ is undefined: no query has a relevant document of both human and llm",
+            ),
+        ],
+    )
+    def test_undefined_is_inconclusive(self, given: Any, reason: str) -> None:
+        found = check_tilt(given, 15)
+        assert (found.outcome, found.reason) == ("inconclusive", reason)
+
+    @given(st.floats(-200, 200), st.floats(0, 50), st.floats(0, 100))
+    def test_the_other_side_sees_the_same(self, low: float, width: float, limit: float) -> None:
+        one = tilt(low, low + width)
+        assert check_tilt(one, limit).outcome == check_tilt(one.swapped(), limit).outcome
+
+
+def change(low: float, high: float, **fields: Any) -> TiltChange:
+    made: dict[str, Any] = {
+        "run": "r", "old_run": "r", "measure": "RR", "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
+        "error": 1.0, "p": NAN, "p_corrected": NAN, "queries": 50, "excluded": 0, "a": "human", "b": "llm",
+        "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2, "growth_low": low,
+        "growth_high": high, "growth_error": 2.0, "twins": True,
+    }  # fmt: skip
+    return TiltChange(**{**made, **fields})
+
+
+class TestGrowth:
+    @pytest.mark.parametrize(
+        ("low", "high", "least", "expected"),
+        [
+            (1, 9, 0, "tilted"),
+            (0, 9, 0, "inconclusive"),  # above means above
+            (-3, 9, 0, "inconclusive"),
+            (-9, -1, 0, "level"),
+            (-9, 0, 0, "level"),
+            (0, 0, 0, "level"),
+            (1, 9, 5, "inconclusive"),
+            (6, 9, 5, "tilted"),
+            (1, 5, 5, "level"),  # it grew, but by no more than is allowed
+            (-3, 4, 5, "level"),
+        ],
+    )
+    def test_shown_excluded_or_neither(self, low: float, high: float, least: float, expected: str) -> None:
+        found = check_growth(change(low, high), least)
+        assert found.outcome == expected
+        assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -math.inf, least)
+
+    def test_reasons(self) -> None:
+        tail = "Relative Δ +10.0 % before, +30.0 % now"
+        reasons = [check_growth(change(*ends), 2).reason for ends in ((3, 7), (-7, 1), (-3, 7))]
+        assert reasons == [
+            f"growth +5.0 points [+3.0, +7.0] since the baseline lies above 2: {tail}",
+            f"growth −3.0 points [−7.0, +1.0] since the baseline does not exceed 2: {tail}",
+            "growth +2.0 points [−3.0, +7.0] since the baseline reaches across 2, neither shown nor excluded; "
+            f"50 queries could detect 5.6 points; {tail}",
+        ]
+
+    @pytest.mark.parametrize(("old", "side"), [(NAN, "the baseline's"), (10.0, "the new")])
+    def test_undefined_is_inconclusive(self, old: float, side: str) -> None:
+        found = check_growth(change(NAN, NAN, old=old), 5)
+        assert found.outcome == "inconclusive"
+        assert found.reason == f"growth since the baseline is undefined: {side} Relative Δ is, or its random band"
+
+
+class TestWorst:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            (["level"], "level"),
+            (["level", "inconclusive", "level"], "inconclusive"),
+            (["inconclusive", "tilted", "level"], "tilted"),
+        ],
+    )
+    def test_tilted_before_inconclusive_before_level(self, given: list[Any], expected: str) -> None:
+        assert worst(given) == expected
+
+    def test_a_rows_reason_is_that_of_the_check_that_counts(self) -> None:
+        checks = (check_tilt(tilt(-1, 1), 15), check_growth(change(3, 7), 0))
+        row = GateRow("r", "RR", "human", "llm", 50, checks)
+        assert row.outcome == "tilted"
+        assert row.reason == checks[1].reason
+        both = replace(row, checks=(checks[0], checks[0]))
+        assert both.reason == f"{checks[0].reason}; {checks[0].reason}"
+
+
+LEVEL = one(np.tile([0.5, 0.6], 30), np.tile([0.6, 0.5], 30))
+HUMAN = one(np.tile([0.9, 0.8], 30), np.tile([0.5, 0.6], 30))
+UNSURE = one(np.tile([1, 0, 0.2], 20), np.tile([0, 1, 0], 20))
+NOTHING = one(np.zeros(60), np.zeros(60))
+
+
+def banded(audit: Audit, level: float) -> Audit:
+    """The same values of groups that are not twins, level at some other value."""
+    return one(audit.values[0, 0, 1], audit.values[0, 0, 2], null=np.full(500, level))
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("audit", "options", "expected"),
+        [
+            (LEVEL, {}, ("level", 0)),
+            (HUMAN, {}, ("tilted", 1)),
+            (UNSURE, {}, ("inconclusive", 3)),
+            (UNSURE, {"inconclusive": "pass"}, ("inconclusive", 0)),
+            (HUMAN, {"inconclusive": "pass"}, ("tilted", 1)),
+            (NOTHING, {}, ("inconclusive", 3)),
+            (HUMAN, {"max_tilt": 60}, ("level", 0)),
+            (LEVEL, {"max_tilt": 0}, ("inconclusive", 3)),
+            (HUMAN, {"baseline": HUMAN}, ("level", 0)),
+            (HUMAN, {"baseline": LEVEL}, ("tilted", 1)),
+            (LEVEL, {"baseline": HUMAN}, ("level", 0)),
+            (HUMAN, {"baseline": HUMAN, "max_tilt": 15}, ("tilted", 1)),
+            (HUMAN, {"baseline": LEVEL, "max_tilt": 60}, ("tilted", 1)),
+            (LEVEL, {"baseline": LEVEL, "max_tilt": 15}, ("level", 0)),
+            (HUMAN, {"baseline": LEVEL, "min_effect": 60}, ("level", 0)),
+            (LEVEL, {"baseline": NOTHING}, ("inconclusive", 3)),
+            (banded(HUMAN, 48), {}, ("level", 0)),  # random labels give as much
+            (banded(LEVEL, 48), {}, ("tilted", 1)),
+            (banded(LEVEL, 48), {"baseline": banded(HUMAN, 48)}, ("tilted", 1)),
+        ],
+    )
+    def test_of_one_run(self, audit: Audit, options: dict[str, Any], expected: tuple[str, int]) -> None:
+        assert outcome(audit, **options) == expected
+
+    def test_the_worst_run_counts(self) -> None:
+        found = clear(("people", "machines", "nobody"))
+        assert outcome(found, runs=["nobody"], max_tilt=70) == ("level", 0)
+        assert outcome(found, runs=["nobody"], max_tilt=15) == ("inconclusive", 3)
+        assert outcome(found, runs=["nobody", "machines"]) == ("tilted", 1)
+        assert outcome(found) == ("tilted", 1)
+
+    def test_the_worst_measure_counts(self) -> None:
+        values = np.stack([LEVEL.values[0, 0], UNSURE.values[0, 0], HUMAN.values[0, 0]])[None]
+        found = audit_of(values, measures=("P@1", "RR", "AP"))
+        assert outcome(found) == ("level", 0)  # the primary measure alone
+        assert outcome(found, measures=["P@1", "RR"]) == ("inconclusive", 3)
+        assert outcome(found, measures=["RR", "AP", "P@1"]) == ("tilted", 1)
+
+    def test_undefined_does_not_hide_a_tilt(self) -> None:
+        found = audit_of(np.concatenate([NOTHING.values, HUMAN.values]), runs=("none", "some"))
+        assert outcome(found) == ("tilted", 1)
+
+
+class TestRows:
+    VALUES = np.random.default_rng(0).random((2, 2, 4, 40))
+    AUDIT = audit_of(VALUES, runs="xy", measures=("RR", "P@1"), groups=("a", "b", "c"))
+
+    def rows(self, **options: Any) -> list[tuple[str, ...]]:
+        return [(r.run, r.measure, r.a, r.b) for r in gate(self.AUDIT, **options).rows]
+
+    def test_by_default_every_run_and_pair_on_the_primary_measure(self) -> None:
+        assert self.rows() == [(run, "RR", *pair) for run in "xy" for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
+
+    def test_named_ones_in_their_order(self) -> None:
+        found = self.rows(measures=["P@1", "RR"], runs=["y"], pairs=[("c", "a")])
+        assert found == [("y", "P@1", "c", "a"), ("y", "RR", "c", "a")]
+
+    def test_named_twice_is_once(self) -> None:
+        assert len(self.rows(measures=["RR", "RR"], runs=["y", "y"], pairs=[("a", "b")])) == 1
+
+    def test_a_pair_the_other_way_round_turns_the_sign(self) -> None:
+        one, two = (gate(self.AUDIT, runs=["x"], pairs=[p]).rows[0].checks[0] for p in (("a", "b"), ("b", "a")))
+        assert (one.value, one.low, one.high) == (-two.value, -two.high, -two.low)
+
+    def test_numbers_are_the_audits_own(self) -> None:
+        own = [t for t in self.AUDIT.tilts if t.measure == "RR"]
+        for row, found in zip(gate(self.AUDIT).rows, own, strict=True):
+            assert (row.run, row.a, row.b, row.queries) == (found.run, found.a, found.b, found.queries)
+            (check,) = row.checks
+            assert (check.value, check.low, check.high) == (found.value, found.low, found.high)
+
+    def test_growth_belongs_to_its_row(self) -> None:
+        old = audit_of(self.VALUES[::-1], runs="yx", measures=("RR", "P@1"), groups=("a", "b", "c"))
+        same = gate(self.AUDIT, baseline=old, measures=["P@1", "RR"], resamples=200)
+        assert [c.name for r in same.rows for c in r.checks] == ["growth"] * 12
+        assert all(c.value == 0 == c.low == c.high for r in same.rows for c in r.checks)
+
+    def test_both_checks_where_both_are_asked(self) -> None:
+        found = gate(LEVEL, max_tilt=15, baseline=LEVEL, resamples=200)
+        assert [c.name for c in found.rows[0].checks] == ["tilt", "growth"]
+        assert found.questions == ["tilt within ±15 points of level", "no growth since the baseline"]
+
+    @pytest.mark.parametrize(
+        ("options", "limit", "names"),
+        [({}, 15.0, ["tilt"]), ({"max_tilt": 4}, 4, ["tilt"]), ({"baseline": LEVEL}, None, ["growth"])],
+    )
+    def test_fifteen_points_unless_a_baseline_is_the_question(
+        self, options: dict[str, Any], limit: float | None, names: list[str]
+    ) -> None:
+        found = gate(LEVEL, resamples=200, **options)
+        assert found.spec["max_tilt"] == limit
+        assert [c.name for c in found.rows[0].checks] == names
+
+
+class TestHeadline:
+    def test_of_one_comparison(self) -> None:
+        assert gate(LEVEL).headline == "level (asked: tilt within ±15 points of level)"
+
+    def test_of_several(self) -> None:
+        found = audit_of(np.concatenate([LEVEL.values, HUMAN.values, HUMAN.values]), runs="abc")
+        assert gate(found).headline == "tilted: 2 of 3 comparisons (asked: tilt within ±15 points of level)"
+
+    def test_inconclusive_that_passes(self) -> None:
+        assert gate(UNSURE, max_tilt=7.5, inconclusive="pass").headline == (
+            "inconclusive (asked: tilt within ±7.5 points of level; passes by --inconclusive pass)"
+        )
+
+    def test_allowed_growth(self) -> None:
+        found = gate(LEVEL, baseline=LEVEL, min_effect=2.5, resamples=200)
+        assert found.headline == "level (asked: growth of at most 2.5 points since the baseline)"
+
+
+class TestRefusals:
+    TWO = audit_of(np.ones((2, 2, 3, 5)), runs=("bm25", "dense"), measures=("RR", "P@1"))
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"measures": ["nDCG@7"]}, "the audit has no measure 'nDCG@7'; it has RR, P@1"),
+            ({"measures": ["nDGC@7"]}, "unknown measure 'nDGC'; did you mean 'nDCG@k'?"),
+            ({"measures": []}, "nothing to gate: no measure is named"),
+            ({"runs": ["bm52"]}, "the audit has no run 'bm52'; it has bm25, dense"),
+            ({"pairs": [("human", "gpt")]}, "the audit has no pair of groups 'human,gpt'; it has human,llm"),
+            ({"max_tilt": -1}, "expected max_tilt as a number of points of at least 0, got -1"),
+            ({"max_tilt": NAN}, "expected max_tilt as a number of points of at least 0, got nan"),
+            ({"max_tilt": math.inf}, "expected max_tilt as a number of points of at least 0, got inf"),
+            ({"min_effect": NAN}, "expected min_effect as a number of points of at least 0, got nan"),
+            ({"min_effect": 3}, "min_effect is the growth since a baseline that is allowed; give the baseline too"),
+            ({"inconclusive": "maybe"}, r"unknown policy for inconclusive 'maybe' \(valid: fail, pass\)"),
+            ({"resamples": 10}, "expected at least 100 resamples, got 10"),
+        ],
+    )
+    def test_of_options(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UserError, match=f"^{message}"):
+            gate(self.TWO, **options)
+
+    def test_without_judgments(self) -> None:
+        with pytest.raises(UserError, match="nothing to gate: this audit has no measure; without judgments"):
+            gate(audit_of(np.ones((1, 0, 3, 5)), measures=()))
+
+    def test_without_groups(self) -> None:
+        with pytest.raises(UserError, match="nothing to gate: this audit has no groups; audit with --by COLUMN"):
+            gate(audit_of(np.ones((1, 1, 1, 5)), groups=()))
+
+    @pytest.mark.parametrize(
+        ("baseline", "options", "message"),
+        [
+            (
+                one(np.ones(4), np.ones(4), measures=["RR"], queries=["q0", "q1", "q8", "q9"]),
+                {},
+                r"over other queries: 3 queries only in the new one \('q2', 'q3', 'q4'\), 2 queries only in the old "
+                r"one \('q8', 'q9'\)",
+            ),
+            (audit_of(np.ones((2, 1, 3, 5)), runs=("bm25", "tfidf"), measures=["RR"]), {},
+             "the baseline has no run 'dense'; it has bm25, tfidf"),
+            (audit_of(np.ones((2, 1, 3, 5)), runs=("bm25", "dense"), measures=["RR"]), {"measures": ["RR", "P@1"]},
+             "the baseline has no measure 'P@1'; it has RR"),
+            (audit_of(np.ones((2, 1, 3, 5)), runs=("bm25", "dense"), measures=["RR"]), {"measures": ["P@1"]},
+             "no measure in common: the new one has P@1; the old one has RR"),
+            (audit_of(np.ones((2, 1, 3, 5)), runs=("bm25", "dense"), measures=["RR"], groups=("human", "gpt")), {},
+             "no pair of groups in common: the new one has human,llm; the old one has human,gpt"),
+            (audit_of(np.ones((2, 1, 3, 5)), runs=("bm25", "dense"), measures=["RR"], ties="trec_eval"), {},
+             "the audits treat ties differently"),
+        ],
+    )  # fmt: skip
+    def test_of_a_baseline(self, baseline: Audit, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UserError, match=message):
+            gate(self.TWO, baseline=baseline, **options)
+
+    def test_a_baseline_may_hold_more(self) -> None:
+        found = gate(self.TWO, baseline=self.TWO, runs=["dense"], measures=["P@1"], resamples=200)
+        assert [(r.run, r.measure, r.outcome) for r in found.rows] == [("dense", "P@1", "level")]
+        assert not [n for n in found.notes if "left out" in n]
+
+
+class TestNotes:
+    def test_few_queries(self) -> None:
+        assert gate(one(np.ones(29), np.ones(29))).notes == (
+            "warning: only 29 queries compare the groups; intervals from fewer than 30 are too narrow to rely on",
+        )
+        assert gate(LEVEL).notes == ()
+
+    def test_many_comparisons(self) -> None:
+        assert gate(clear()).notes == (
+            "each of the 3 comparisons is judged by its own 95 % interval; the more there are, the more likely one of "
+            "them stands out by chance",
+        )
+
+    def test_what_differs_from_the_baseline(self) -> None:
+        old = replace(LEVEL, spec={**LEVEL.spec, "rounding": "paper"})
+        (note,) = gate(LEVEL, baseline=old, resamples=200).notes
+        assert note.startswith("the old audit rounds means")
+
+
+class TestCalibration:
+    def test_noise_is_not_called_a_regression(self) -> None:
+        """Two hundred null comparisons by 95 % intervals: five would lie above 0 by chance, 18 are too many."""
+        rng = np.random.default_rng(77)
+        found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
+        assert sum(f.exit_code == 1 for f in found) <= 18
+
+    def test_nor_where_both_are_tilted_alike(self) -> None:
+        rng = np.random.default_rng(78)
+        found = [gate(noisy(rng, lift=0.1), baseline=noisy(rng, lift=0.1), resamples=499) for _ in range(200)]
+        assert 1 <= sum(f.exit_code == 1 for f in found) <= 18
+
+    def test_a_doctored_regression_is_caught(self) -> None:
+        rng = np.random.default_rng(79)
+        assert all(outcome(noisy(rng, lift=0.15), baseline=noisy(rng)) == ("tilted", 1) for _ in range(20))
+
+    def test_whichever_way_the_tilt_points(self) -> None:
+        rng = np.random.default_rng(80)
+        found = [(noisy(rng, lift=-0.15), noisy(rng)) for _ in range(20)]
+        assert all(outcome(new, baseline=old) == ("tilted", 1) for new, old in found)
+
+    def test_an_improvement_is_level(self) -> None:
+        rng = np.random.default_rng(81)
+        assert all(outcome(noisy(rng), baseline=noisy(rng, lift=0.15)) == ("level", 0) for _ in range(20))
+
+    def test_some_points_allowed_show_no_worse_than_before(self) -> None:
+        """Without them what did not change is hardly ever decided."""
+        rng = np.random.default_rng(82)
+        pairs = [(noisy(rng, lift=0.1), noisy(rng, lift=0.1)) for _ in range(40)]
+        strict = sum(outcome(new, baseline=old)[0] == "level" for new, old in pairs)
+        lenient = sum(outcome(new, baseline=old, min_effect=30)[0] == "level" for new, old in pairs)
+        assert strict <= 5
+        assert lenient >= 38
+
+
+def test_the_file_holds_everything() -> None:
+    found: Gate = gate(HUMAN, max_tilt=60, baseline=LEVEL, resamples=200)
+    content = json.loads(found.to_json())
+    assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-gate", 1)
+    assert (content["outcome"], content["exit_code"], content["headline"]) == ("tilted", 1, found.headline)
+    (row,) = content["rows"]
+    assert (row["run"], row["outcome"], row["reason"]) == ("run", "tilted", found.rows[0].reason)
+    assert [c["name"] for c in row["checks"]] == ["tilt", "growth"]
+    assert [c["floor"] for c in row["checks"]] == [-60, None]
+    assert json.loads(gate(NOTHING).to_json())["rows"][0]["checks"][0]["value"] is None

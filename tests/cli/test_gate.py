@@ -1,0 +1,243 @@
+"""ranktilt gate: the exit codes, and the files that a build server reads."""
+
+import json
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from ranktilt import Audit
+from ranktilt.auditing.gate import gate
+from ranktilt.reporting.gates import gate_text
+from tests.auditing.arrays import audit_of, noisy, one
+from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
+from tests.cli.conftest import Cli, Result, refused
+from tests.toy import no_permission, no_room
+
+QUICK = ("--resamples", "200")
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> dict[str, Path]:
+    """Audits of each outcome by name."""
+    audits = {"level": LEVEL, "human": HUMAN, "unsure": UNSURE, "nothing": NOTHING}
+    return {name: found.save(tmp_path / f"{name}.json") for name, found in audits.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "last"),
+    [
+        ("level", [], 0, "✓ level (asked: tilt within ±15 points of level)"),
+        ("human", [], 1, "✗ tilted (asked: tilt within ±15 points of level)"),
+        ("human", ["--max-tilt", "60"], 0, "✓ level (asked: tilt within ±60 points of level)"),
+        ("unsure", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
+        ("unsure", ["--inconclusive", "fail"], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
+        (
+            "unsure",
+            ["--inconclusive", "pass"],
+            0,
+            "? inconclusive (asked: tilt within ±15 points of level; passes by --inconclusive pass)",
+        ),
+        ("nothing", [], 3, "? inconclusive (asked: tilt within ±15 points of level)"),
+        ("human", ["--baseline", "human"], 0, "✓ level (asked: no growth since the baseline)"),
+        ("human", ["--baseline", "level"], 1, "✗ tilted (asked: no growth since the baseline)"),
+        (
+            "human",
+            ["--baseline", "level", "--min-effect", "60"],
+            0,
+            "✓ level (asked: growth of at most 60 points since the baseline)",
+        ),
+        (
+            "human",
+            ["--baseline", "human", "--max-tilt", "15"],
+            1,
+            "✗ tilted (asked: tilt within ±15 points of level and no growth since the baseline)",
+        ),
+        ("level", ["--baseline", "nothing"], 3, "? inconclusive (asked: no growth since the baseline)"),
+    ],
+)
+def test_exit_codes(cli: Cli, saved: dict[str, Path], name: str, options: list[str], code: int, last: str) -> None:
+    result = cli("gate", saved[name], *(saved.get(o, o) for o in options), *QUICK)
+    assert (result.code, result.err) == (code, "")
+    assert result.out.splitlines()[-1] == last
+
+
+def test_a_doctored_regression_is_caught_by_a_process_of_its_own(process: Cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    new, old = noisy(rng, lift=0.15).save(tmp_path / "new.json"), noisy(rng).save(tmp_path / "old.json")
+    assert process("gate", new, "--baseline", old, "--min-effect", "2").code == 1
+    assert process("gate", old, "--baseline", new, "--min-effect", "2").code == 0
+
+
+def test_what_is_printed_is_the_librarys(cli: Cli, saved: dict[str, Path]) -> None:
+    expected = gate(Audit.load(saved["human"]), max_tilt=20, baseline=Audit.load(saved["level"]), resamples=200)
+    result = cli("gate", saved["human"], "--max-tilt", "20", "--baseline", saved["level"], *QUICK)
+    assert result.out == gate_text(expected)
+
+
+@pytest.fixture
+def broad(tmp_path: Path) -> Path:
+    """Two runs, two measures, three groups."""
+    values = np.random.default_rng(1).random((2, 2, 4, 40))
+    names: dict[str, Any] = {"runs": ("bm25", "dense"), "measures": ("nDCG@5", "RR"), "groups": ("a", "b", "c")}
+    return audit_of(values, **names).save(tmp_path / "broad.json")
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ([], 6),
+        (["-m", "RR"], 6),
+        (["--measure", "RR", "-m", "nDCG@5"], 12),
+        (["--run", "dense"], 3),
+        (["--run", "dense", "--pair", "c,a", "-m", "RR"], 1),
+    ],
+)
+def test_rows_can_be_chosen(cli: Cli, broad: Path, options: list[str], rows: int) -> None:
+    found = json.loads(cli("gate", broad, *options, "--json", "-").out)["rows"]
+    assert len(found) == rows
+    wanted = {o for flag, o in pairwise(options) if flag in ("-m", "--measure")} or {"nDCG@5"}
+    assert {row["measure"] for row in found} == wanted
+    assert "c,a" not in options or (found[0]["a"], found[0]["b"]) == ("c", "a")
+
+
+class TestFiles:
+    @staticmethod
+    def everything(folder: Path) -> list[str]:
+        files = {"--junit": "r.xml", "--markdown": "s.md", "--json": "g.json"}
+        return [part for option, name in files.items() for part in (option, str(folder / name))]
+
+    def run(self, cli: Cli, audit: Path, folder: Path, *more: str) -> Result:
+        return cli("gate", audit, *more, *self.everything(folder))
+
+    @pytest.mark.parametrize(("name", "code"), [("level", 0), ("human", 1), ("unsure", 3)])
+    def test_all_are_written_whatever_the_outcome(
+        self, cli: Cli, saved: dict[str, Path], tmp_path: Path, name: str, code: int
+    ) -> None:
+        out = tmp_path / "made" / "here"
+        assert self.run(cli, saved[name], out).code == code
+        root = ElementTree.parse(out / "r.xml").getroot()
+        content = json.loads((out / "g.json").read_text())
+        assert (content["exit_code"], content["rows"][0]["outcome"]) == (code, content["outcome"])
+        assert [root.get("failures"), root.get("errors")] == [str(int(code == 1)), str(int(code == 3))]
+        assert f"RankTilt: {content['outcome']} (asked: " in (out / "s.md").read_text("utf-8").splitlines()[0]
+
+    def test_the_command_is_kept(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        self.run(cli, saved["human"], tmp_path, "--max-tilt", "20")
+        line = shlex.join(["ranktilt", "gate", str(saved["human"]), "--max-tilt", "20", *self.everything(tmp_path)])
+        assert json.loads((tmp_path / "g.json").read_text())["spec"]["command"] == line
+        assert (tmp_path / "s.md").read_text("utf-8").splitlines()[-1] == f"Make it again: `{line}`"
+        properties = ElementTree.parse(tmp_path / "r.xml").getroot().iter("property")
+        assert {p.get("name"): p.get("value") for p in properties}["command"] == line
+
+    @pytest.mark.parametrize(("option", "start"), [("--markdown", "## ❌ RankTilt: tilted"), ("--json", '{"format":')])
+    def test_to_stdout_in_place_of_the_table(self, cli: Cli, saved: dict[str, Path], option: str, start: str) -> None:
+        result = cli("gate", saved["human"], option, "-")
+        assert (result.code, result.err) == (1, "")
+        assert result.out.startswith(start)
+        assert "✗ tilted (asked" not in result.out
+
+    def test_all_or_none(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        with no_room(1000):
+            result = self.run(cli, saved["human"], out)
+        assert result.code == 2
+        assert "cannot be written: File too large" in result.err
+        assert not out.exists()
+
+    def test_nothing_is_written_where_the_gate_cannot_be_asked(
+        self, cli: Cli, saved: dict[str, Path], tmp_path: Path
+    ) -> None:
+        result = self.run(cli, saved["human"], tmp_path / "out", "-m", "nDCG@9")
+        assert (result.code, result.out) == (2, "")
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--junit", "-"], "--junit writes a file; standard output (-) is for --markdown and --json"),
+            (
+                ["--markdown", "-", "--json", "-"],
+                "--markdown and --json cannot both go to stdout; name a file for one of them",
+            ),
+            (["--junit", "{audit}"], "--junit {audit}: this file is read too; choose another place"),
+            (["--json", "{old}", "--baseline", "{old}"], "--json {old}: this file is read too; choose another place"),
+            (
+                ["--markdown", "{folder}/x", "--json", "{folder}/x"],
+                "--json {folder}/x: this file is written by --markdown too; choose another place",
+            ),
+            (["--junit", "{folder}"], "--junit {folder}: expected a file, this is a folder"),
+        ],
+    )
+    def test_places_that_cannot_be(
+        self, cli: Cli, saved: dict[str, Path], tmp_path: Path, options: list[str], message: str
+    ) -> None:
+        names = {"audit": str(saved["human"]), "old": str(saved["level"]), "folder": str(tmp_path)}
+        filled = [o.format(**names) for o in options]
+        assert refused(cli, "gate", saved["human"], *filled) == message.format(**names)
+
+    def test_one_device_may_take_two_of_them(self, cli: Cli, saved: dict[str, Path]) -> None:
+        assert cli("gate", saved["level"], "--junit", "/dev/null", "--json", "/dev/null").code == 0
+
+    def test_a_folder_that_cannot_be_written(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        (folder := tmp_path / "locked").mkdir()
+        with no_permission(folder):
+            message = refused(cli, "gate", saved["level"], "--junit", folder / "r.xml")
+        assert message == f"{folder / 'r.xml'}: cannot be written: Permission denied; choose a place you may write to"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["-m", "RR"], "the audit has no measure 'RR'; it has nDCG@5"),
+            (["-m", "nDCG"], "the audit has no measure 'nDCG'; it has nDCG@5"),
+            (["--run", "bm25"], "the audit has no run 'bm25'; it has run"),
+            (["--pair", "human,gpt"], "the audit has no pair of groups 'human,gpt'; it has human,llm"),
+            (["--pair", "human"], "--pair expects two groups, such as human,llm; got 'human'"),
+            (["--inconclusive", "no"], "unknown policy for inconclusive 'no' (valid: fail, pass)"),
+            (
+                ["--min-effect", "5"],
+                "min_effect is the growth since a baseline that is allowed; give the baseline too",
+            ),
+            (["--max-tilt", "inf"], "expected max_tilt as a number of points of at least 0, got inf"),
+        ],
+    )
+    def test_of_options(self, cli: Cli, saved: dict[str, Path], options: list[str], message: str) -> None:
+        assert refused(cli, "gate", saved["level"], *options) == message
+
+    @pytest.mark.parametrize("options", [["--max-tilt", "-1"], ["--min-effect", "-1"], ["--max-tilt", "x"]])
+    def test_of_numbers(self, cli: Cli, saved: dict[str, Path], options: list[str]) -> None:
+        code, out, err = cli("gate", saved["level"], *options)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"ranktilt gate: Invalid value for '{options[0]}': ")
+        assert err.count("\n") == 1
+
+    def test_a_baseline_over_other_queries(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        queries = [*(f"q{i}" for i in range(58)), "new1", "new2"]
+        old = one(np.ones(60), np.ones(60), queries=queries).save(tmp_path / "old.json")
+        assert refused(cli, "gate", saved["level"], "--baseline", old) == (
+            "the audits are over other queries: 2 queries only in the new one ('q58', 'q59'), 2 queries only in the "
+            "old one ('new1', 'new2'); make both with the same judgments"
+        )
+
+    def test_a_newer_format(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        later = tmp_path / "later.json"
+        later.write_text(json.dumps({**json.loads(saved["level"].read_text()), "version": 99}))
+        for arguments in ((later,), (saved["level"], "--baseline", later)):
+            message = refused(cli, "gate", *arguments, "--junit", tmp_path / "r.xml")
+            assert message.startswith(f"{later}: is an audit of format 99, this RankTilt reads up to ")
+        assert not (tmp_path / "r.xml").exists()
+
+    def test_an_audit_without_groups(self, cli: Cli, tmp_path: Path) -> None:
+        path = audit_of(np.ones((1, 1, 1, 5)), groups=(), by=None).save(tmp_path / "flat.json")
+        assert refused(cli, "gate", path) == "nothing to gate: this audit has no groups; audit with --by COLUMN"
+
+    def test_no_audit_at_all(self, cli: Cli, tmp_path: Path) -> None:
+        assert refused(cli, "gate", tmp_path / "gone.json").endswith(
+            "gone.json: cannot be read: No such file or directory"
+        )
