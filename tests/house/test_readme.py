@@ -1,52 +1,21 @@
-"""What README.md and docs/*.md show is true: Python blocks run, command lines parse."""
+"""What README.md and docs/ show is true: the README's Python runs, and every page's command lines parse."""
 
 import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 import typer
 
+from scripts.refresh_docs import SHARED, Block, blocks
 from tests.house import tree
 
-SHARED = "../shared/data"
-FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
-NO_TEST = re.compile(r"<!--\s*no-test:\s*(.+?)\s*-->\s*\Z")
-
-
-@dataclass(frozen=True)
-class Block:
-    """One fenced block: where it starts, its language, its text, and why it is not run ("" if it is)."""
-
-    place: str
-    language: str
-    text: str
-    untested: str
-
-
-def blocks(text: str, file: str) -> list[Block]:
-    """List the fenced blocks of a page."""
-    found = []
-    for match in FENCE.finditer(text):
-        before = text[: match.start()]
-        reason = NO_TEST.search(before)
-        place = f"{file}:{before.count(chr(10)) + 1}"
-        found.append(Block(place, match[1], match[2], reason[1] if reason else ""))
-    return found
-
-
-def pages() -> list[Block]:
-    """List the blocks of every page that readers see."""
-    files = [tree.ROOT / "README.md", *sorted((tree.ROOT / "docs").glob("*.md"))]
-    return [
-        block
-        for file in files
-        if file.exists()
-        for block in blocks(file.read_text(encoding="utf-8"), file.relative_to(tree.ROOT).as_posix())
-    ]
+README = tree.ROOT / "README.md"
+PAGES = [README, tree.ROOT / "CONTRIBUTING.md", *sorted(tree.ROOT.glob("docs/**/*.md"))]
+PAGES += sorted(tree.ROOT.glob("examples/**/*.md"))
 
 
 def commands(text: str) -> list[list[str]]:
@@ -85,21 +54,26 @@ def mistake(command: Any, words: list[str]) -> str:
     return ""
 
 
-def of(language: str) -> list[Any]:
+def of(language: str, *pages: Path) -> list[Any]:
     """Parametrise over the blocks in one language; where there is none yet, pytest skips the test."""
-    return [pytest.param(block, id=block.place) for block in pages() if block.language == language]
+    found = (
+        block
+        for page in pages
+        for block in blocks(page.read_text(encoding="utf-8"), page.relative_to(tree.ROOT).as_posix())
+    )
+    return [pytest.param(block, id=block.place) for block in found if block.language == language]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", of("python"))
-def test_python_block_runs(block: Block) -> None:
+@pytest.mark.parametrize("block", of("python", README))
+def test_python_block_runs(block: Block, tmp_path: Path) -> None:
     if block.untested:
         pytest.skip(block.untested)
     if SHARED in block.text and not (tree.ROOT / SHARED).is_dir():
         pytest.skip(f"needs {SHARED}")
     result = subprocess.run(
         [sys.executable, "-c", block.text],
-        cwd=tree.ROOT,
+        cwd=tree.ROOT if SHARED in block.text else tmp_path,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -109,23 +83,13 @@ def test_python_block_runs(block: Block) -> None:
     assert result.returncode == 0, f"{block.place}\n{result.stderr}"
 
 
-@pytest.mark.parametrize("block", of("console"))
+@pytest.mark.parametrize("block", of("console", *PAGES))
 def test_console_block_parses(block: Block) -> None:
     from ranktilt.cli.main import app
 
     command = typer.main.get_command(app)
     wrong = {" ".join(words): mistake(command, words) for words in commands(block.text)}
     assert not {line: problem for line, problem in wrong.items() if problem}, block.place
-
-
-def test_blocks_are_found_with_their_reasons() -> None:
-    python = "# T\n\n```python\nx = 1\n```\n\n<!-- no-test: needs a key -->\n```python\ny\n```\n"
-    text = python + "text\n```console\n$ z\n```\n"
-    assert blocks(text, "a.md") == [
-        Block("a.md:3", "python", "x = 1\n", ""),
-        Block("a.md:8", "python", "y\n", "needs a key"),
-        Block("a.md:12", "console", "$ z\n", ""),
-    ]
 
 
 def test_commands_are_found_in_console_blocks() -> None:

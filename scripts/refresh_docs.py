@@ -1,0 +1,265 @@
+"""Run the pages of docs/ from top to bottom, and bring the output that they show up to date.
+
+    python scripts/refresh_docs.py                        # every page
+    python scripts/refresh_docs.py docs/measures/ap.md    # these
+
+The blocks of a page run in order in one empty folder: `python` blocks as programs of their own, the `$` lines of
+`console` blocks in a shell. What they print is compared with what the page shows: the lines below a command, and a
+`text` block right below a `python` block. A line `...` stands for any lines; where nothing is shown, nothing is
+compared. A command must succeed unless its line ends in a comment such as `# exit 1`. Not run are blocks with
+`<!-- no-test: reason -->` above, lines that end in `# planned`, and lines about data that is not in the repository.
+"""
+
+import argparse
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = "../shared/data"
+GAP = "..."
+WIDTH = 116
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+NO_TEST = re.compile(r"<!--\s*no-test:\s*(.+?)\s*-->\s*\Z")
+EXIT = re.compile(r"#.*\bexit (\d+)\s*\Z")
+NUMBER = re.compile(r"[+−-]?\d*[.,]?\d+(?:[.,]\d+)*")
+SECONDS = 300
+ALIKE = 0.6
+
+
+class Mistake(Exception):
+    """A page that does not hold what it says, in one message with its place."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: where it starts, its language, its text, and why it is not run ("" if it is)."""
+
+    place: str
+    language: str
+    text: str
+    untested: str
+    start: int = 0
+    """Where its text begins on the page."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to run, and the part of the page that shows what it printed."""
+
+    place: str
+    argv: tuple[str, ...]
+    code: int
+    """Exit status that the page states."""
+    shown: slice
+    """Empty where the page shows nothing."""
+
+
+def blocks(text: str, file: str) -> list[Block]:
+    """List the fenced blocks of a page."""
+    found = []
+    for match in FENCE.finditer(text):
+        before = text[: match.start()]
+        reason = NO_TEST.search(before)
+        place = f"{file}:{before.count(chr(10)) + 1}"
+        found.append(Block(place, match[1], match[2], reason[1] if reason else "", match.start(2)))
+    return found
+
+
+def steps(text: str, file: str) -> Iterator[Step]:
+    """List what a page runs, in order."""
+    found = blocks(text, file)
+    for block, after in zip(found, [*found, None][1:], strict=True):
+        end = block.start + len(block.text)
+        if block.untested:
+            continue
+        if block.language == "python":
+            printed = slice(end, end)
+            if after and after.language == "text" and not text[end : after.start].replace("```text", "").strip("`\n"):
+                printed = slice(after.start, after.start + len(after.text))
+            yield Step(block.place, (sys.executable, "-W", "error", "-c", block.text), 0, printed)
+        elif block.language == "console":
+            yield from _commands(block)
+
+
+def _commands(block: Block) -> Iterator[Step]:
+    lines = block.text.splitlines(keepends=True)
+    starts = list(accumulate(map(len, lines), initial=block.start))
+    numbers = [i for i, line in enumerate(lines) if line.startswith("$ ")]
+    first_line = int(block.place.rpartition(":")[2])
+    code = 0
+    for number, following in zip(numbers, [*numbers[1:], len(lines)], strict=True):
+        last = number
+        while lines[last].endswith("\\\n"):
+            last += 1
+        command = "".join(lines[number : last + 1])[2:].rstrip("\n")
+        if command.endswith("# planned") or SHARED in command:
+            continue
+        before, code = code, int(stated[1]) if (stated := EXIT.search(command)) else 0
+        place = f"{block.place.rpartition(':')[0]}:{first_line + 1 + number}"
+        # A subshell first, so that `$?` is the status of the command above.
+        argv = ("/bin/sh", "-c", f"(exit {before})\n{command}")
+        yield Step(place, argv, code, slice(starts[last + 1], starts[following]))
+
+
+def refreshed(text: str, file: str, folder: Path) -> str:
+    """Run a page in an empty folder, and return it with what it prints now.
+
+    Raises
+    ------
+    Mistake
+        If something ends with another exit status than stated, or prints lines of another kind than shown.
+    """
+    parts, done = [], 0
+    for step in steps(text, file):
+        printed = output(step, folder)
+        shown = text[step.shown]
+        if shown.strip():
+            parts += [text[done : step.shown.start], brought_up(shown, printed, step.place)]
+            done = step.shown.stop
+    return "".join([*parts, text[done:]])
+
+
+def output(step: Step, folder: Path) -> list[str]:
+    """Run one step, and return the lines that it prints; stderr only where it ends with 2, an error."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    env = {**os.environ, "PATH": path, "PYTHONUTF8": "1", "NO_COLOR": "1", "HF_HUB_OFFLINE": "1"}
+    ended = subprocess.run(
+        step.argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        encoding="utf-8", timeout=SECONDS,
+    )  # fmt: skip
+    if ended.returncode != step.code:
+        what = f"expected exit {step.code}, got {ended.returncode}"
+        raise Mistake(f"{step.place}: {what}\n{ended.stdout}{ended.stderr}")
+    return (ended.stdout + (ended.stderr if step.code == 2 else "")).splitlines()
+
+
+def brought_up(shown: str, printed: Sequence[str], place: str) -> str:
+    """Put what was printed in place of what is shown, which may leave out lines and hold other numbers."""
+    out, at = [], 0
+    pieces = _pieces(shown.splitlines())
+    for number, piece in enumerate(pieces):
+        if piece == [GAP]:
+            out.append(GAP)
+            continue
+        anchored = number == 0, number == len(pieces) - 1
+        found = _find(piece, printed, at, anchored)
+        if found is None:
+            lines = "\n".join(piece)
+            everything = "\n".join(printed)
+            raise Mistake(f"{place}: shows lines that are not printed:\n{lines}\nprinted is:\n{everything}")
+        out += [line for whole in printed[found] for line in _wrapped(whole)]
+        at = found.stop
+    return "\n".join(_trimmed(out)) + "\n"
+
+
+def _pieces(lines: Sequence[str]) -> list[list[str]]:
+    """Runs of lines, and `[GAP]` between them; blank lines around all of it do not count."""
+    found: list[list[str]] = []
+    for line in _trimmed(lines):
+        if line.strip() == GAP or not found or found[-1] == [GAP]:
+            found.append([])
+        found[-1].append(line.strip() if line.strip() == GAP else line)
+    return found
+
+
+def _trimmed(lines: Sequence[str]) -> list[str]:
+    full = [i for i, line in enumerate(lines) if line.strip()]
+    return list(lines[full[0] : full[-1] + 1]) if full else []
+
+
+def _find(piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]) -> slice | None:
+    """Lines that read as a piece does, with any numbers; the same numbers before others."""
+    first, last = anchored
+    for words in (str.split, _without_numbers):
+        wanted = words(" ".join(piece))
+        for start in range(at, len(printed)):
+            above = printed[at:start]
+            if first and any(line.strip() for line in above):
+                break
+            if not printed[start].strip():
+                continue
+            for stop in range(start + 1, len(printed) + 1):
+                held = words(" ".join(printed[start:stop]))
+                if held == wanted and not (last and any(line.strip() for line in printed[stop:])):
+                    return slice(start, stop)
+                if len(held) > len(wanted):
+                    break
+    return _closest(piece, printed, at, anchored)
+
+
+def _closest(piece: Sequence[str], printed: Sequence[str], at: int, anchored: tuple[bool, bool]) -> slice | None:
+    """As many lines that read much like a piece, where its words have changed; all to the end that it stands at."""
+    full = [i for i in range(at, len(printed)) if printed[i].strip()]
+    starts, stops = full, [i + 1 for i in full]
+    if anchored[0]:
+        starts = starts[:1]
+    if anchored[1]:
+        stops = stops[-1:]
+    wanted = _without_numbers(" ".join(piece))
+    found = {
+        _likeness(wanted, printed[start:stop]): slice(start, stop)
+        for start in starts
+        for stop in stops
+        if start < stop and (anchored != (False, False) or stop <= start + len(piece))
+    }
+    best = max(found, default=0.0)
+    return found[best] if best >= ALIKE else None
+
+
+def _likeness(wanted: Sequence[str], lines: Sequence[str]) -> float:
+    return difflib.SequenceMatcher(None, wanted, _without_numbers(" ".join(lines)), autojunk=False).ratio()
+
+
+def _without_numbers(text: str) -> list[str]:
+    return NUMBER.sub("#", text).replace("= #", "#").replace("< #", "#").split()
+
+
+def _wrapped(line: str) -> list[str]:
+    """Break a long sentence over lines; a row of a table stays whole."""
+    sentence = line.lstrip(" ")
+    if len(line) <= WIDTH or "  " in sentence or sentence.startswith("|"):
+        return [line]
+    indent = line[: len(line) - len(sentence)]
+    joined = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(
+        joined, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [text.replace("\N{NO-BREAK SPACE}", " ") for text in lines]
+
+
+def pages() -> list[Path]:
+    """List the pages of docs/."""
+    return sorted((ROOT / "docs").rglob("*.md"))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Refresh pages in place; exit status 1 where one cannot be."""
+    parser = argparse.ArgumentParser(description="Bring the output that the pages of docs/ show up to date.")
+    parser.add_argument("pages", nargs="*", type=Path, help="pages; all of docs/ by default")
+    wrong = 0
+    for page in parser.parse_args(argv).pages or pages():
+        text = page.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                new = refreshed(text, os.path.relpath(page, ROOT), Path(folder))
+            except Mistake as mistake:
+                wrong += 1
+                print(f"{mistake}\n", file=sys.stderr)  # noqa: T201
+                continue
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+            print(f"refreshed {page}")  # noqa: T201
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""The pages of docs/ run from top to bottom and show what is printed; their links lead somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ranktilt.data.bundled.reader import bundled
+from ranktilt.measures.base import NAMES
+from scripts.refresh_docs import Mistake, blocks, brought_up, pages, refreshed, steps
+from tests.house import tree
+
+MEASURES = tree.ROOT / "docs" / "measures"
+SECTIONS = ["Formula", "Facts", "When it misleads", "Source"]
+FACTS = ["range", "unit", "sign", "undefined", "needs"]
+INDEX = ["README", "statistics", "ties", "confounds-and-controls"]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINKED = [tree.ROOT / "README.md", tree.ROOT / "CONTRIBUTING.md", *pages(), *sorted(tree.ROOT.glob("examples/**/*.md"))]
+MEASURE_PAGES = [page for page in sorted(MEASURES.glob("*.md")) if page.stem not in INDEX]
+
+
+def named(page: Path) -> str:
+    """Name a page as an editor opens it."""
+    return page.relative_to(tree.ROOT).as_posix()
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of a page's headings, as links write them."""
+    lines = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE).splitlines()
+    titles = (line.lstrip("#").strip().lower() for line in lines if line.startswith("#"))
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> None:
+    spec = bundled().spec
+    if spec["matched"] != spec["pairs"]:
+        pytest.skip(f"shows the whole bundled collection; here are {spec['matched']} of {spec['pairs']} pairs")
+    text = page.read_text(encoding="utf-8")
+    assert refreshed(text, named(page), tmp_path) == text, "if this is meant: python scripts/refresh_docs.py"
+
+
+@pytest.mark.parametrize("page", LINKED, ids=named)
+def test_links_lead_to_pages_and_headings(page: Path) -> None:
+    lost = []
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        file, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        other = page.parent / file if file else page
+        if not other.exists() or (anchor and anchor not in anchors(other)):
+            lost.append(target)
+    assert not lost
+
+
+@pytest.mark.parametrize("page", MEASURE_PAGES, ids=named)
+def test_a_measure_has_its_sections_and_facts(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == SECTIONS
+    facts = re.findall(r"^\| (\w+) \|", text, re.MULTILINE)
+    assert [name for name in facts if name in FACTS] == FACTS
+    assert re.search(r"^\*[^*]+\?\*$", text, re.MULTILINE), "a question below the title"
+    assert any(block.language == "python" for block in blocks(text, page.name)), "an example that runs"
+
+
+def test_the_index_lists_every_page_and_every_measure() -> None:
+    text = (MEASURES / "README.md").read_text(encoding="utf-8")
+    listed = {target.partition("#")[0] for target in LINK.findall(text)}
+    assert {page.name for page in MEASURES.glob("*.md")} - {"README.md"} <= listed
+    assert set(NAMES) <= set(re.findall(r"\w+", text))
+
+
+def page_of(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def test_blocks_are_found_with_their_reasons() -> None:
+    python = "# T\n\n```python\nx = 1\n```\n\n<!-- no-test: needs a key -->\n```python\ny\n```\n"
+    text = python + "text\n```console\n$ z\n```\n"
+    found = [(b.place, b.language, b.text, b.untested) for b in blocks(text, "a.md")]
+    assert found == [
+        ("a.md:3", "python", "x = 1\n", ""),
+        ("a.md:8", "python", "y\n", "needs a key"),
+        ("a.md:12", "console", "$ z\n", ""),
+    ]
+    assert [text[b.start : b.start + len(b.text)] for b in blocks(text, "a.md")] == [b.text for b in blocks(text, "")]
+
+
+def test_blocks_of_one_page_share_a_folder(tmp_path: Path) -> None:
+    text = page_of(
+        "```python", "open('a', 'w').write('one\\n')", "```", "", "```console", "$ cat a", "one", "$ cp a b", "```",
+        "```python", "print(open('b').read(), end='')", "```", "", "```text", "one", "```",
+    )  # fmt: skip
+    assert refreshed(text, "a.md", tmp_path) == text
+
+
+def test_output_is_brought_up_to_date(tmp_path: Path) -> None:
+    shown = page_of("before", "```console", "$ printf 'x 12\\ny 3.5\\n'", "x 11", "y 3.5", "```", "after 11")
+    assert refreshed(shown, "a.md", tmp_path) == shown.replace("\nx 11\n", "\nx 12\n")
+
+
+def test_what_is_not_shown_is_not_compared(tmp_path: Path) -> None:
+    text = page_of(
+        "```console", "$ echo 1", "```", "```python", "print(2)", "```", "```console", "$ echo 3", "3", "```"
+    )
+    assert refreshed(text, "a.md", tmp_path) == text
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "expected"),
+    [
+        ("a 1\n", ["a 2"], "a 2\n"),
+        ("...\nb 1\n", ["a", "b 2"], "...\nb 2\n"),
+        ("a\n...\n", ["a", "b"], "a\n...\n"),
+        ("a\n...\nd\n", ["a", "", "c", "d"], "a\n...\nd\n"),
+        ("a\n\nb\n", ["a", "", "b"], "a\n\nb\n"),
+        ("...\nb 2\n...\n", ["b 1", "b 2", "c"], "...\nb 2\n...\n"),
+        ("p < .001\n", ["p = .020"], "p = .020\n"),
+        ("x  +1.0\n", ["x −12.5"], "x −12.5\n"),
+        ("one long\nline 1\n", ["one long line 2"], "one long line 2\n"),
+        ("...\nnow favours human\n...\n", ["x", "so favours human", "y"], "...\nso favours human\n...\n"),
+        ("a\n", ["a", "b"], "a\nb\n"),
+        ("b\n", ["a", "b"], "a\nb\n"),
+        ("a\nb\nc\n...\n", ["", "a", "b", "d", "e"], "a\nb\n...\n"),
+    ],
+)
+def test_shown_lines_are_found_among_printed_ones(shown: str, printed: list[str], expected: str) -> None:
+    assert brought_up(shown, printed, "a.md:1") == expected
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"), [("a\n", ["b", "c"]), ("...\na\n...\n", ["b"]), ("a\n...\nz\n", ["a", "b"]), ("a\n", [])]
+)
+def test_lines_that_are_not_printed_are_a_mistake(shown: str, printed: list[str]) -> None:
+    with pytest.raises(Mistake, match=r"^a\.md:7: shows lines that are not printed:\n") as caught:
+        brought_up(shown, printed, "a.md:7")
+    assert str(caught.value).endswith("printed is:\n" + "\n".join(printed))
+
+
+def test_long_sentences_are_broken_and_tables_are_not() -> None:
+    sentence, row = "  " + "word " * 40 + "1 %", "column  " * 20
+    lines = brought_up("...\n" + sentence, ["x", sentence], "a.md:1").splitlines()[1:]
+    assert [line.strip() for line in lines] == ["word " * 22 + "word", "word " * 17 + "1 %"]
+    assert all(line.startswith("  ") for line in lines)
+    assert brought_up(row, [row], "a.md:1") == row + "\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("$ exit 3", r"a\.md:2: expected exit 0, got 3"),
+        ("$ echo told >&2; exit 3  # exit 1", r"a\.md:2: expected exit 1, got 3\ntold"),
+        ("$ true  # exit 1", r"a\.md:2: expected exit 1, got 0"),
+    ],
+)
+def test_another_exit_status_than_stated_is_a_mistake(line: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=problem):
+        refreshed(page_of("```console", line, "```"), "a.md", tmp_path)
+
+
+def test_a_stated_exit_status_is_met_and_seen_by_the_next_command(tmp_path: Path) -> None:
+    text = page_of(
+        "```console", "$ exit 3  # here: exit 3", "$ echo $?", "3", "$ echo no >&2; exit 2 # exit 2", "no", "```"
+    )
+    assert refreshed(text, "a.md", tmp_path) == text
+
+
+def test_a_python_block_that_fails_or_warns_is_a_mistake(tmp_path: Path) -> None:
+    for code in ("1 / 0", "import warnings; warnings.warn('old')"):
+        with pytest.raises(Mistake, match=r"a\.md:1: expected exit 0, got 1"):
+            refreshed(page_of("```python", code, "```"), "a.md", tmp_path)
+
+
+def test_some_lines_are_not_run() -> None:
+    text = page_of(
+        "<!-- no-test: needs a key -->", "```python", "key", "```", "```console", "$ ranktilt later  # planned",
+        "$ ranktilt audit ../shared/data/x", "$ cat a \\", "  b", "shown", "```",
+    )  # fmt: skip
+    found = list(steps(text, "a.md"))
+    assert [step.argv[-1] for step in found] == ["(exit 0)\ncat a \\\n  b"]
+    assert [text[step.shown] for step in found] == ["shown\n"]
+    assert found[0].place == "a.md:8"
+
+
+def test_text_further_down_belongs_to_no_block() -> None:
+    text = page_of("```python", "x = 1", "```", "", "words", "", "```text", "not printed", "```")
+    assert [text[step.shown] for step in steps(text, "a.md")] == [""]
+
+
+def test_the_script_rewrites_pages_and_says_what_it_cannot(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
+    good.write_text(page_of("```console", "$ echo 2", "1", "```"))
+    bad.write_text(page_of("```console", "$ echo 2", "two", "```"))
+    script = [sys.executable, str(tree.ROOT / "scripts" / "refresh_docs.py"), str(bad), str(good)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1
+    assert good.read_text() == page_of("```console", "$ echo 2", "2", "```")
+    assert bad.read_text() == page_of("```console", "$ echo 2", "two", "```")
+    assert done.stdout == f"refreshed {good}\n"
+    assert "bad.md:2: shows lines that are not printed:\ntwo\nprinted is:\n2" in done.stderr
