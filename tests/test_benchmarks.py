@@ -44,6 +44,18 @@ def test_evaluate_prints_its_table(tmp_path: Path) -> None:
     assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
 
 
+def test_intervals_prints_its_table(tmp_path: Path) -> None:
+    text = run("intervals.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    estimands = ["ΔNDSR@20", "head-to-head, relevant twins", "head-to-head, other twins", "pair rank gap", "score gap"]
+    deltas = [f"Relative Δ {name}" for name in ("nDCG@1", "nDCG@5", "AP@5")]
+    assert [name for name in found if name not in ("estimand", "---")] == [*deltas, *estimands]
+    for cells in (found[name] for name in (*deltas, *estimands)):
+        for share, low, high in (cells[1:4], cells[5:8]):
+            assert 100 * (20 - int(low) - int(high)) / 20 == float(share.removesuffix(" %"))
+    assert text.count("(target 93–97 %: ") == 2
+
+
 def test_a_section_takes_the_place_of_its_last_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = argparse.Namespace(output=tmp_path / "RESULTS.md", quick=True)
     common.publish("one", "old one", given)

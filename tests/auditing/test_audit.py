@@ -259,8 +259,8 @@ class TestGroups:
         found = audit(wider, ranked(wider), ["RR"])
         assert found.pairs == (("human", "llm"),)
         assert np.isnan(mean(found, "RR", "claude"))
-        assert "human and claude are not compared: one of them has no relevant document" in found.notes
-        assert "claude and llm are not compared: one of them has no relevant document" in found.notes
+        assert "human and claude have no Relative Δ: one of them has no relevant document" in found.notes
+        assert "claude and llm have no Relative Δ: one of them has no relevant document" in found.notes
 
     def test_queries_with_relevant_documents_in_one_group_only_are_excluded_and_counted(self) -> None:
         collection = many(5)

@@ -47,10 +47,9 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
 
 def null_of(given: Made, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
     page = Page.of(given.aligned, depth, given.collection.docs.height)
-    signs = signs_of(given.groups, ("a", "b"))
     labels = shuffled_labels(given.aligned.judgments, seed, shuffles)
-    relevant = ((labels == 0).astype(np.int8) - (labels == 1)).astype(np.int8)
-    return page.null(signs, relevant, given.aligned, seed)
+    band = page.band(given.groups, labels, given.aligned, seed)
+    return band[0] - band[1]
 
 
 def shares(order: Order, depth: int) -> dict[str, float]:

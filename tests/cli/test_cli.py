@@ -69,7 +69,7 @@ def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["audit"], "ranktilt audit: Missing argument 'DIR'."),
+        (["audit"], "ranktilt: nothing to audit: name a ranker, such as -r bm25"),
         (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
         (["audit", "x", "--level", "low"], "ranktilt audit: Invalid value for '--level': "),
         (["audit", "x", "--level", "-1"], "ranktilt audit: Invalid value for '--level': "),
@@ -169,7 +169,7 @@ def test_a_broken_collection_is_named_with_its_line(cli: Cli, toy_folder: Path, 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("q1 Q0 d1-human 1 0.5\n", "{}:1: expected query-id, Q0, document-id, rank, score, tag (6 fields), got 5: "),
+        ("q1 Q0 d1-human 0.5\n", "{}:1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 "),
         ("q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
         ("q1 Q0 d1-human 1 inf x\n", "{}:1: expected a finite number as score, got 'inf'"),
         ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-human 2 1 x\n", "{}:2: document 'd1-human' comes twice for query 'q1'"),
@@ -252,7 +252,7 @@ def test_a_file_that_is_a_folder_is_refused(cli: Cli, toy_folder: Path, option: 
 
 def test_only_json_goes_to_stdout(cli: Cli, toy_folder: Path) -> None:
     message = refused(cli, "audit", toy_folder, *BM25, "--per-query", "-")
-    assert message == "--per-query writes a file; only --json goes to stdout with -"
+    assert message == "--per-query writes a file; standard output (-) is for --json"
 
 
 def test_one_place_cannot_be_file_and_folder(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -354,12 +354,16 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines() if line.startswith("  ")] == [
         "audit",
+        "calibrate",
+        "check",
+        "compare",
         "demo",
+        "gate",
         "mix",
     ]
 
 
-@pytest.mark.parametrize("verb", ["audit", "demo", "mix"])
+@pytest.mark.parametrize("verb", ["audit", "calibrate", "check", "compare", "demo", "gate", "mix"])
 def test_every_verb_explains_its_options(cli: Cli, verb: str) -> None:
     code, out, err = cli(verb, "--help")
     assert (code, err) == (0, "")

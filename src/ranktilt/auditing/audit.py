@@ -14,11 +14,13 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.band import enough, null_deltas, shuffled_labels
 from ranktilt.auditing.card import PAGE, Asking, Twins, estimates, samples
-from ranktilt.auditing.confounds import Confound, confounds
+from ranktilt.auditing.confounds import Confound
+from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
 from ranktilt.auditing.notes import group_notes, judgment_notes, run_notes
+from ranktilt.auditing.page import all_paired, signs_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
 from ranktilt.collection import Collection
@@ -47,6 +49,7 @@ def audit(
     *,
     card: bool = False,
     page: int = PAGE,
+    confounds: bool = True,
     by: str | None = "source",
     pairs: Iterable[Pair] | None = None,
     missing: str = "zero",
@@ -73,6 +76,8 @@ def audit(
         Ask the other questions too: who fills the page, which twin stands higher and by how much (`Audit.card`).
     page : int, optional
         Ranks that make the page, for ΔNDSR.
+    confounds : bool, optional
+        Compare the texts of the sources too (`Audit.confounds`); only by ``source``, and only where there are texts.
     by : str or None, optional
         Document column to group by; None for no groups.
     pairs : iterable of (str, str), optional
@@ -158,7 +163,7 @@ def audit(
         work.pair_counts(aligned, counts),
         tuple(notes),
         work.card(aligned, counts, found_tilts, missing=missing),
-        work.confounds(collection, runs) if by == "source" else (),
+        work.confounds(collection, runs) if confounds and by == "source" else (),
     )
 
 
@@ -244,10 +249,11 @@ class _Work:
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
-        uneven = set(self.pairs) - self.level_pairs
-        shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
-        self.labels = shuffled_labels(judgments, how.seed, shuffles) if uneven or page else None
         self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments) for p in pairs}
+        uneven = bool(set(self.pairs) - self.level_pairs)
+        uneven |= bool(page) and not all(all_paired(signs_of(groups, p), t.rows) for p, t in self.twins.items())
+        shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
+        self.labels = shuffled_labels(judgments, how.seed, shuffles if uneven else 0)
 
     def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:
         """Comparisons of one run, pair by pair."""
@@ -256,7 +262,7 @@ class _Work:
         numbers = {p: (self.groups.names.index(p[0]), self.groups.names.index(p[1])) for p in self.pairs}
         uneven = [p for p in self.pairs if p not in self.level_pairs]
         nulls: dict[Pair, list[Any]] = {}
-        if self.labels is not None and uneven:
+        if uneven:
             ordered = aligned if self.ties == "expected" else aligned.untied()
             found = null_deltas(ordered, self.measures, [numbers[p] for p in uneven], self.labels)
             nulls = dict(zip(uneven, found, strict=True))
@@ -274,8 +280,11 @@ class _Work:
         relevant = aligned.judgment >= 0
         offsets = np.concatenate([[0], np.cumsum(known)])[aligned.ranking.offsets]
         scores = aligned.ranking.scores[known]
+        judged = (aligned.judgments.query, aligned.judgments.row)
         return {
-            pair: split_pair_counts(offsets, aligned.row[known], scores, twins.rows, relevant[known])
+            pair: split_pair_counts(
+                offsets, aligned.row[known], scores, twins.rows, relevant[known], unretrieved=judged
+            )
             for pair, twins in self.twins.items()
             if len(twins.rows)
         }
@@ -298,24 +307,20 @@ class _Work:
         self, aligned: Sequence[Aligned], counts: Sequence[Counts], found: Sequence[Tilt], *, missing: str
     ) -> tuple[Estimate, ...]:
         """The card of every run and pair; empty where none is asked for."""
-        if not self.page or self.labels is None:
+        if not self.page:
             return ()
-        asking = Asking(self.page, self.labels, self.how.seed)
-        asked = [
-            (
-                one.run.name,
-                pair,
-                samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking),
-            )
-            for one, numbers in zip(aligned, counts, strict=True)
-            for pair, twins in self.twins.items()
-        ]
+        asked = []
+        for one, numbers in zip(aligned, counts, strict=True):
+            asking = Asking(self.page, self.labels, self.how.seed)
+            for pair, twins in self.twins.items():
+                found_here = samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking)
+                asked.append((one.run.name, pair, found_here))
         primary = [t for t in found if self.measures and t.measure == repr(self.measures[0])]
         return estimates(asked, primary, self.how)
 
     def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:
         """What else differs between the sources of each pair."""
-        found = (confounds(collection, self.groups, twins, self.judgments, runs) for twins in self.twins.values())
+        found = (text_confounds(collection, self.groups, twins, self.judgments, runs) for twins in self.twins.values())
         return tuple(one for pair in found for one in pair)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -86,7 +87,7 @@ class Twins:
 
 @dataclass(frozen=True)
 class Asking:
-    """How the card is made.
+    """How the card of one run is made.
 
     Parameters
     ----------
@@ -101,6 +102,13 @@ class Asking:
     depth: int
     labels: npt.NDArray[np.int8]
     seed: int
+    _bands: list[Floats] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def band(self, page: Page, groups: Groups, aligned: Aligned) -> Floats:
+        """Every group's NDSR under random labels; drawn once for all pairs of groups."""
+        if not self._bands:
+            self._bands.append(page.band(groups, self.labels, aligned, self.seed))
+        return self._bands[0]
 
 
 def samples(
@@ -145,8 +153,8 @@ def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Sam
     null = None
     if not all_paired(signs, twins.rows):
         a, b = (groups.names.index(name) for name in twins.pair)
-        relevant = ((asking.labels == a).astype(np.int8) - (asking.labels == b)).astype(np.int8)
-        null = page.null(signs, relevant, aligned, asking.seed)
+        band = asking.band(page, groups, aligned)
+        null = band[a] - band[b]
     name = f"{NAMES['page']}@{asking.depth}"
     total, weight = page.difference(signs), page.known.astype(np.float64)
     return Sample("page", name, total, weight, {"shares": level}, level, null)
@@ -203,25 +211,38 @@ def estimates(
     tuple of Estimate
         Run by run and pair by pair.
     """
-    flat = [sample for _, _, found in asked for sample in found]
-    columns = [column for sample in flat for column in (sample.total, sample.weight)]
-    means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
-    flips = iter(sign_flip_ps([s.total for s in flat if _flipped(s)], resamples=how.resamples, seed=how.seed))
+    certain = _certainties([sample for _, _, found in asked for sample in found], how)
     first = {(t.run, t.a, t.b): t for t in tilts}
     made: list[Estimate] = []
-    position = 0
     for run, pair, found in asked:
         if (run, *pair) in first:
             made.append(Estimate.of_tilt(first[run, *pair]))
         for sample in found:
-            total, weight = means[2 * position], means[2 * position + 1]
-            p = next(flips) if _flipped(sample) else _exact_p(sample)
-            made.append(_estimate(run, pair, sample, (total, weight), p))
-            position += 1
+            means, p = next(certain)
+            made.append(_estimate(run, pair, sample, means, p))
     corrected = correct([np.nan if e.kind == "score gap" else e.p for e in made], how.correction)
     return tuple(
         replace(e, p_corrected=e.p if e.kind == "score gap" else float(p)) for e, p in zip(made, corrected, strict=True)
     )
+
+
+def _certainties(flat: Sequence[Sample], how: Statistics) -> Iterator[tuple[tuple[Floats, Floats], float]]:
+    """Resampled sums and p of each sample; those over the same queries share their draws."""
+    families: dict[bytes, list[int]] = defaultdict(list)
+    for index, sample in enumerate(flat):
+        families[(sample.weight > 0).tobytes()].append(index)
+    found: dict[int, tuple[tuple[Floats, Floats], float]] = {}
+    for members in families.values():
+        mask = flat[members[0]].weight > 0
+        columns = [column[mask] for index in members for column in (flat[index].total, flat[index].weight)]
+        means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
+        flipped = [index for index in members if _flipped(flat[index])]
+        totals = [flat[index].total[mask] for index in flipped]
+        ps = dict(zip(flipped, sign_flip_ps(totals, resamples=how.resamples, seed=how.seed), strict=True))
+        for place, index in enumerate(members):
+            p = ps[index] if index in ps else _exact_p(flat[index])
+            found[index] = (means[2 * place], means[2 * place + 1]), p
+    return (found[index] for index in range(len(flat)))
 
 
 def _flipped(sample: Sample) -> bool:

@@ -65,10 +65,23 @@ def confounds(
         Length, query words in relevant text, endings, openings; of pairs the identical and near-identical ones
         (Jaccard of term sets ≥ .95) and those with one title; truncation per run.
     """
-    text = collection.docs["text"]
-    if not (text != "").any():
+    if not (collection.docs["text"] != "").any():
         return []
+    texts = collection.memo(("confounds", twins.pair), lambda: _of_texts(collection, groups, twins, judgments))
     a, b = twins.pair
+    found = [*texts]
+    for run in runs:
+        cut = run.spec.get("truncated")
+        if isinstance(cut, dict) and {a, b} <= set(cut["share"]):
+            share = cut["share"]
+            over = Confound("truncated", a, b, float(share[a]), float(share[b]), collection.docs.height)
+            found.append(over._replace(run=run.name, limit=int(cut["limit"])))
+    return found
+
+
+def _of_texts(collection: Collection, groups: Groups, twins: Twins, judgments: Judgments) -> list[Confound]:
+    """What does not depend on a run."""
+    text = collection.docs["text"]
     members = [groups.code == groups.names.index(name) for name in twins.pair]
     found = [_sided("words", twins, words(text).to_numpy().astype(np.float64), members)]
     if len(judgments.grade):
@@ -79,12 +92,6 @@ def confounds(
     ]
     if len(twins.rows):
         found += list(_paired(collection, twins))
-    for run in runs:
-        cut = run.spec.get("truncated")
-        if isinstance(cut, dict) and {a, b} <= set(cut["share"]):
-            share = cut["share"]
-            over = Confound("truncated", a, b, float(share[a]), float(share[b]), len(text))
-            found.append(over._replace(run=run.name, limit=int(cut["limit"])))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.controlled import RAW, Controlled, Move
-from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.data.quality import NEAR_IDENTICAL, without_opening, words
@@ -22,6 +23,7 @@ from ranktilt.measures.delta import relative_delta
 from ranktilt.measures.inference import correct, interval, resampled_means
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker
+from ranktilt.rankers.own import own_documents
 from ranktilt.rankers.tokens import Tokens
 from ranktilt.run import Run
 
@@ -105,7 +107,7 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
     """Put the raw values before their controls, and correct all p of the table together."""
     first = []
     for run in raw.runs:
-        for a, b in raw.pairs:
+        for a, b in raw.tilted_pairs:
             tilts = tuple(t for t in raw.tilts if (t.run, t.a, t.b) == (run, a, b))
             first.append(Controlled(run, RAW, a, b, "nothing is taken away", "", tilts, ()))
     every = [*first, *found]
@@ -128,7 +130,7 @@ class _Work:
             labels = pl.Series(raw.spec["by"], [None, *groups.names], dtype=pl.String).gather(groups.code + 1)
             docs = collection.docs.with_columns(labels)
             self.collection = Collection(docs, collection.queries, collection.qrels, collection.spec)
-        self.rows = [twin_rows(collection, groups, pair) for pair in raw.pairs]
+        self.rows = [twin_rows(collection, groups, pair) for pair in raw.tilted_pairs]
         self.family = _families(collection, self.rows)
         self.twins = self.family >= 0
 
@@ -154,7 +156,7 @@ class _Work:
         return out
 
     def _nothing(self, run: Run, name: str, said: str, why: str) -> Controlled:
-        a, b = self.raw.pairs[0]
+        a, b = self.raw.tilted_pairs[0]
         return Controlled(run.name, name, a, b, said, why, (), ())
 
     def _controlled(self, ranker: Ranker, run: Run, name: str, changed: Changed) -> list[Controlled]:
@@ -165,10 +167,13 @@ class _Work:
             what = f"{changed.number:,} of {counted(changed.of, *_NOUNS['pair'])} left out"
         if again is run:
             what = f"nothing to change; raw values stand ({what})" if changed.number else "nothing to change"
+            return [self._unmoved(run, name, said, what, pair) for pair in self.raw.tilted_pairs]
         spec = self.raw.spec
         options: dict[str, Any] = {k: spec[k] for k in _OPTIONS if k in spec}
         try:
-            result = audit(changed.collection, [again], self.raw.measures, pairs=self.raw.pairs, **options)
+            result = audit(
+                changed.collection, [again], self.raw.measures, pairs=self.raw.tilted_pairs, confounds=False, **options
+            )
         except UserError as error:  # what a control leaves may be nothing to compare
             return [self._nothing(run, name, said, f"{what}: {error}")]
         found = []
@@ -177,6 +182,12 @@ class _Work:
             found.append(Controlled(run.name, name, a, b, said, what, tilts, self._moves(run.name, result, (a, b))))
         return found
 
+    def _unmoved(self, run: Run, name: str, said: str, what: str, pair: Pair) -> Controlled:
+        tilts = tuple(t for t in self.raw.tilts if t.run == run.name and (t.a, t.b) == pair)
+        still = [t.value - t.value for t in tilts]  # 0, or undefined
+        moves = (Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True))
+        return Controlled(run.name, name, *pair, said, what, tilts, tuple(moves))
+
     def _again(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
         """The run under a control: the same one where nothing that the ranker reads changed."""
         if changed.left_out:
@@ -184,6 +195,8 @@ class _Work:
         choices = _choices(ranker)
         if all(changed.collection.texts(c).equals(self.collection.texts(c)) for c in choices):
             return run
+        for choice in (None, True):  # a query's own document stays its own, whatever a control makes of its text
+            changed.collection.memo(("own", choice), partial(own_documents, self.collection, choice))
         return ranker.rank(changed.collection)
 
     def _moves(self, run: str, result: Audit, pair: tuple[str, str]) -> tuple[Move, ...]:
@@ -340,7 +353,7 @@ def _without(run: Run, gone: frozenset[str]) -> Run:
 
 def _move(raw: pl.DataFrame, controlled: pl.DataFrame, audit: Audit) -> Move:
     """By how much Relative Δ moved, over the queries that both define."""
-    both = raw.join(controlled, on="query", suffix="_c").fill_nan(None).drop_nulls()
+    both = raw.join(controlled, on="query", suffix="_c", maintain_order="left").fill_nan(None).drop_nulls()
     columns = [both[name].to_numpy() for name in ("a", "b", "a_c", "b_c")]
     seed, resamples = int(audit.spec["seed"]), int(audit.spec["resamples"])
     means = resampled_means(columns, resamples=resamples, seed=seed)

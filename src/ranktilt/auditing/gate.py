@@ -12,7 +12,7 @@ import orjson
 
 from ranktilt.auditing.change import TiltChange, tilt_changes
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import Match, match, tilted_pairs
+from ranktilt.auditing.matching import Match, match
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 from ranktilt.auditing.verdict import bounds, signed
@@ -203,7 +203,8 @@ def gate(
     changes: list[TiltChange] = []
     notes: tuple[str, ...] = ()
     if baseline is not None:
-        found = _whole(match(chosen, baseline))
+        alone = len(audit.runs) == len(baseline.runs) == 1  # before some of several were chosen
+        found = _whole(match(chosen, baseline, alone=alone))
         notes = found.notes
         changes = tilt_changes(found, resamples=resamples, seed=seed, test=False)
     rows = []
@@ -294,7 +295,7 @@ def _chosen(
     have = [repr(m) for m in audit.measures]
     wanted = [repr(measure(m)) for m in measures] if measures is not None else have[:1]
     names = list(runs) if runs is not None else list(audit.runs)
-    held = tilted_pairs(audit)
+    held = audit.tilted_pairs
     sides = list(pairs) if pairs is not None else list(held)
     for noun, given, there in (
         ("measure", wanted, have),
@@ -328,7 +329,7 @@ def _whole(found: Match) -> Match:
     audits = (found.new, found.old)
     measures, pairs = (
         [[repr(m) for m in a.measures] for a in audits],
-        [[",".join(p) for p in tilted_pairs(a)] for a in audits],
+        [[",".join(p) for p in a.tilted_pairs] for a in audits],
     )
     for noun, (wanted, there), kept in (
         ("run", (found.new.runs, found.old.runs), [r.new for r in found.runs]),

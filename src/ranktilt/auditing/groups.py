@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.data.quality import words
 from ranktilt.errors import UserError, unknown
 
 ALL = "all"
@@ -20,7 +21,6 @@ LENGTH = "length"
 BINS = range(2, 11)
 _CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
 _SINGLE = ("id", "text", "title", "origin")
-_WORD = r"[^\s\x1c-\x1f]+"
 Pair = tuple[str, str]
 
 
@@ -135,8 +135,8 @@ def _words(collection: Collection) -> pl.Series:
     """Whitespace words of each text; null where there are none."""
 
     def count() -> pl.Series:
-        words = collection.docs["text"].str.count_matches(_WORD).cast(pl.Int64)
-        return words.set(words == 0, None)
+        counts = words(collection.docs["text"])
+        return counts.set(counts == 0, None)
 
     return collection.memo("words", count)
 

@@ -57,13 +57,15 @@ class Match:
         return _tilt(self.new, runs.new, measure, pair), _tilt(self.old, runs.old, measure, pair)
 
 
-def match(new: Audit, old: Audit) -> Match:
+def match(new: Audit, old: Audit, *, alone: bool | None = None) -> Match:
     """Put two audits side by side.
 
     Parameters
     ----------
     new, old : Audit
         Over the same queries, with the same column of groups and the same rule for ties.
+    alone : bool, optional
+        Whether runs are partners whatever they are called; by default where each audit has one.
 
     Returns
     -------
@@ -81,11 +83,11 @@ def match(new: Audit, old: Audit) -> Match:
             raise UserError(f"the {side} audit has no measure: without judgments there is no Relative Δ to compare")
     _refuse_other_settings(new, old)
     rows = _same_queries(new.queries, old.queries)
-    alone = len(new.runs) == len(old.runs) == 1
+    alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
     runs = [RunPair(*p) for p in (zip(new.runs, old.runs, strict=True) if alone else _namesakes(new, old))]
     ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
     measures = [m for m in ours if m in theirs]
-    sides, others = tilted_pairs(new), tilted_pairs(old)
+    sides, others = new.tilted_pairs, old.tilted_pairs
     pairs = [p for p in sides if p in others or p[::-1] in others]
     _refuse_nothing(runs, "run", new.runs, old.runs)
     _refuse_nothing(measures, "measure", ours, theirs)
@@ -97,13 +99,9 @@ def match(new: Audit, old: Audit) -> Match:
         *_left_out("measure", "measures", ours, theirs, kept=measures),
         *_left_out("pair of groups", "pairs of groups", map(_pair, sides), map(_pair, others), kept=every),
     )
-    notes = (*_other_inputs(new, old), *_rounded(new, old))
+    renamed = [f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old]
+    notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
     return Match(new, old, tuple(runs), tuple(measures), tuple(pairs), rows, left_out, notes)
-
-
-def tilted_pairs(audit: Audit) -> tuple[Pair, ...]:
-    """Pairs of groups whose Relative Δ an audit holds, in order; its card may ask about more."""
-    return tuple(dict.fromkeys((t.a, t.b) for t in audit.tilts))
 
 
 def names(texts: Iterable[str]) -> str:

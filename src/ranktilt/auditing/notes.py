@@ -61,7 +61,7 @@ def group_notes(
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"
     for a, b in left_out:
-        yield f"{a} and {b} are not compared: one of them has no relevant document"
+        yield f"{a} and {b} have no Relative Δ: one of them has no relevant document"
     first = {(t.a, t.b): t for t in reversed(tilts)}
     for pair in dict.fromkeys((t.a, t.b) for t in tilts):
         tilt = first[pair]

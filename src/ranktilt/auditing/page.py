@@ -49,15 +49,15 @@ class Page:
         n = len(self.ranking.offsets) - 1
         return np.bincount(self.ranking.query, weights=np.where(mine, self.share, 0.0), minlength=n).astype(np.float64)
 
-    def null(self, signs: npt.NDArray[np.int8], relevant: npt.NDArray[np.int8], aligned: Aligned, seed: int) -> Floats:
-        """Compute the mean ΔNDSR under random labels.
+    def band(self, groups: Groups, labels: npt.NDArray[np.int8], aligned: Aligned, seed: int) -> Floats:
+        """Compute each group's mean NDSR under random labels.
 
         Parameters
         ----------
-        signs : ndarray of int8, shape (n_docs,)
-            1 for documents of `a`, −1 for those of `b`, 0 for others.
-        relevant : ndarray of int8, shape (shuffles, n_judgments)
-            The same for relevant documents, shuffled within each query.
+        groups : Groups
+            The grouping of the collection's documents.
+        labels : ndarray of int8, shape (shuffles, n_judgments)
+            Group numbers of the relevant documents, shuffled within each query.
         aligned : Aligned
             The run.
         seed : int
@@ -65,24 +65,27 @@ class Page:
 
         Returns
         -------
-        ndarray of float64, shape (shuffles,)
+        ndarray of float64, shape (n_groups, shuffles)
             Each relevant document has a label of the query's relevant ones, each other a label of the collection's
-            other documents, drawn without replacement.
+            other documents, drawn without replacement. What differs between two groups differs by their labels only.
         """
         rng = np.random.default_rng([seed, 1])
-        total = np.zeros(len(relevant))
+        total = np.zeros((len(groups.names), len(labels)))
         queries = np.flatnonzero(self.known)
         judged = np.searchsorted(aligned.judgments.query, np.arange(len(self.known) + 1))
         for done, query in enumerate(queries, start=1):
             part = slice(self.ranking.offsets[query], self.ranking.offsets[query + 1])
             row, at, share = self.row[part], self.judgment[part], self.share[part]
-            total += relevant[:, at[at >= 0]] @ share[at >= 0]
-            others = share[(at < 0) & (row >= 0)]
             theirs = aligned.judgments.row[judged[query] : judged[query + 1]]
-            theirs = np.sort(theirs[theirs < len(signs)])
-            for start, stop in _blocks(len(relevant), len(others)):
-                drawn = _distinct(rng, stop - start, len(others), len(signs) - len(theirs))
-                total[start:stop] += signs[_skipping(drawn, theirs)] @ others
+            theirs = np.sort(theirs[theirs < len(groups.code)])
+            right, others = labels[:, at[at >= 0]], share[(at < 0) & (row >= 0)]
+            for number, sums in enumerate(total):
+                sums += (right == number) @ share[at >= 0]
+            for start, stop in _blocks(len(labels), len(others)):
+                drawn = _distinct(rng, stop - start, len(others), len(groups.code) - len(theirs))
+                code = groups.code[_skipping(drawn, theirs)]
+                for number, sums in enumerate(total):
+                    sums[start:stop] += (code == number) @ others
             if done % 256 == 0 or done == len(queries):
                 report(f"{aligned.run.name}: random band of the page", done, len(queries))
         return total / max(len(queries), 1)

@@ -71,9 +71,14 @@ class Audit:
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups that were compared, in order."""
+        """Pairs of groups that were compared, by Relative Δ or on the card, in order."""
         tilts = [(t.a, t.b) for t in self.tilts]
         return tuple(dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates)]))
+
+    @property
+    def tilted_pairs(self) -> tuple[Pair, ...]:
+        """Pairs with a Relative Δ, in order; the card may ask about more, of which one side is never relevant."""
+        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
 
     @property
     def level(self) -> float:
@@ -155,7 +160,8 @@ class Audit:
         UserError
             If the audit has no card, or did not compare these groups.
         """
-        rows = [{**(row := e.row()), **row.pop("extra")} for e in self.estimates_of(None, a, b)]
+        chosen = self.estimates_of(None, a, b)
+        rows = [{**{k: v for k, v in e.row().items() if k != "extra"}, **e.extra} for e in chosen]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Estimate]:
@@ -208,7 +214,7 @@ class Audit:
         if not found and not self.measures:
             return judge_card(self.estimates_of(run, a, b), noun=noun)
         if not found:
-            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
+            raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
         return judge([t if t.a == a else t.swapped() for t in found], self.level, noun=noun)
 
     def to_json(self) -> bytes:

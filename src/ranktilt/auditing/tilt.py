@@ -213,6 +213,6 @@ def _tilt(side: Side, values: tuple[Floats, Floats], samples: Floats, p: float |
     n = int(side.mask.sum())
     return Tilt(
         side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
-        np.nan if p is None else p, np.nan, n, len(side.mask) - n, spread.dropped,
+        np.nan if p is None or np.isnan(value) else p, np.nan, n, len(side.mask) - n, spread.dropped,
         band_low, band_high, side.null is None,
     )  # fmt: skip

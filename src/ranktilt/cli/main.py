@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ranktilt._version import __version__
-from ranktilt.cli import audit, demo, mix
+from ranktilt.cli import audit, calibrate, check, compare, demo, gate, mix
 from ranktilt.errors import UserError
 
 app = typer.Typer(
@@ -21,7 +21,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("audit")(audit.command)
+app.command("calibrate")(calibrate.command)
+app.command("check")(check.command)
+app.command("compare")(compare.command)
 app.command("demo")(demo.command)
+app.command("gate")(gate.command)
 app.command("mix")(mix.command)
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it

@@ -57,7 +57,13 @@ def pair_counts(
 
 
 def split_pair_counts(
-    offsets: Ints, docs: Ints, scores: Floats, pairs: npt.NDArray[np.int64], chosen: npt.NDArray[np.bool_]
+    offsets: Ints,
+    docs: Ints,
+    scores: Floats,
+    pairs: npt.NDArray[np.int64],
+    chosen: npt.NDArray[np.bool_],
+    *,
+    unretrieved: tuple[Ints, Ints] | None = None,
 ) -> tuple[PairCounts, PairCounts]:
     """Count wins, losses and ties apart for pairs with a chosen entry and for all others.
 
@@ -65,6 +71,9 @@ def split_pair_counts(
     ----------
     offsets, docs, scores, pairs, chosen : ndarray
         As for `pair_counts`.
+    unretrieved : tuple of ndarray of int64, optional
+        Query and row of further documents that choose their pairs, whether or not the run holds them; so that a
+        pair stays on its side of the count when one of its documents drops out of the run.
 
     Returns
     -------
@@ -79,28 +88,42 @@ def split_pair_counts(
     query = np.repeat(np.arange(n_queries), np.diff(offsets))
     table = np.full(min(step, max(n_queries, 1)) * n_docs, -np.inf)
     marks = np.zeros(len(table), dtype=bool)
+    more, more_docs = _by_query(unretrieved, n_docs)
     for first in range(0, n_queries, step):
         last = min(first + step, n_queries)
         part = slice(offsets[first], offsets[last])
         owner = query[part] - first
         here = owner * n_docs + docs[part]
+        beside = slice(*np.searchsorted(more, (first, last)))
+        there = (more[beside] - first) * n_docs + more_docs[beside]
         table[here], marks[here] = scores[part], chosen[part]
+        marks[there] = True
         entry, partner = of_a.expand(docs[part])
         twin = owner[entry] * n_docs + partner
         mine, theirs = scores[part][entry], table[twin]
         cell = 2 * owner[entry] + ~(marks[here[entry]] | marks[twin])
         lone, lone_partner = of_b.expand(docs[part])
-        alone = lone[np.isneginf(table[owner[lone] * n_docs + lone_partner])]
+        lone_twin = owner[lone] * n_docs + lone_partner
+        absent = np.isneginf(table[lone_twin])
+        alone, kept = lone[absent], marks[here[lone]] | marks[lone_twin]
         for total, cells in (
             (totals[0], cell[mine > theirs]),
-            (totals[1], np.concatenate([cell[mine < theirs], 2 * owner[alone] + ~chosen[part][alone]])),
+            (totals[1], np.concatenate([cell[mine < theirs], 2 * owner[alone] + ~kept[absent]])),
             (totals[2], cell[mine == theirs]),
             (totals[3], cell[~np.isneginf(theirs)]),
             (totals[4], cell[np.isneginf(theirs)]),
         ):
             total[first:last] = np.bincount(cells, minlength=2 * (last - first)).reshape(-1, 2)
-        table[here], marks[here] = -np.inf, False
+        table[here], marks[here], marks[there] = -np.inf, False, False
     return PairCounts(*totals[:, :, 0]), PairCounts(*totals[:, :, 1])
+
+
+def _by_query(cells: tuple[Ints, Ints] | None, n_docs: int) -> tuple[Ints, Ints]:
+    """Queries, rising, and rows of some documents below `n_docs`."""
+    query, row = cells or (np.empty(0, np.int64), np.empty(0, np.int64))
+    query, row = query[row < n_docs], row[row < n_docs]
+    order = np.argsort(query, kind="stable")
+    return query[order], row[order]
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:
@@ -132,6 +155,12 @@ def page_shares(ranking: Ranking, depth: int) -> Floats:
 def mid_ranks(ranking: Ranking) -> Floats:
     """Rank of each entry from 1; tied documents have the middle of their ranks."""
     return np.repeat(ranking.before + (ranking.sizes + 1) / 2, ranking.sizes)
+
+
+def _below(ranking: Ranking) -> Floats:
+    """Rank of each entry, counted from the one after the last of its query; negative."""
+    below: Floats = mid_ranks(ranking) - (np.diff(ranking.offsets) + 1)[ranking.query]
+    return below
 
 
 class Gaps(NamedTuple):
@@ -167,7 +196,7 @@ def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Int
     """
     query, pair = wanted
     entries = _Entries.of(ranking, docs)
-    below = mid_ranks(ranking) - (np.diff(ranking.offsets) + 1)[ranking.query]
+    below = _below(ranking)
     places = [entries.find(query, pairs[pair, side]) for side in (0, 1)]
     a, b = (np.where(at >= 0, below[at], 0.0) if len(below) else np.zeros(len(at)) for at in places)
     n = len(ranking.offsets) - 1
@@ -192,7 +221,7 @@ def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints) -> Floats:
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
     known = docs >= 0
-    below = mid_ranks(ranking) - (np.diff(ranking.offsets) + 1)[ranking.query]
+    below = _below(ranking)
     weights = np.where(known, below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
     return np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1).astype(np.float64)
 

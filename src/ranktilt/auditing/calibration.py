@@ -1,0 +1,116 @@
+"""What a calibration found: a row a check, ranker and estimand, and the verdict on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from ranktilt.errors import counted
+
+Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "coverage"]
+Verdict = Literal["ok", "failed", "untested"]
+
+FORMAT = "ranktilt-calibration"
+VERSION = 1
+SIMULATED = "simulated rankings"
+VERDICT = "the verdict"
+MEANINGS: dict[Check, str] = {
+    "null": "the second source is a byte-identical copy of the first; everything must be level, to the last bit",
+    "chunk sizes": "the null once more, encoded and searched in pieces of several sizes",
+    "antisymmetry": "the two sources swap their names; everything must turn its sign, to the last bit",
+    "known tilt": "δ is added to the first side's scores before the cut",
+    "coverage": "95 % intervals over simulated collections with a known true value",
+}
+EXPECTED: dict[Check, str] = {
+    "null": "exactly 0",
+    "chunk sizes": "exactly 0",
+    "antisymmetry": "negated",
+    "known tilt": "rises with δ",
+    "coverage": "",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One check of one ranker and estimand."""
+
+    check: Check
+    ranker: str
+    """Its text; ``simulated rankings`` for coverage, which needs none."""
+    estimand: str
+    expected: str
+    measured: str
+    verdict: Verdict
+    """``untested`` where the estimand was never defined, or no tilt could move it."""
+    tests: int
+    """Single comparisons behind it."""
+    failed: int
+    """Of these, those that did not come out as they must."""
+    details: str = ""
+    """The first that failed."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What `calibrate` found.
+
+    Parameters
+    ----------
+    rows : tuple of Outcome
+        Ranker by ranker, and coverage last.
+    spec : mapping
+        How it was made: collection, sample, id schemes, depths, tilts, draws, seed, versions.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    rows: tuple[Outcome, ...]
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        """The rows that failed."""
+        return tuple(row for row in self.rows if row.verdict == "failed")
+
+    @property
+    def passed(self) -> bool:
+        """Whether no row failed and at least one was tested."""
+        return not self.failures and any(row.verdict == "ok" for row in self.rows)
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """Texts of the rankers, in order."""
+        return tuple(dict.fromkeys(row.ranker for row in self.rows if row.ranker != SIMULATED))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict on the whole, in one sentence."""
+        if not self.failures:
+            tested = sum(row.verdict == "ok" for row in self.rows)
+            left = len(self.rows) - tested
+            rest = f"; {left} could not be tested" if left else ""
+            if not tested:
+                return "Nothing could be tested: no estimand was ever defined."
+            return f"Calibrated: {counted(tested, 'check', 'checks')} came out as expected{rest}."
+        parts: dict[str, list[Check]] = {}
+        for row in self.failures:
+            parts.setdefault(row.ranker, []).append(row.check)
+        said = "; ".join(f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items())
+        return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
+
+    def to_json(self) -> bytes:
+        """Return the whole calibration as JSON: versioned."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "passed": self.passed,
+            "sentence": self.sentence,
+            "rows": [asdict(row) for row in self.rows],
+            "notes": self.notes,
+            "spec": dict(self.spec),
+        }
+        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,94 @@
+"""``ranktilt calibrate``: the instrument is tested before its readings."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.output import reporting, results
+from ranktilt.cli.places import check_places
+from ranktilt.errors import unknown
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.calibration import Calibration
+
+FAILED = 1
+
+
+def command(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="A collection: BEIR, Cocktail or the papers' layout (default: bundled)."),
+    ] = None,
+    *,
+    ranker: options.Rankers = None,
+    measure: options.Measures = None,
+    depth: Annotated[
+        list[int] | None,
+        typer.Option("--depth", metavar="K", help="A depth of the rankings; several may be given."),
+    ] = None,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="N", help="Most pairs of documents; half as many queries.")
+    ] = 500,
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", help="Simulated collections, for the coverage of intervals.")
+    ] = 500,
+    split: Annotated[
+        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
+    ] = None,
+    text: options.Text = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")] = 0,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown or csv.")] = "table",
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the whole calibration; - for stdout.")
+    ] = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Test the instrument where the right answer is known: exit 0 if all is as expected, 1 if not."""
+    with reporting(quiet=quiet):
+        from ranktilt.auditing.calibrate import DEPTHS, calibrate
+        from ranktilt.files import write_files
+        from ranktilt.reporting.calibration import FORMATS
+
+        if format not in FORMATS:
+            raise unknown("format", format, FORMATS)
+        check_places({"--json": json}, stdout=["--json"], inputs=[])
+        rankers = options.rankers(ranker or ["tfidf", "bm25"], text=text, device=device)
+        if folder is None:
+            from ranktilt.data.bundled.reader import bundled
+
+            collection = bundled()
+        else:
+            from ranktilt.data.load import load
+
+            collection = load(folder, split=split, ignore_unknown=True)
+        result = calibrate(
+            collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws, seed=seed
+        )
+        result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
+        with results() as stream:
+            stream.write(result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet))
+        if json not in (None, "-"):
+            write_files({Path(str(json)): result.to_json()})
+    if not result.passed:
+        raise typer.Exit(FAILED)
+
+
+def _text(result: Calibration, format: str, *, quiet: bool) -> str:
+    from ranktilt.reporting.calibration import calibration_text, show
+
+    if format != "table":
+        return calibration_text(result, format, notes=not quiet)
+    buffer = io.StringIO()
+    show(result, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
+    return buffer.getvalue()
