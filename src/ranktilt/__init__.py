@@ -9,9 +9,14 @@ from ranktilt._version import __version__
 
 if TYPE_CHECKING:
     from ranktilt.auditing.audit import audit
+    from ranktilt.auditing.compare import compare
+    from ranktilt.auditing.controls import controls
+    from ranktilt.auditing.gate import gate
     from ranktilt.auditing.result import Audit
     from ranktilt.collection import Collection
     from ranktilt.data.bundled.reader import bundled
+    from ranktilt.data.check import check
+    from ranktilt.data.labelled import labelled
     from ranktilt.data.load import load
     from ranktilt.data.mix import mix
     from ranktilt.data.save import save
@@ -38,6 +43,11 @@ _NAMES = {
     "UserError": "errors",
     "audit": "auditing.audit",
     "bundled": "data.bundled.reader",
+    "check": "data.check",
+    "compare": "auditing.compare",
+    "controls": "auditing.controls",
+    "gate": "auditing.gate",
+    "labelled": "data.labelled",
     "load": "data.load",
     "measure": "measures.base",
     "mix": "data.mix",
@@ -50,7 +60,8 @@ _NAMES = {
 
 __all__ = [
     "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "R", "Ranker", "Run", "UserError",
-    "__version__", "audit", "bundled", "load", "measure", "mix", "nDCG", "ranker", "relative_delta", "save", "table",
+    "__version__", "audit", "bundled", "check", "compare", "controls", "gate", "labelled", "load", "measure", "mix",
+    "nDCG", "ranker", "relative_delta", "save", "table",
 ]  # fmt: skip
 
 

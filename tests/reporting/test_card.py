@@ -219,7 +219,7 @@ class TestWords:
         (legend,) = card_legend(small())
         assert legend in table(small())
         assert "+ favours human, − favours llm" in legend
-        assert "Holm over the card's 5 tests, the score gap's aside" in legend
+        assert "Holm over the card's 5 tests, without the score gap" in legend
         assert card_legend(clear()) == []
 
     def test_undefined_ps_are_no_tests(self) -> None:

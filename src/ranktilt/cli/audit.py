@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ranktilt.cli import options
 from ranktilt.cli.asked import Asked
 from ranktilt.cli.output import reporting
@@ -53,7 +55,13 @@ def command(
         from ranktilt.measures.base import measure as read_measure
 
         out = Destination(format, json, per_query, save, quiet, asked.files)
-        how = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
+        how: dict[str, Any] = {
+            "missing": missing,
+            "ties": ties,
+            "rounding": rounding,
+            "test": test,
+            "correction": correction,
+        }
         check_choices(**how)
         column = None if by == "none" else by
         pairs = options.pairs(pair)

@@ -95,7 +95,13 @@ def conflict_sentences(audit: Audit) -> list[str]:
     """One sentence for each run and pair whose answers have opposite signs."""
     if not audit.estimates:
         return []
-    found = (conflicts(audit.estimates_of(run, *pair)) for run in audit.runs for pair in audit.pairs)
+    # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no conflict.
+    left_out = () if audit.spec["ties"] == "expected" else ("relative delta",)
+    found = (
+        conflicts(e for e in audit.estimates_of(run, *pair) if e.kind not in left_out)
+        for run in audit.runs
+        for pair in audit.pairs
+    )
     return [sentence for sentence in found if sentence]
 
 
@@ -105,9 +111,12 @@ def card_legend(audit: Audit) -> list[str]:
         return []
     tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
     first = audit.estimates[0]
+    many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
+    paired = " (Relative Δ: paired t)" if audit.spec["test"] == "t" else ""
+    ties = "" if audit.spec["ties"] == "expected" else " Ties are averaged in all rows but Relative Δ."
     return [
-        f"Card: + favours {first.a}, − favours {first.b}. Head-to-head: pairs that {first.a} wins minus those it "
-        "loses, in % of pairs with a side retrieved; sign test over queries. Other p: sign flips, or shuffled labels "
-        f"where groups are not twins; {str(audit.spec['correction']).capitalize()} over the card's "
-        f"{counted(tests, 'test', 'tests')}, the score gap's aside, which only describes."
+        f"Card: + favours {first.a}, − favours {first.b}{many}. Head-to-head: pairs that the first side wins minus "
+        "those it loses, in % of pairs with a side retrieved; sign test over queries. Other p: sign flips"
+        f"{paired}, or shuffled labels where groups are not twins; {str(audit.spec['correction']).capitalize()} over "
+        f"the card's {counted(tests, 'test', 'tests')}, without the score gap, which only describes.{ties}"
     ]

@@ -50,7 +50,7 @@ def rows(audit: Audit) -> list[Row]:
             side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
             cells = tuple((percent(v),) for v in side["mean"])
             out.append(Row(run, "all" if group == ALL else "group", group, cells, str(side["queries"][0])))
-        for pair in dict.fromkeys((t.a, t.b) for t in audit.tilts):
+        for pair in audit.tilted_pairs:
             out += _pair_rows(audit, run, pair)
     return out
 
@@ -125,11 +125,11 @@ def legend(audit: Audit) -> list[str]:
 
 
 def sentences(audit: Audit) -> list[str]:
-    """One verdict a ranker and pair, in plain words; then where the card's answers conflict."""
+    """One verdict a ranker and pair, in plain words; then conflicts on the card, and what controls change."""
     many = len(audit.pairs) > 1
     verdicts = [
         (f"{a} | {b}: " if many else "") + audit.verdict(run, a, b).sentence
         for run in audit.runs
-        for a, b in audit.pairs
+        for a, b in (audit.tilted_pairs if audit.measures else audit.pairs)
     ]
     return verdicts + conflict_sentences(audit) + control_sentences(audit)

@@ -87,7 +87,7 @@ def _card_grid(audit: Audit) -> Iterator[Sequence[str]]:
 
 def _control_grid(audit: Audit) -> Iterator[Sequence[str]]:
     for run in audit.runs:
-        for pair in audit.pairs:
+        for pair in audit.tilted_pairs:
             name = run if len(audit.pairs) == 1 else f"{run}, {pair[0]} and {pair[1]}"
             for number, row in enumerate(control_rows(audit, run, pair)):
                 yield ("" if number else name, row.label, *row.cells, row.moved, row.changed)
@@ -135,7 +135,7 @@ def _csv(audit: Audit) -> str:
         "run", "measure", pl.lit("mean").alias("row"), "group", value="mean", queries="queries"
     )
     parts = [means]
-    for a, b in dict.fromkeys((t.a, t.b) for t in audit.tilts):
+    for a, b in audit.tilted_pairs:
         delta = audit.relative_delta(a, b).select(
             "run", "measure", pl.lit("relative_delta").alias("row"), pl.format("{}|{}", "a", "b").alias("group"),
             "value", "queries", "low", "high", "p", "p_corrected", "detectable",

@@ -102,7 +102,7 @@ def _card_title(audit: Audit, run: str, pair: Pair, what: str = "the estimand ca
 def _controls(audit: Audit, console: Console) -> Iterator[RenderableType]:
     """Raw beside controlled, one table a run and pair."""
     for run in audit.runs if audit.controls else ():
-        for pair in audit.pairs:
+        for pair in audit.tilted_pairs:
             yield Text()
             yield _card_title(audit, run, pair, "raw and controlled")
             found = control_rows(audit, run, pair)
