@@ -302,3 +302,19 @@ def test_a_query_id_may_begin_with_a_brace(tmp_path: Path) -> None:
 def test_json_whose_first_line_could_be_trec_is_json(tmp_path: Path) -> None:
     file = write(tmp_path / "run.json", '{"a": {"b": 1, "c": 2 }}')
     assert Run.load(file).frame().select("query_id", "doc_id", "score").rows() == [("a", "c", 2.0), ("a", "b", 1.0)]
+
+
+@pytest.mark.parametrize("score", ["0", "1.5"])
+def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) -> None:
+    lines = [f"q{q} Q0 d{d} {d} {score} tag" for q in (1, 2) for d in (1, 2, 3)]
+    file = write(tmp_path / "run.trec", "\n".join([*lines, "q3 Q0 d1 1 0.5 tag"]))
+    with pytest.warns(DataWarning, match=r"run\.trec: all scores are equal in 2 of 2 queries, though the rank column"):
+        Run.load(file)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["q1 Q0 d1 1 0.5 t\nq2 Q0 d2 1 0.5 t", "q1 Q0 d1 1 0.5 t\nq1 Q0 d2 1 0.5 t", "q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t"],
+)
+def test_ranks_that_order_nothing_more_than_scores_are_not_warned_of(tmp_path: Path, lines: str) -> None:
+    assert len(Run.load(write(tmp_path / "run.trec", lines)).docs) == 2

@@ -15,6 +15,8 @@ import polars as pl
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
 from ranktilt.files import decode_lines, line_chunks
 
+_ORDERED = 3
+"""Documents from which ranks say something that one score for all of them hides."""
 SCORE_ORDERS = ("score", "rank")
 
 _FIELDS = "query-id, Q0, document-id, rank, score"
@@ -172,8 +174,9 @@ def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) ->
 
 
 def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
-    """Warn where a document ranks above one of a higher score: engines differ in which of the two they mean."""
+    """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
     ranked = frame.filter(pl.col("rank").is_not_null())
+    _warn_of_constant_scores(path, ranked)
     if _falls(ranked):
         return
     ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
@@ -186,6 +189,23 @@ def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
             '(--score-order rank, score_order="rank" goes by the ranks)',
             DataWarning,
             stacklevel=4,
+        )
+
+
+def _warn_of_constant_scores(path: Path, ranked: pl.DataFrame) -> None:
+    """Some engines export one score for every document; the ranks alone hold the order."""
+    if ranked["score"].n_unique() > max(ranked["query_id"].n_unique(), 1):
+        return
+    spans = [pl.col(c).n_unique().alias(c) for c in ("score", "rank")]
+    queries = ranked.group_by("query_id").agg(spans).filter(pl.col("rank") >= _ORDERED)
+    flat = queries.filter(pl.col("score") == 1)
+    if 2 * flat.height > queries.height:
+        warnings.warn(
+            f"{path}: all scores are equal in {flat.height:,} of {counted(queries.height, 'query', 'queries')}, though "
+            'the rank column orders them; such documents are tied (--score-order rank, score_order="rank" goes by the '
+            "ranks)",
+            DataWarning,
+            stacklevel=5,
         )
 
 

@@ -234,7 +234,7 @@ class TestWithoutJudgments:
 
     def test_measures_need_judgments(self) -> None:
         collection = without_judgments(toy())
-        with pytest.raises(UserError, match=r"^no document is judged relevant to any query$"):
+        with pytest.raises(UserError, match=r"^nDCG@3 needs judgments, and there are none: name them"):
             audit(collection, run_of(collection, SCORES), "nDCG@3", card=True)
 
 

@@ -305,3 +305,11 @@ def test_two_relevant_versions_on_one_side_are_not_twins() -> None:
     collection = versions(("h1", "human", "h1"), ("l1", "llm", "h1"), ("l2", "llm", "h1"))
     judged = pl.DataFrame({"query": [0, 0, 0], "row": [0, 1, 2], "grade": [1.0, 1.0, 1.0]})
     assert not are_twins(collection, grouping(collection, "source"), ("human", "llm"), judged)
+
+
+def test_many_groups_are_compared_by_name_only() -> None:
+    docs = [{"id": f"d{n}", "text": "x", "year": 2000 + n} for n in range(13)]
+    groups = grouping(collection_of(docs, {"q": "x"}, {"q": {"d0": 1}}), "year")
+    with pytest.raises(UserError, match=r"year makes 13 groups, 78 pairs; all pairs of at most 12 are compared"):
+        choose_pairs(groups, None)
+    assert choose_pairs(groups, [("2000", "2012")]) == (("2000", "2012"),)

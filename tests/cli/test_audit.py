@@ -345,8 +345,8 @@ def test_card_and_controls_of_rankers_and_runs_together(cli: Cli, toy_folder: Pa
     file = write_run(tmp_path / "my.trec", {"q1": {"d1-llm": 1.0, "d1-human": 0.5}})
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--run", file, "--card", "--controls")
     assert [e.run for e in found.estimates] == ["bm25"] * 6 + [f"replay:{file}"] * 6
-    reasons = {c.control: c.changed for c in found.controls if c.run != "bm25"}
-    assert reasons["length"] == "a saved run cannot be ranked again"
+    assert {c.control for c in found.controls if c.run != "bm25"} == {"raw", "near-identical"}
+    assert f"replay:{file}: a saved run cannot be ranked again; only near-identical applies to it" in found.notes
 
 
 # Runs that exist, and labels
@@ -514,7 +514,9 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
         (["--run", "{run}", "--groups", "{labels}", "--by", "none"], "the card needs a column to group by"),
         (["{toy}", "-r", "bm25", "--qrels", "none", "--controls"],
          "nothing to control: this audit compares no groups by relevance"),
-        (["{toy}", "-r", "bm25", "--qrels", "none", "-m", "nDCG@3"], "no document is judged relevant to any query"),
+        (["{toy}", "-r", "bm25", "--qrels", "none", "-m", "nDCG@3"],
+         "nDCG@3 needs judgments, and there are none: name them (--qrels FILE), or leave the measure out and ask the "
+         "card (--card)"),
         (["--run", "{run}", "--run", "{run}", "--groups", "{labels}"], "run 'replay:{run}' is given twice"),
         (["{toy}", "-r", "bm25", "--groups", "{labels}", "--by", "origin"],
          "--groups cannot replace the column 'origin' of a collection; call it something else"),

@@ -161,9 +161,10 @@ class TestWords:
 
     def test_the_legend_says_what_each_control_takes_away(self) -> None:
         (legend,) = control_legend(made())
-        for name in ("length", "tokens", "titles"):
+        for name in ("length", "titles"):
             assert f"{name}: {CONTROLS[name]}" in legend
         assert "boilerplate" not in legend
+        assert "tokens" not in legend  # it was not applied to any run
         assert "over the raw and controlled values together (6 tests)" in legend
         assert legend in table(made())
 

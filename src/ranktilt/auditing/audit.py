@@ -176,7 +176,13 @@ def _measures(given: str | Measure | Iterable[str | Measure] | None, *, judged: 
         given = list(given)
         if not given:
             raise UserError("an audit needs at least one measure, such as nDCG@3")
-    return [measure(m) for m in given]
+    found = [measure(m) for m in given]
+    if found and not judged:
+        raise UserError(
+            f"{found[0]!r} needs judgments, and there are none: name them (--qrels FILE), or leave the measure out and "
+            "ask the card (--card)"
+        )
+    return found
 
 
 def _check_numbers(resamples: int, level: float, page: int) -> None:

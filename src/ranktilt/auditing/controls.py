@@ -100,7 +100,11 @@ def controls(
         raise UserError("controls need texts; these documents have none")
     work = _Work(collection, rankers, runs, raw, near)
     found = [one for name in names for one in work.control(name)]
-    return replace(raw, controls=_corrected(raw, found), spec={**raw.spec, "near": near})
+    saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
+    notes = tuple(f"{name}: a saved run cannot be ranked again; only near-identical applies to it" for name in saved)
+    found = [one for one in found if one.tilts or one.run not in saved]
+    spec = {**raw.spec, "near": near}
+    return replace(raw, controls=_corrected(raw, found), spec=spec, notes=(*raw.notes, *notes))
 
 
 def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
@@ -333,8 +337,12 @@ def _neural(ranker: Ranker) -> bool:
     return any(hasattr(stage, "tokens") for stage in _stages(ranker))
 
 
+def _is_saved(ranker: Ranker) -> bool:
+    return any(stage.name == "replay" for stage in _stages(ranker))
+
+
 def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
-    if name != "near-identical" and any(stage.name == "replay" for stage in _stages(ranker)):
+    if name != "near-identical" and _is_saved(ranker):
         return "a saved run cannot be ranked again"
     if name == "tokens" and reader is None:
         return "no token limit" if not _neural(ranker) else "its tokens cannot be counted"

@@ -17,6 +17,8 @@ from ranktilt.errors import UserError, unknown
 
 ALL = "all"
 MOST_GROUPS = 50
+MOST_PAIRED = 12
+"""Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
 LENGTH = "length"
 BINS = range(2, 11)
 _CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
@@ -168,7 +170,13 @@ def _number(value: Any, digits: int) -> str:
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
     """Pairs of groups to compare: all of them, or those named, which must exist."""
     if pairs is None:
-        return tuple(combinations(groups.names, 2))
+        every = tuple(combinations(groups.names, 2))
+        if len(groups.names) > MOST_PAIRED:
+            raise UserError(
+                f"{groups.by} makes {len(groups.names)} groups, {len(every)} pairs; all pairs of at most {MOST_PAIRED} "
+                "are compared: name some (--pair A,B), or group numbers in parts, such as year:3"
+            )
+        return every
     pairs = list(pairs)
     odd = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
     if odd is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ranktilt.cli.places import collection_files
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ class Asked:
 
     @property
     def files(self) -> list[Path]:
-        """Files that are read, beside the collection's own."""
+        """Files that are read."""
         named = [self.groups, None if self.qrels is None else Path(self.qrels)]
-        return [*self.runs, *(file for file in named if file is not None)]
+        return [*collection_files(self.folder), *self.runs, *(file for file in named if file is not None)]
 
     def check(self, *, controls: bool) -> None:
         """Refuse what cannot be audited together, before anything is read."""

@@ -13,7 +13,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import reporting, results
-from ranktilt.cli.places import check_places
+from ranktilt.cli.places import check_places, collection_files
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def command(
 
         if format not in FORMATS:
             raise unknown("format", format, FORMATS)
-        check_places({"--json": json}, stdout=["--json"], inputs=[])
+        check_places({"--json": json}, stdout=["--json"], inputs=collection_files(folder))
         rankers = options.rankers(ranker or ["tfidf", "bm25"], text=text, device=device)
         if folder is None:
             from ranktilt.data.bundled.reader import bundled

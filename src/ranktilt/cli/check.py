@@ -11,7 +11,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import reporting, results
-from ranktilt.cli.places import check_places
+from ranktilt.cli.places import check_places, collection_files
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def command(
         if format not in FORMATS:
             raise unknown("format", format, FORMATS)
         file = None if json in (None, "-") else Path(str(json))
-        check_places({"--json": json}, stdout=("--json",), inputs=())
+        check_places({"--json": json}, stdout=("--json",), inputs=collection_files(folder))
         limits = Limits(
             missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
             cut_off=max_cut_off, one_sided=max_one_sided, shortest=min_length_ratio, longest=max_length_ratio,

@@ -8,6 +8,8 @@ from pathlib import Path
 from ranktilt.errors import UserError
 from ranktilt.files import cannot_write, require_place
 
+_COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
+
 
 def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[str], inputs: Iterable[Path]) -> None:
     """Refuse files that cannot be written, that overwrite what is read, or that are named twice.
@@ -41,6 +43,13 @@ def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[st
                 _check(option, Path(place), taken)
             except OSError as error:  # a folder on the way may not even be looked into
                 raise cannot_write(Path(place), error) from error
+
+
+def collection_files(folder: Path | None) -> list[Path]:
+    """List the files of a collection's folder that a command reads; none for no folder."""
+    if folder is None or not folder.is_dir():
+        return []
+    return [file for pattern in _COLLECTION for file in folder.glob(pattern) if file.is_file()]
 
 
 def _check(option: str, path: Path, taken: dict[Path, str]) -> None:

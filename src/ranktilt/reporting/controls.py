@@ -76,7 +76,7 @@ def control_legend(audit: Audit) -> list[str]:
     """Say what each control takes away."""
     if not audit.controls:
         return []
-    meanings = dict.fromkeys((c.control, c.meaning) for c in audit.controls if c.control != RAW)
+    meanings = dict.fromkeys((c.control, c.meaning) for c in audit.controls if c.control != RAW and c.tilts)
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
     tests = sum(len(c.tilts) for c in audit.controls)
     return [
