@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
+from ranktilt.auditing.controls import CONTROLS
 from tests.cli.conftest import Cli, refused
 
 
@@ -48,3 +49,14 @@ def test_demo_takes_the_neural_retriever_where_it_is(cli: Cli, monkeypatch: pyte
     monkeypatch.setattr("ranktilt.cli.options.rankers", stop)
     assert refused(cli, "demo") == "stop"
     assert asked == ["tfidf", "bm25", "dense:minilm"]
+
+
+def test_the_card_and_the_controls_of_the_bundled_collection(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "audit.json"
+    code, out, _ = cli("demo", "-r", "bm25", "-m", "nDCG@3", "--card", "--controls", "--json", file)
+    assert code == 0
+    assert "bm25: the estimand card" in out
+    assert "bm25: raw and controlled" in out
+    found = rt.Audit.load(file)
+    assert {e.kind for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
+    assert {c.control for c in found.controls} == {"raw", *CONTROLS}

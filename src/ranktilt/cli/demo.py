@@ -13,6 +13,8 @@ def command(
     *,
     ranker: options.Rankers = None,
     measure: options.Measures = None,
+    card: options.Card = False,
+    controls: options.Controls = False,
     text: options.Text = None,
     device: options.Device = None,
     threads: options.Threads = None,
@@ -23,7 +25,8 @@ def command(
 ) -> None:
     """Audit TF-IDF, BM25 and a neural retriever on the bundled collection: no network, no files needed."""
     with reporting(quiet=quiet):
-        from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+        from ranktilt.auditing.audit import audit
+        from ranktilt.auditing.controls import controls as control
         from ranktilt.data.bundled.reader import bundled
 
         out = Destination(format, json, quiet=quiet)
@@ -32,14 +35,16 @@ def command(
         rankers = options.rankers(specs, text=text, device=device)
         collection = bundled()
         spec = collection.spec
+        more = " --card asks more than one question, --controls takes away what else differs."
         say(
             f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
             f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
             f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
-            "reads, not how your ranker behaves on your data.",
+            f"reads, not how your ranker behaves on your data.{'' if card or controls else more}",
             quiet=quiet,
         )
         if not ranker and not neural:
             say('For a neural retriever too: pip install "ranktilt[neural,demo]"', quiet=quiet)
         runs = [r.rank(collection) for r in rankers]
-        out.deliver(audit(collection, runs, measure or DEFAULT_MEASURES), runs)
+        result = audit(collection, runs, measure or None, card=card)
+        out.deliver(control(collection, rankers, runs, result) if controls else result, runs)

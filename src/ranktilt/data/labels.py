@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,9 +19,15 @@ ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".parquet")
 NO_SOURCE = "unknown"
 """Source of labelled documents whose file does not say who wrote them."""
 
+LENGTH = "length"
+"""Name of the groups that are parts of the texts' lengths, where no column is called so."""
+
 _ROWS = 2_000
+_WIDTH = 80
 _LINE = "line of the file"
 _TAKEN = ("id", "text", "title")
+_BEGINS = "a label file begins with its columns' names"
+_OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
 
 def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
@@ -141,12 +147,56 @@ def label_column(by: str, columns: Iterable[str]) -> str:
     return by.rpartition(":")[0] if ":" in by and by not in columns else by
 
 
+def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:
+    """Say that none of a run's documents is in a collection, or among the labels that stand for one.
+
+    Parameters
+    ----------
+    documents : sequence of str
+        Ids of the run.
+    collection : Collection
+        What they were looked up in.
+
+    Returns
+    -------
+    str
+        One line that shows the first id of either side.
+    """
+    where, theirs = "in the collection", "the collection's ids look"
+    if "path" not in collection.spec and "labels" in collection.spec:
+        where, theirs = f"in {collection.spec['labels']}", "its doc_ids look"
+    shown = [f"first: {documents[0]!r}"] if len(documents) else []
+    shown += [f"{theirs} like {collection.ids[0]!r}"] if collection.docs.height else []
+    more = f" ({'; '.join(shown)})" if shown else ""
+    return f"no overlap: none of its {counted(len(documents), 'document', 'documents')} is {where}{more}"
+
+
+def _require_names(path: Path, names: list[str], line: int | None, separator: str = "") -> None:
+    """Refuse columns without ``doc_id``, or of one name: mostly those of a file that begins with its rows."""
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(path, f"column {twice!r} is named twice; {_BEGINS}", line=line)
+    if "doc_id" in names:
+        return
+    came, hint = ", ".join(filter(None, names)) or "no name", ""
+    came = came if len(came) <= _WIDTH else f"{came[: _WIDTH - 1]}…"
+    if len(names) == 1 and separator:
+        other, noun, ending = _OTHER[separator]
+        if other in names[0]:
+            came, hint = repr(came), f" (separated by {noun}? then name it {ending})"
+    raise DataError(path, f"expected a column doc_id, got {came}; {_BEGINS}{hint}", line=line)
+
+
 def _label_column(path: Path, columns: list[str], by: str) -> str:
-    if "doc_id" not in columns:
-        named = [name for name in columns if name != _LINE]
-        raise DataError(path, f"{unknown('column', 'doc_id', named)}; a label file begins with its columns' names")
     others = [name for name in columns if name not in ("doc_id", "origin", _LINE)]
     label = label_column(by, others)
+    if label == LENGTH != by and label not in others:
+        raise UserError(
+            f"--by {by} needs texts: name a collection DIR, without --groups (a column of numbers can be parted too, "
+            "such as year:3)"
+        )
+    if label in (*_TAKEN, "origin", "doc_id"):
+        raise UserError(f"{label!r} cannot be grouped by (valid: {', '.join(others) or 'none'})")
     if label not in others:
         raise DataError(path, f"{unknown('column', label, others)}; choose the column of labels with --by (by=)")
     return label
@@ -157,9 +207,7 @@ def _read_text(path: Path, separator: str) -> pl.DataFrame:
     for rows in _rows(path, separator):
         if not names:
             names = [str(name).strip() for name in rows["fields"][0]]
-            twice = next((name for name in names if name and names.count(name) > 1), None)
-            if twice is not None:
-                raise DataError(path, f"column {twice!r} is named twice", line=rows[_LINE][0])
+            _require_names(path, names, rows[_LINE][0], separator)
             rows = rows[1:]
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
@@ -210,6 +258,7 @@ def _read_parquet(path: Path) -> pl.DataFrame:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(path, f"cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+    _require_names(path, frame.columns, None)
     plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Binary]
     times = [s.cast(pl.String) if s.dtype.is_temporal() else s for s in plain if s.name and s.name not in _TAKEN]
     return pl.DataFrame([s.fill_nan(None) if s.dtype.is_float() else s for s in times])
