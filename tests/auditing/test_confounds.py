@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from ranktilt.auditing import confounds
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import Confound, confound_sentence, twin_likeness
 from ranktilt.auditing.groups import grouping, twin_rows
@@ -196,3 +197,16 @@ class TestTheSentence:
     def test_nothing_compared_is_nothing_said(self) -> None:
         assert confound_sentence([]) == ""
         assert confound_sentence([Confound("cut-off endings", "a", "b", 0.0, 0.0, 4)]) == ""
+
+
+def test_of_many_pairs_a_sample_is_compared_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = " ".join(f"w{n}" for n in range(40))
+    human = [("", f"{words} x{n}") for n in range(30)]
+    llm = [("", f"{words} {'y' if n % 3 else 'x'}{n}") for n in range(30)]
+    whole = found(twins(human, llm))
+    assert [whole[name].number for name in ("identical", "near-identical")] == [10, 20]
+    monkeypatch.setattr(confounds, "SAMPLE", 10)
+    part = found(twins(human, llm))
+    assert part["identical"] == whole["identical"]  # equal texts are cheap to find: all are looked at
+    # Of 30 pairs, every third one is identical; the ten evenly spaced ones are 0, 3, 6, 9, 12, 16, 19, 22, 25 and 29.
+    assert (part["near-identical"].number, part["near-identical"].value_a) == (5, 0.5)
