@@ -188,8 +188,29 @@ def test_invalid_utf8_names_line_and_byte(
     path = write(tmp_path / name, content)
     with pytest.raises(DataError) as caught:
         decoded(path)
-    assert str(caught.value) == f"{path}:{line}: invalid UTF-8 at byte {byte} of the file"
+    assert str(caught.value) == f"{path}:{line}: invalid UTF-8 at byte {byte} of the file; save it as UTF-8"
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["f", "f.gz"])
+def test_utf16_is_recognised_by_its_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, encoding: str, name: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    path = write(tmp_path / name, "\ufeffdoc_id\tsource\nd1\thuman\n".encode(encoding))
+    with pytest.raises(DataError) as caught:
+        decoded(path)
+    said = "invalid UTF-8 at byte 0 of the file; save it as UTF-8 (it looks like UTF-16)"
+    assert str(caught.value) == f"{path}:1: {said}"
+
+
+def test_latin_1_with_the_mark_further_on_is_not_taken_for_utf16(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "a\nÿþ\n".encode("latin-1"))
+    with pytest.raises(DataError) as caught:
+        decoded(path)
+    assert str(caught.value) == f"{path}:2: invalid UTF-8 at byte 2 of the file; save it as UTF-8"
 
 
 # Hashing and writing

@@ -301,7 +301,7 @@ class TestPerplexityTrap:
         assert 100 * twins.extra["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
         assert twins.side(twins.favours) == "llm"
         assert (gap.extra["pairs"], gap.extra["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
-        assert f"4,739 pairs: {int(twins.extra['wins']):,} human, {int(twins.extra['losses']):,} llm, 1 tied" in printed
+        assert f"4,739 pairs: human {int(twins.extra['wins']):,}, llm {int(twins.extra['losses']):,}, tied 1" in printed
 
     def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(self, shared_data: Path, tmp_path: Path) -> None:
         found = lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
@@ -316,7 +316,7 @@ class TestPerplexityTrap:
         assert twins["whole"] == 1406
         assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
         assert "of 1,406 with both sides retrieved" in printed
-        assert "53.5 % llm" in printed
+        assert "llm 53.5 %" in printed
         assert audited.measures == ()
 
 

@@ -31,3 +31,25 @@ def test_the_lexical_rankers_of_the_table(shared_data: Path, ranker: str) -> Non
     shown = rows(README.read_text(encoding="utf-8"), ranker)
     assert len(shown) == 6
     assert shown == rows(printed, ranker)
+
+
+@pytest.mark.data
+def test_the_card_shown(shared_data: Path) -> None:
+    collection = rt.load(shared_data / "cocktail-nfcorpus")
+    run = rt.ranker("bm25(k1=0.9,b=0.4)").rank(collection)
+    printed = " ".join(rt.table(rt.audit(collection, run, "nDCG@3", card=True)).split())
+    block = README.read_text(encoding="utf-8").partition(f"{run.name}: the estimand card")[2].partition("```")[0]
+    parts = [" ".join(part.split()) for part in block.split("…")]
+    assert len(parts) == 3
+    assert all(part in printed for part in parts)
+
+
+@pytest.mark.data
+def test_what_the_length_control_is_said_to_do(shared_data: Path) -> None:
+    collection = rt.load(shared_data / "cocktail-nfcorpus")
+    ranker = rt.ranker("tfidf")
+    run = ranker.rank(collection)
+    found = rt.controls(collection, [ranker], [run], rt.audit(collection, run, "nDCG@1"), which=["length"])
+    raw, length = (f"{one.tilts[0].value:+.1f}".replace("-", "−") for one in found.controls)
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert f"TF-IDF's {raw} % on nDCG@1 above becomes {length} % when both sides have one length" in text

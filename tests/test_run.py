@@ -356,7 +356,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
 def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
     assert fault(tmp_path, b"q 0 a 1 2 t\r\n\r\nq 0 \xe9 2 1 t\r\n") == (
-        "run.trec:3: invalid UTF-8 at byte 19 of the file"
+        "run.trec:3: invalid UTF-8 at byte 19 of the file; save it as UTF-8"
     )
 
 

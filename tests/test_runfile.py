@@ -66,7 +66,7 @@ def test_compression_is_seen_in_the_content(tmp_path: Path) -> None:
         ("q Q0 a 1 2 t\nq Q0 b 2 1 t x\nq Q0 c 3 0\n", f"2: expected {FIVE}, {SIX}, got 7: "),
         ("\n  \nq a 2\n", f"3: expected {FIVE} and a tag or none (6 or 5 fields), got 3: 'q a 2'"),
         ("q Q0 a 1 2 t x\n", f"1: expected {FIVE} and a tag or none (6 or 5 fields), got 7: 'q Q0 a 1 2 t x'"),
-        ('[{"q": 1}]', f"1: expected {FIVE} and a tag or none (6 or 5 fields), got 2: "),
+        ("[1 2\n", f"1: expected {FIVE} and a tag or none (6 or 5 fields), got 2: '[1 2'"),
         ("q Q0 a 1 2\nq Q0 b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
         ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", "4: expected a finite number as score, got '-inf'"),
         ("q Q0 a 1 tag\n", "1: expected a finite number as score, got 'tag'"),
@@ -230,6 +230,15 @@ def test_what_is_wrong_with_json_is_named_by_query_and_document(
     assert found.startswith(message)
     assert "\n" not in found
     assert len(found) < 250
+
+
+@pytest.mark.parametrize("content", ['[{"q": 1}]', '\n [{"q": {"d": 1}},\n {"r": {"d": 1}}]\n', "[]", "[1 ]"])
+def test_a_json_list_is_no_run(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "run: expected {query: {document: score}}, got a list"
+
+
+def test_a_query_may_be_called_like_the_beginning_of_a_list(tmp_path: Path) -> None:
+    assert Run.load(write(tmp_path / "run", "[1] Q0 a 1 2 t\n")).queries == ("[1]",)
 
 
 def test_json_has_no_ranks(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ranktilt.errors import DataError, UserError
 
 CHUNK = 8 << 20
 _BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @contextmanager
@@ -109,13 +110,19 @@ def not_utf8(path: Path, line: int, offset: int, before: list[bytes], column: in
     `before` are the chunk's lines ahead of the bad one; the length of their line ends is read from the file.
     """
     with open_bytes(path) as stream:
-        stream.read(offset)
-        data = stream.read(sum(len(b) + 2 for b in before))
+        start = stream.read(offset)
+        data = stream.read(sum(len(b) + 2 for b in before) + len(_UTF16[0]))
     position = 0
     for text in before:
         position += len(text)
         position += 2 if data[position : position + 2] == b"\r\n" else 1
-    return DataError(path, f"invalid UTF-8 at byte {offset + position + column} of the file", line=line)
+    return DataError(path, invalid_utf8(offset + position + column, start or data), line=line)
+
+
+def invalid_utf8(byte: int, start: bytes) -> str:
+    """Say where a file is not UTF-8 and what to do, from the bytes that it starts with."""
+    guess = " (it looks like UTF-16)" if start.startswith(_UTF16) else ""
+    return f"invalid UTF-8 at byte {byte} of the file; save it as UTF-8{guess}"
 
 
 def sha256(path: Path) -> str:

@@ -78,6 +78,8 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
                 continue
             if start.startswith("{") and not (_like_trec(start) and not _is_json(path)):
                 return _read_json(path, score_order)
+            if start.startswith("[") and not _like_trec(start) and _is_json(path):
+                raise DataError(path, f"expected {_SHAPE}, got a list")
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
     frame = pl.concat(frames).rechunk()

@@ -370,8 +370,7 @@ class TestUnknown:
     def test_judgments_are_counted_in_a_note(self, collection: Collection) -> None:
         found = audit(collection, self.run(SCORES), ["RR"])
         assert (
-            "relevance judgments of unknown documents (1) and of unknown queries (1) "
-            "count in the row 'all' and in no group"
+            "1 judgment of unknown documents and 2 judgments of unknown queries count in the row 'all' and in no group"
         ) in found.notes
 
     def test_entries_of_the_run_are_counted_in_a_note(self, collection: Collection) -> None:
@@ -396,7 +395,7 @@ class TestUnknown:
 
     def test_the_refusal_names_the_file(self, tmp_path: Path) -> None:
         file = write_run(tmp_path / "other.trec", {"q1": {"x": 1.0}})
-        with pytest.raises(DataError, match=r"no overlap: none of its 1 documents is in the collection") as caught:
+        with pytest.raises(DataError, match=r"no overlap: none of its 1 document is in the collection") as caught:
             audit(toy(), Run.load(file), ["RR"])
         assert caught.value.path == str(file)
 
@@ -475,7 +474,7 @@ class TestRefusals:
 
     def test_one_source(self) -> None:
         human = collection_of([{"id": d, "text": d} for d in "ab"], {"q": "x"}, {"q": {"a": 1}})
-        with pytest.raises(UserError, match=r"^nothing to compare: only source 'human'$"):
+        with pytest.raises(UserError, match=r"^nothing to compare: only source 'human'; expected two sources or more"):
             audit(human, run_of(human, {"q": {"a": 1.0}}), ["RR"])
 
     def test_a_group_with_the_name_of_the_row_without_grouping(self) -> None:

@@ -201,7 +201,7 @@ class TestWithoutJudgments:
         found = toy_card(collection=without_judgments(toy()), measures=None)["rank gap"]
         # q1: d1 and d3 as before, d2: 4.5 against the sixth; q2: d2, d1: 1 against the fourth; q3: d3, d1 at 3.
         totals = [-0.5 + (6 - 4.5), -1 + (1 - 4), 4 - 3]
-        assert found.name == "pair rank gap, per query"
+        assert found.name == "pair rank gap, summed per query"
         assert found.value == pytest.approx(sum(totals) / 3)
         assert (found.low, found.high) == pytest.approx(resampled(totals, [1, 1, 1]))
         assert found.extra == {}
@@ -223,8 +223,8 @@ class TestWithoutJudgments:
         found = audit(collection, run, card=True, resamples=200).verdict("r")
         assert (found.kind, found.favours, found.agree, found.measures) == ("favours", "llm", 3, 3)
         assert found.sentence == (
-            "r favours llm text: head-to-head −100.0 %, 95 % interval [−100.0, −100.0], corrected p < .001; agrees on "
-            "3 of 3 questions"
+            "r favours llm text: head-to-head −100.0 %, 95 % interval [−100.0, −100.0], corrected p < .001; the "
+            "other 2 questions agree"
         )
 
     def test_without_the_card_nothing_can_be_asked(self) -> None:
@@ -436,7 +436,7 @@ class TestTheCall:
         assert np.array_equal(one.values, two.values)
 
     def test_it_needs_groups(self) -> None:
-        with pytest.raises(UserError, match=r"^the card needs a column to group by$"):
+        with pytest.raises(UserError, match=r"^the card needs a column to group by; leave --by none out$"):
             audit(toy(), run_of(toy(), SCORES), "nDCG@1", by=None, card=True)
 
     def test_a_page_needs_a_rank(self) -> None:

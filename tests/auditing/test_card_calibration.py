@@ -122,14 +122,10 @@ class TestOneSidedJudgments:
         scores = rng.integers(0, 3, len(rows)).astype(float)
         pairs = np.array([[0, 4], [1, 5], [2, 6], [2, 7]])
         judged = {(int(q), int(d)) for q, d in zip(rng.integers(0, 4, 9), rng.integers(0, 11, 9), strict=True)}
-        query = np.repeat(np.arange(4), np.diff(offsets))
-        marks = np.array([(q, d) in judged for q, d in zip(query.tolist(), rows.tolist(), strict=True)], dtype=bool)
         cell = np.array(sorted(judged, reverse=True))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(preference, "_CELLS", cells)
-            made = preference.split_pair_counts(
-                offsets, rows, scores, pairs, marks, unretrieved=(cell[:, 0], cell[:, 1])
-            )
+            made = preference.split_pair_counts(offsets, rows, scores, pairs, (cell[:, 0], cell[:, 1]))
         wins = np.zeros((2, 4), dtype=int)
         losses = np.zeros((2, 4), dtype=int)
         for q in range(4):

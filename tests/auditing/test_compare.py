@@ -89,7 +89,7 @@ class TestByHand:
         assert change.dropped == QUICK
         assert found.spec["tests"] == 1
         assert found.verdicts()[0].sentence == (
-            "run: no comparison with before: nDCG@5 of the new run is 0 for human and llm"
+            "run: no comparison with its old run: nDCG@5 of the new run is 0 for human and llm"
         )
 
     def test_no_query_at_all(self) -> None:
@@ -141,7 +141,22 @@ class TestPairing:
         assert (mean.value, mean.low, mean.high) == (0, 0, 0)
         assert [change.p, mean.p] == [1, 1]
         assert not any(v.shown for v in found.verdicts())
-        assert "every resample of 100 queries says the same" in found.verdicts()[0].sentence
+        assert found.verdicts() == [("run", "run", False, "run: the two audits are identical on nDCG@5")]
+
+    def test_audits_with_equal_means_are_not_identical(self) -> None:
+        values = np.random.default_rng(5).random((1, 1, 3, 40))
+        turned = values[..., ::-1]
+        found = compared(audit_of(values), audit_of(turned)).verdicts()
+        assert len(found) == 2
+        assert not any("identical" in verdict.sentence for verdict in found)
+
+    def test_audits_that_differ_in_effectiveness_alone_are_not_identical(self) -> None:
+        values = np.random.default_rng(6).random((1, 1, 3, 40))
+        other = values.copy()
+        other[:, :, 0] /= 2
+        found = compared(audit_of(values), audit_of(other)).verdicts()
+        assert "every resample of 40 queries says the same" in found[0].sentence
+        assert found[1].sentence.startswith("run is more effective than its old run: ")
 
 
 def is_turned(new: TiltChange, back: TiltChange) -> bool:
@@ -280,7 +295,7 @@ class TestMatching:
         found = compared(new, old)
         assert found.tilts == ()
         assert found.means[0].value == 25
-        assert [v.sentence.split(":")[0] for v in found.verdicts()] == ["run is more effective than before"]
+        assert [v.sentence.split(":")[0] for v in found.verdicts()] == ["run is more effective than its old run"]
 
     @pytest.mark.parametrize(
         ("new", "old", "message"),
@@ -419,17 +434,17 @@ class TestVerdicts:
 
     def test_more_toward_a_side_and_grown(self) -> None:
         text = self.sentence((0.5, 1.0), (0.9, 1.0))
-        assert text.startswith("run lies 56.1 points further toward llm than before: Relative Δ −66.7 % against ")
+        assert text.startswith("run lies 56.1 points further toward llm than its old run: Relative Δ −66.7 % against ")
         assert "; the tilt itself grew by 56.1 points, change [" in text
 
     def test_more_toward_a_side_and_shrunk(self) -> None:
         text = self.sentence((0.9, 1.0), (0.5, 1.0))
-        assert text.startswith("run lies 56.1 points further toward human than before: ")
+        assert text.startswith("run lies 56.1 points further toward human than its old run: ")
         assert "; the tilt itself shrank by 56.1 points, change [" in text
 
     def test_over_to_the_other_side_by_as_much(self) -> None:
         text = self.sentence((0.8, 1.0), (1.0, 0.8))
-        assert text.startswith("run lies 44.4 points further toward llm than before: ")
+        assert text.startswith("run lies 44.4 points further toward llm than its old run: ")
         assert "; whether the tilt itself grew or shrank is open: " in text
 
     def test_not_shown(self) -> None:
@@ -437,7 +452,7 @@ class TestVerdicts:
         found = compared(noisy(rng, 40), noisy(rng, 40))
         text, change = found.verdicts()[0].sentence, found.tilts[0]
         assert text.startswith(
-            "run: no difference in tilt from before shown; these 40 queries could detect one of "
+            "run: no difference in tilt from its old run shown; these 40 queries could detect one of "
             f"{2.8 * change.error:.1f} points or more; Relative Δ "
         )
         assert not found.verdicts()[0].shown
@@ -451,9 +466,11 @@ class TestVerdicts:
 
     def test_several_pairs_are_named(self) -> None:
         values = np.random.default_rng(11).random((1, 1, 4, 30))
-        both = [audit_of(values, groups=("a", "b", "c"))] * 2
-        fronts = [v.sentence.split(": ")[0] for v in compared(*both).verdicts()]
+        old = audit_of(values, groups=("a", "b", "c"))
+        new = audit_of(values[..., ::-1], groups=("a", "b", "c"))
+        fronts = [v.sentence.split(": ")[0] for v in compared(new, old).verdicts()]
         assert fronts == ["a | b", "a | c", "b | c", "run"]
+        assert [v.sentence for v in compared(old, old).verdicts()] == ["run: the two audits are identical on nDCG@5"]
 
     def test_the_primary_measure_decides(self) -> None:
         values = np.random.default_rng(12).random((1, 2, 3, 40))

@@ -1,6 +1,7 @@
 """Who belongs to which group, which groups are compared, and which are twins."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,12 @@ class TestGrouping:
     @pytest.mark.parametrize(
         ("by", "labels", "message"),
         [
-            ("source", ["human", "human"], "nothing to compare: only source 'human'"),
-            ("gender", ["f", None], "nothing to compare: only gender 'f'"),
+            (
+                "source",
+                ["human", "human"],
+                "nothing to compare: only source 'human'; expected two sources or more, such as human and llm",
+            ),
+            ("gender", ["f", None], "nothing to compare: only gender 'f'; expected two groups of gender or more"),
             ("kind", [f"g{i}" for i in range(51)], "column 'kind' makes 51 groups; expected at most 50"),
             ("kind", ["all", "some"], "column 'kind' has a group called 'all', the name of the row without grouping"),
             ("kind", [b'{"a": 1}', b"[]"], "column 'kind' holds raw JSON; group by strings, numbers or truth values"),
@@ -82,6 +87,14 @@ class TestGrouping:
         with pytest.raises(UserError, match="nothing to compare: no source"):
             grouping(empty, "source")
 
+    def test_the_label_file_is_named(self) -> None:
+        labelled = replace(documents("gender", ["f", "f"]), spec={"labels": "labels.tsv"})
+        with pytest.raises(UserError) as caught:
+            grouping(labelled, "gender")
+        assert str(caught.value) == (
+            "labels.tsv: nothing to compare: only gender 'f'; expected two groups of gender or more"
+        )
+
     def test_an_unknown_column(self) -> None:
         with pytest.raises(UserError) as caught:
             grouping(documents("gender", ["f", "m"]), "gendre")
@@ -91,7 +104,7 @@ class TestGrouping:
 
     @pytest.mark.parametrize("by", ["id", "text", "title", "origin"])
     def test_columns_that_name_single_documents(self, by: str) -> None:
-        with pytest.raises(UserError, match=f"unknown column to group by '{by}'"):
+        with pytest.raises(UserError, match=rf"^'{by}' cannot be grouped by \(valid: source\)$"):
             grouping(toy(), by)
 
 

@@ -107,6 +107,29 @@ class TestDifference:
         assert one.tolist() == (-two).tolist()
 
 
+class TestNets:
+    def test_what_each_origin_holds_of_all_pages_together(self) -> None:
+        given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
+        page = Page.of(given.aligned, 3, 5)
+        t = 1 / np.log2(3)
+        units = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
+        nets = page.nets(signs_of(given.groups, ("a", "b")), units)
+        assert nets.tolist() == pytest.approx([1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)])
+
+    def test_they_add_up_to_the_differences_and_turn_with_the_groups(self) -> None:
+        given = made("abba-aab", [[["d0", "d1", "d2"], ["d5"], ["d3", "d7"]], [["d6"], ["d1", "d4"]]])
+        page = Page.of(given.aligned, 4, 8)
+        units = np.array([0, 0, 1, 1, -1, 2, 3, 2])
+        one, two = (signs_of(given.groups, pair) for pair in (("a", "b"), ("b", "a")))
+        assert page.nets(one, units).sum() == pytest.approx(page.difference(one).sum())
+        assert page.nets(one, units).tolist() == (-page.nets(two, units)).tolist()
+
+    def test_without_units_there_are_none(self) -> None:
+        given = made("ab", [[["d0"], ["d1"]]])
+        nets = Page.of(given.aligned, 2, 2).nets(signs_of(given.groups, ("a", "b")), np.empty(0, dtype=np.int64))
+        assert nets.shape == (0,)
+
+
 class TestLevel:
     @pytest.mark.parametrize(
         ("sides", "expected"), [("ab", 0), ("aab", 1 / 3), ("abb-", -1 / 4), ("ab-----", 0), ("aaab--", 2 / 6)]

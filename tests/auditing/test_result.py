@@ -20,6 +20,7 @@ from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy
 
 GROUPS = ("all", "human", "llm")
+NO_AUDIT, MAKES_ONE = "expected an audit (format 'ranktilt-audit')", "ranktilt audit --json FILE makes one"
 
 
 def pairs_of_twins(queries: int) -> Collection:
@@ -268,13 +269,17 @@ class TestFile:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("{}", "expected an audit (format 'ranktilt-audit')"),
-            ("[1, 2]", "expected an audit (format 'ranktilt-audit')"),
-            ('{"format": "other"}', "expected an audit (format 'ranktilt-audit')"),
+            ("{}", f"{NO_AUDIT}, got JSON without a format; {MAKES_ONE}"),
+            ("[1, 2]", f"{NO_AUDIT}, got JSON without a format; {MAKES_ONE}"),
+            ('{"format": "ranktilt-gate"}', f"{NO_AUDIT}, got format 'ranktilt-gate'; {MAKES_ONE}"),
             ("not JSON", "expected an audit as JSON: "),
-            ("", "expected an audit as JSON: "),
+            ("", "the file is empty"),
+            (" \n", "the file is empty"),
             ('{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'runs'"),
-            ('{"format": "ranktilt-audit"}', "is not a whole audit: "),
+            ('{"format": "ranktilt-audit"}', "expected version as a whole number, got None"),
+            ('{"format": "ranktilt-audit", "version": "x"}', "expected version as a whole number, got 'x'"),
+            ('{"format": "ranktilt-audit", "version": true}', "expected version as a whole number, got True"),
+            ('{"format": "ranktilt-audit", "version": 1.5}', "expected version as a whole number, got 1.5"),
         ],
     )
     def test_what_is_no_audit(self, content: str, message: str, tmp_path: Path) -> None:
@@ -283,6 +288,28 @@ class TestFile:
         with pytest.raises(DataError) as caught:
             Audit.load(path)
         assert str(caught.value).startswith(f"{path}: {message}")
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b'{"a": "\xe9"}', "invalid UTF-8 at byte 7 of the file; save it as UTF-8"),
+            (
+                "\ufeff{}".encode("utf-16-le"),
+                "invalid UTF-8 at byte 0 of the file; save it as UTF-8 (it looks like UTF-16)",
+            ),
+        ],
+    )
+    def test_other_encodings(self, content: bytes, message: str, tmp_path: Path) -> None:
+        path = tmp_path / "other.json"
+        path.write_bytes(content)
+        with pytest.raises(DataError) as caught:
+            Audit.load(path)
+        assert str(caught.value) == f"{path}: {message}"
+
+    def test_a_byte_order_mark_does_no_harm(self, three: Audit, tmp_path: Path) -> None:
+        path = tmp_path / "marked.json"
+        path.write_bytes(b"\xef\xbb\xbf" + three.to_json())
+        assert Audit.load(path) == three
 
     def test_a_newer_format(self, three: Audit, tmp_path: Path) -> None:
         path = self.altered(three, tmp_path, version=VERSION + 1)

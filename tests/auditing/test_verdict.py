@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.tilt import Side, Statistics, Tilt, tilts
-from ranktilt.auditing.verdict import bounds, judge, probability, signed
+from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
 
 HOW = Statistics(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
 
@@ -132,6 +133,28 @@ class TestSentences:
             "95 % interval [−4.0, +18.0], corrected p = .310"
         )
         assert (found.kind, found.favours) == ("inconclusive", None)
+
+    @pytest.mark.parametrize(
+        ("telling", "could"),
+        [
+            (1, "only 1 query retrieved a relevant document of either side"),
+            (29, "only 29 queries retrieved a relevant document of either side"),
+            (30, "every resample says the same"),
+            (None, "every resample says the same"),
+        ],
+    )
+    def test_an_interval_without_width_says_how_few_queries_found_anything(
+        self, telling: int | None, could: str
+    ) -> None:
+        found = judge([tilt(200, 200, p=1.0, error=0.0)], 5, telling=telling)
+        assert found.sentence == (
+            f"bm25: inconclusive: {could}; Relative Δ +200.0 % on nDCG@3, 95 % interval [+200.0, +200.0], "
+            "corrected p = 1.000"
+        )
+
+    def test_few_queries_that_all_found_something_are_too_few_to_test(self) -> None:
+        found = judge([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, telling=3)
+        assert "every resample says the same: too few queries (3) to test; " in found.sentence
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
@@ -291,3 +314,31 @@ def test_what_no_tilt_could_reach_is_not_promised() -> None:
 def test_level_between_other_groups_is_measured_from_the_bands_middle() -> None:
     sentence = judge([tilt(68, 72, p=0.9, band_low=60.0, band_high=80.0)], 5.0).sentence
     assert sentence.endswith("within ±5 points of the random band's middle (+70.0 %)")
+
+
+def question(kind: Any, low: float, high: float, p: float = 0.001) -> Estimate:
+    return Estimate("bm25", kind, kind, "human", "llm", (low + high) / 2, low, high, 0.05, p, p, 50)
+
+
+CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("others", "ending"),
+    [
+        ([], "corrected p = .001"),
+        ([CLEAR], "; the other question agrees"),
+        ([OPEN], "; the other question does not show it"),
+        ([CLEAR, CLEAR], "; the other 2 questions agree"),
+        ([OPEN, OTHER], "; the other 2 questions do not show it"),
+        ([CLEAR, OPEN], "; 1 of the other 2 questions agrees"),
+        ([CLEAR, OPEN, CLEAR], "; 2 of the other 3 questions agree"),
+    ],
+)
+def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float, float]], ending: str) -> None:
+    kinds = ["page", "rank gap", "other twins"]
+    asked = [question("twins", *CLEAR), *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
+    found = judge_card([*asked, question("score gap", *CLEAR)])
+    assert found.sentence.startswith("bm25 favours human text: twins +20.0 %, 95 % interval [+10.0, +30.0], ")
+    assert found.sentence.endswith(ending)
+    assert (found.agree, found.measures) == (1 + others.count(CLEAR), 1 + len(others))

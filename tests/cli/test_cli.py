@@ -71,10 +71,18 @@ def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path
     [
         (["audit"], "ranktilt: nothing to audit: name a ranker, such as -r bm25"),
         (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
-        (["audit", "x", "--level", "low"], "ranktilt audit: Invalid value for '--level': "),
-        (["audit", "x", "--level", "-1"], "ranktilt audit: Invalid value for '--level': "),
-        (["audit", "x", "--resamples", "99"], "ranktilt audit: Invalid value for '--resamples': "),
-        (["audit", "x", "--threads", "0"], "ranktilt audit: Invalid value for '--threads': "),
+        (["audit", "x", "--level", "low"], "ranktilt audit: --level: expected a number, got 'low'\n"),
+        (["audit", "x", "--level", "-1"], "ranktilt audit: --level: expected at least 0, got -1\n"),
+        (["audit", "x", "--level=-1"], "ranktilt audit: --level: expected at least 0, got -1\n"),
+        (["audit", "x", "--level", "nan"], "ranktilt audit: --level: expected at least 0, got nan\n"),
+        (["audit", "x", "--resamples", "99"], "ranktilt audit: --resamples: expected at least 100, got 99\n"),
+        (["audit", "x", "--seed", "1.5"], "ranktilt audit: --seed: expected a whole number, got '1.5'\n"),
+        (["audit", "x", "--threads", "0"], "ranktilt audit: --threads: expected at least 1, got 0\n"),
+        (
+            ["calibrate", "--depth", "3", "--depth", "x"],
+            "ranktilt calibrate: --depth: expected a whole number, got 'x'\n",
+        ),
+        (["check", "x", "--examples", "-2"], "ranktilt check: --examples: expected at least 0, got -2\n"),
         (["audit", "x", "--json"], "ranktilt: Option '--json' requires an argument."),
         (["audit", "x", "y"], "ranktilt audit: Got unexpected extra argument"),
         (["mix", "x"], "ranktilt mix: Missing option '--output' / '-o'."),
@@ -173,8 +181,8 @@ def test_a_broken_collection_is_named_with_its_line(cli: Cli, toy_folder: Path, 
         ("q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
         ("q1 Q0 d1-human 1 inf x\n", "{}:1: expected a finite number as score, got 'inf'"),
         ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-human 2 1 x\n", "{}:2: document 'd1-human' comes twice for query 'q1'"),
-        ("q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 documents is in the collection (first: 'web-1'; "),
-        ("7 Q0 d1-llm 1 2 x\n", "{}: no overlap: none of its 1 queries has a judgment (first: '7')"),
+        ("q1 Q0 web-1 1 2 x\n", "{}: no overlap: none of its 1 document is in the collection (first: 'web-1'; "),
+        ("7 Q0 d1-llm 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
         ("q1 Q0 d1 1 2 x\n", "{}: document id 'd1' is shared by several sources: 'd1-human' and 'd1-llm'; "),
         ("", "{}: the file is empty"),
     ],
@@ -407,5 +415,5 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
 def test_the_cli_and_a_beir_folder(cli: Cli, tmp_path: Path) -> None:
     folder = write_beir(tmp_path / "human")
     file = write_run(tmp_path / "a.trec", {"q1": {"d1": 1.0}})
-    assert refused(cli, "audit", folder, "--run", file) == "nothing to compare: only source 'human'"
+    assert refused(cli, "audit", folder, "--run", file).startswith("nothing to compare: only source 'human'; ")
     assert cli("audit", folder, "--run", file, "--by", "none").code == 0

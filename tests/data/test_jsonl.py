@@ -244,7 +244,9 @@ def test_invalid_utf8_is_named_by_line_and_byte(
 ) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
     assert content[byte : byte + 1] == b"\xff"
-    assert fault(tmp_path, content) == f"corpus.jsonl:{line}: invalid UTF-8 at byte {byte} of the file"
+    assert (
+        fault(tmp_path, content) == f"corpus.jsonl:{line}: invalid UTF-8 at byte {byte} of the file; save it as UTF-8"
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])

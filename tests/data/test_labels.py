@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from ranktilt import files
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.collection import Collection
-from ranktilt.data.labels import from_labels, label_column, read_labels
+from ranktilt.data.labels import from_labels, label_column, no_overlap, read_labels
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run
 from tests.toy import write
 
 SIZES = [1, 3, 11, 10**6]
+EMPTY_QUERIES = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
+EMPTY_QRELS = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
 TABLE = {"doc_id": ["d1", "d2", "d3"], "source": ["human", "llm", None], "origin": ["d1", "d1", None]}
 
 
@@ -144,7 +146,7 @@ def test_what_is_written_is_read_back(
 # What is refused
 
 OTHER = "choose the column of labels with --by (by=)"
-NO_ID, NO_SOURCE = "unknown column 'doc_id'", "unknown column 'source'"
+NO_SOURCE = "unknown column 'source'"
 NAMES = "a label file begins with its columns' names"
 
 
@@ -153,13 +155,15 @@ NAMES = "a label file begins with its columns' names"
     ("content", "message"),
     [
         ("", "l.tsv: the file is empty"),
-        ("docid\tsource\na\th\n", f"l.tsv: {NO_ID}; did you mean 'docid'? (valid: docid, source); {NAMES}"),
-        ("a\thuman\nb\tllm\n", f"l.tsv: {NO_ID} (valid: a, human); {NAMES}"),
+        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got docid, source; {NAMES}"),
+        ("\n\nid\tsource\nb\tllm\n", f"l.tsv:3: expected a column doc_id, got id, source; {NAMES}"),
+        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got doc, {'x' * 74}…; {NAMES}"),
+        ("human\thuman\nb\tllm\n", f"l.tsv:1: column 'human' is named twice; {NAMES}"),
         ("doc_id\tsuorce\tx\na\th\ten\n", f"l.tsv: {NO_SOURCE}; did you mean 'suorce'? (valid: suorce, x); {OTHER}"),
         ("doc_id\torigin\na\th\n", f"l.tsv: {NO_SOURCE} (valid: none); {OTHER}"),
         ("doc_id\tsource\n", "l.tsv: expected labels, got column names only"),
         ("doc_id\tsource\n\n \n", "l.tsv: expected labels, got column names only"),
-        ("\ndoc_id\tsource\tsource\na\th\tl\n", "l.tsv:2: column 'source' is named twice"),
+        ("\ndoc_id\tsource\tsource\na\th\tl\n", f"l.tsv:2: column 'source' is named twice; {NAMES}"),
         ("doc_id\tsource\n\na\th\n \th\n", "l.tsv:4: doc_id is empty"),
         ("doc_id\tsource\na\t\nb\t \n", "l.tsv: column 'source' is blank in every row"),
         ("doc_id\tsource\na\n", "l.tsv:2: expected 2 fields as in the first line, got 1: 'a'"),
@@ -167,9 +171,9 @@ NAMES = "a label file begins with its columns' names"
         ("doc_id\tsource\na\th\nb\th\n\na\tl\n", "l.tsv:5: document 'a' has two labels: 'h' (line 2) and 'l'"),
         ("doc_id\tsource\na\th\na\t\n", "l.tsv:3: document 'a' has two labels: 'h' (line 2) and none"),
         ("doc_id\tsource\tx\na\th\t1\na\th\t2\n", "l.tsv:3: document 'a' has two values of 'x': '1' (line 2) and '2'"),
-        (b"doc_id\tsource\na\t\xe9\n", "l.tsv:2: invalid UTF-8 at byte 16 of the file"),
+        (b"doc_id\tsource\na\t\xe9\n", "l.tsv:2: invalid UTF-8 at byte 16 of the file; save it as UTF-8"),
     ],
-    ids=range(16),
+    ids=range(18),
 )  # fmt: skip
 def test_a_fault_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, content: str | bytes, message: str
@@ -220,9 +224,68 @@ def test_a_folder_is_no_label_file(tmp_path: Path) -> None:
     assert fault(tmp_path / "l.parquet") == "l.parquet: expected a file, got a folder"
 
 
-def test_lengths_are_not_in_a_label_file(tmp_path: Path) -> None:
-    path = write(tmp_path / "l.tsv", "doc_id\tsource\na\th\n")
-    assert fault(path, by="length:3") == f"l.tsv: unknown column 'length' (valid: source); {OTHER}"
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        (
+            "length:3",
+            "--by length:3 needs texts: name a collection DIR, without --groups (a column of numbers can be parted "
+            "too, such as year:3)",
+        ),
+        ("title", "'title' cannot be grouped by (valid: source)"),
+        ("origin", "'origin' cannot be grouped by (valid: source)"),
+    ],
+)
+def test_what_no_label_file_holds(tmp_path: Path, by: str, message: str) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\ttitle\tsource\torigin\na\tt\th\ta\n")
+    with pytest.raises(UserError) as caught:
+        read_labels(path, by=by)
+    assert str(caught.value) == message
+
+
+def test_a_column_called_length_can_be_parted(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\tlength\na\t7\n")
+    assert read_labels(path, by="length:3")["length"].to_list() == [7]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("l.tsv", "doc_id,source", "got 'doc_id,source'; {} (separated by commas? then name it .csv)"),
+        ("l.csv", "doc_id\tsource", r"got 'doc_id\tsource'; {} (separated by tabs? then name it .tsv)"),
+        ("l.tsv", "d1,human", "got 'd1,human'; {} (separated by commas? then name it .csv)"),
+        ("l.csv", "doc id", "got doc id; {}"),
+    ],
+)
+def test_another_separator_than_the_name_says(tmp_path: Path, name: str, line: str, message: str) -> None:
+    found = fault(write(tmp_path / name, f"{line}\n"))
+    assert found == f"{name}:1: expected a column doc_id, {message.format(NAMES)}"
+
+
+def test_parquet_without_the_column_has_no_line(tmp_path: Path) -> None:
+    pl.DataFrame({"id": ["a"], "source": ["h"]}).write_parquet(tmp_path / "l.parquet")
+    assert fault(tmp_path / "l.parquet") == f"l.parquet: expected a column doc_id, got id, source; {NAMES}"
+
+
+# Nothing in common with a run
+
+
+@pytest.mark.parametrize(
+    ("documents", "spec", "message"),
+    [
+        (["d1", "d2"], {"labels": "l.tsv"}, "2 documents is in l.tsv (first: 'd1'; its doc_ids look like 'x1')"),
+        (["d1"], {}, "1 document is in the collection (first: 'd1'; the collection's ids look like 'x1')"),
+        (
+            [f"d{i}" for i in range(1, 1235)],
+            {"path": "dir", "labels": "l.tsv"},
+            "1,234 documents is in the collection (first: 'd1'; the collection's ids look like 'x1')",
+        ),
+    ],
+)
+def test_no_overlap_shows_an_id_of_both(documents: list[str], spec: dict[str, str], message: str) -> None:
+    docs = pl.DataFrame({"id": ["x1"], "text": [""], "source": ["human"]})
+    found = no_overlap(documents, Collection(docs, EMPTY_QUERIES, EMPTY_QRELS, spec))
+    assert found == f"no overlap: none of its {message}"
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,11 @@ def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
         ("corpus/human.jsonl", "", "corpus/human.jsonl: the file is empty"),
         ("queries.jsonl", '{"text": "x"}', "queries.jsonl:1: expected the fields _id and text, _id is missing:"),
         ("queries.jsonl", jsonl([doc("q1"), doc("q1")]), "queries.jsonl:2: _id 'q1' came before; ids must be unique"),
-        ("queries.jsonl", b'{"_id": "q1", "text": "\xe9"}', "queries.jsonl:1: invalid UTF-8 at byte 23 of the file"),
+        (
+            "queries.jsonl",
+            b'{"_id": "q1", "text": "\xe9"}',
+            "queries.jsonl:1: invalid UTF-8 at byte 23 of the file; save it as UTF-8",
+        ),
         ("queries.jsonl", "", "queries.jsonl: the file is empty"),
         ("qrels/test.tsv", "q1\td1\t1\tx", "qrels/test.tsv:1: expected query-id, corpus-id, score (3 tab-separated"),
         ("qrels/test.tsv", "q1\td1\t0.5", "qrels/test.tsv:1: expected a whole number as score, got '0.5'"),

@@ -144,7 +144,8 @@ def test_a_header_alone_is_refused(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
-    assert fault(tmp_path, b"q\td\t1\r\n\r\nq\t\xe9\t1\r\n") == "test.tsv:3: invalid UTF-8 at byte 11 of the file"
+    said = "test.tsv:3: invalid UTF-8 at byte 11 of the file; save it as UTF-8"
+    assert fault(tmp_path, b"q\td\t1\r\n\r\nq\t\xe9\t1\r\n") == said
 
 
 # TREC

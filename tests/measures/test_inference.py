@@ -19,6 +19,7 @@ from ranktilt.measures.inference import (
     bonferroni,
     correct,
     detectable_effect,
+    exchanged,
     holm,
     interval,
     resampled_means,
@@ -378,6 +379,48 @@ class TestShuffledLabels:
     @given(st.floats(-100, 100), st.lists(st.floats(-100, 100), min_size=1, max_size=50).map(np.array))
     def test_negated_has_the_same_p(self, observed: float, null: Floats) -> None:
         assert shuffle_p(observed, null) == shuffle_p(-observed, -null)
+
+
+class TestExchanged:
+    def test_each_sum_is_one_of_those_with_other_signs(self) -> None:
+        column = np.array([1.0, 2.0, 4.0, 8.0])
+        sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
+        [found] = exchanged([column], draws=4000)
+        assert set(found) == sums
+        # Each of 16 comes 250 times, give or take 5 standard deviations.
+        assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
+
+    def test_they_lie_evenly_around_0(self) -> None:
+        [found] = exchanged([np.random.default_rng(1).normal(size=30)], draws=1000)
+        assert np.sort(found).tolist() == np.sort(-found).tolist()
+        assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
+
+    def test_columns_share_their_signs_and_do_not_change_each_other(self) -> None:
+        one, two = np.arange(50.0), np.arange(50.0) ** 2
+        both = exchanged([one, two, one + two], draws=300, seed=4)
+        assert (both[0] + both[1]).tolist() == both[2].tolist()
+        assert both[1].tolist() == exchanged([two], draws=300, seed=4)[0].tolist()
+        assert both[1].tolist() != exchanged([two], draws=300, seed=5)[0].tolist()
+
+    @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+    @settings(max_examples=40)
+    def test_a_negated_column_is_negated_to_the_last_bit(self, size: int, seed: int) -> None:
+        column = np.random.default_rng(seed).normal(size=size) / 3
+        (one,), (two,) = exchanged([column], draws=200), exchanged([-column], draws=200)
+        assert one.tolist() == (-two).tolist()
+        assert interval(one)[:2] == (-interval(two).high, -interval(two).low)
+
+    def test_nothing_to_exchange_is_0_and_never_below(self) -> None:
+        [found] = exchanged([np.zeros(7)], draws=10)
+        assert repr(found.tolist()) == repr([0.0] * 10)
+        assert exchanged([], draws=10) == []
+        assert exchanged([np.ones(3)], draws=5)[0].shape == (6,)
+
+    def test_more_units_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(inference, "_CELLS", 64)
+        [found] = exchanged([np.ones(100)], draws=2000)
+        assert float(np.std(found)) == pytest.approx(10, rel=0.1)
+        assert len(np.unique(found)) > 20
 
 
 class TestCorrections:

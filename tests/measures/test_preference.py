@@ -14,10 +14,10 @@ from ranktilt.measures.preference import (
     PairCounts,
     mid_ranks,
     page_shares,
-    pair_counts,
     rank_gap_sums,
     rank_gaps,
     score_gaps,
+    split_margins,
     split_pair_counts,
 )
 from ranktilt.measures.relevance import Ranking
@@ -26,20 +26,35 @@ Ranked = dict[int, float]
 Pairs = Sequence[tuple[int, int]]
 
 
-def counted(queries: Sequence[Ranked], pairs: Pairs, chosen: Sequence[set[int]] | None = None) -> PairCounts:
-    """What the library counts, from one dictionary of document -> score a query."""
-    entries = [(i, d, s) for i, found in enumerate(queries) for d, s in found.items()]
-    mask = None if chosen is None else np.array([d in chosen[i] for i, d, _ in entries], dtype=bool)
-    return pair_counts(
-        np.cumsum([0, *map(len, queries)]),
-        np.array([d for _, d, _ in entries], dtype=np.int64),
-        np.array([s for _, _, s in entries], dtype=np.float64),
-        np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        mask,
-    )
+def flat(queries: Sequence[Ranked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, documents and scores, from one dictionary of document -> score a query."""
+    entries = [entry for found in queries for entry in found.items()]
+    docs, scores = (np.array([entry[i] for entry in entries]) for i in (0, 1))
+    return np.cumsum([0, *map(len, queries)]), docs.astype(np.int64), scores.astype(np.float64)
 
 
-def by_loops(queries: Sequence[Ranked], pairs: Pairs, chosen: Sequence[set[int]] | None = None) -> list[list[int]]:
+def judged(relevant: Sequence[set[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Query and document of every relevant one; the last query first."""
+    cells = [(q, d) for q, found in enumerate(relevant) for d in found][::-1]
+    return np.array([q for q, _ in cells], dtype=np.int64), np.array([d for _, d in cells], dtype=np.int64)
+
+
+def pairs_of(pairs: Pairs) -> np.ndarray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def split(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
+    return split_pair_counts(*flat(queries), pairs_of(pairs), judged(relevant))
+
+
+def counted(queries: Sequence[Ranked], pairs: Pairs) -> PairCounts:
+    """What is counted where nothing is relevant."""
+    return split(queries, pairs)[1]
+
+
+def by_loops(
+    queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = (), *, of_relevant: bool = False
+) -> list[list[int]]:
     """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
     rows = []
     for i, found in enumerate(queries):
@@ -47,7 +62,7 @@ def by_loops(queries: Sequence[Ranked], pairs: Pairs, chosen: Sequence[set[int]]
         for a, b in pairs:
             if a not in found and b not in found:
                 continue
-            if chosen is not None and not ({a, b} & chosen[i] & set(found)):
+            if bool({a, b} & (relevant[i] if relevant else set())) != of_relevant:
                 continue
             one, two = found.get(a, -np.inf), found.get(b, -np.inf)
             wins += one > two
@@ -66,7 +81,8 @@ def as_rows(counts: PairCounts) -> list[list[int]]:
 DOCS = 9
 RANKED = st.dictionaries(st.integers(0, DOCS - 1), st.integers(-2, 2).map(float), max_size=DOCS)
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(5, DOCS - 1)), unique=True, max_size=8)
-CHOSEN = st.sets(st.integers(0, DOCS - 1))
+RELEVANT = st.sets(st.integers(0, DOCS + 1))
+"""The last two are in no run and no pair."""
 
 
 @given(st.lists(RANKED, max_size=6), PAIRS, st.integers(1, 40))
@@ -77,13 +93,15 @@ def test_as_a_double_loop_in_chunks_of_any_size(queries: list[Ranked], pairs: Pa
         assert as_rows(counted(queries, pairs)) == by_loops(queries, pairs)
 
 
-@given(st.lists(st.tuples(RANKED, CHOSEN), max_size=6), PAIRS, st.integers(1, 40))
+@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS, st.integers(1, 40))
 @settings(max_examples=150)
-def test_with_chosen_entries_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs, cells: int) -> None:
-    queries, chosen = [ranked for ranked, _ in given], [marked for _, marked in given]
+def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs, cells: int) -> None:
+    queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preference, "_CELLS", cells)
-        assert as_rows(counted(queries, pairs, chosen)) == by_loops(queries, pairs, chosen)
+        right, other = split(queries, pairs, relevant)
+    assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
+    assert as_rows(other) == by_loops(queries, pairs, relevant)
 
 
 @given(st.lists(RANKED, min_size=1, max_size=4), PAIRS)
@@ -117,11 +135,14 @@ def test_several_twins_of_one_document_each_count() -> None:
     assert as_rows(counted([ranked], [(0, 1), (0, 2), (0, 3)])) == [[1, 1, 1, 2, 1]]
 
 
-def test_a_pair_counts_if_either_side_is_chosen() -> None:
-    queries = [{0: 2.0, 1: 1.0, 2: 2.0, 3: 1.0}]
-    assert as_rows(counted(queries, [(0, 1), (2, 3)], [{0}])) == [[1, 0, 0, 1, 0]]
-    assert as_rows(counted(queries, [(0, 1), (2, 3)], [{3}])) == [[1, 0, 0, 1, 0]]
-    assert as_rows(counted(queries, [(0, 1), (2, 3)], [set()])) == [[0, 0, 0, 0, 0]]
+def test_a_pair_is_relevant_if_either_side_is_retrieved_or_not() -> None:
+    queries = [{0: 2.0, 1: 1.0, 2: 2.0}]
+    for relevant, expected in (({0}, 0), ({3}, 1), (set(), None), ({7}, None)):
+        right, other = split(queries, [(0, 1), (2, 3)], [relevant])
+        rows = [[1, 0, 0, 1, 0], [1, 0, 0, 0, 1]]
+        none = [0] * 5
+        assert as_rows(right) == [none if expected is None else rows[expected]]
+        assert as_rows(other) == [[2, 0, 0, 1, 1] if expected is None else rows[1 - expected]]
 
 
 def test_one_query_leaves_no_trace_in_the_next() -> None:
@@ -142,20 +163,46 @@ def test_counts_are_whole_numbers_per_query() -> None:
     assert all(c.dtype == np.int64 and c.shape == (2,) for c in counts)
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_chosen_and_other_pairs_add_up_to_all(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, 9, 4)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    rows = np.concatenate([rng.permutation(8)[:n] for n in lengths])
-    scores = rng.integers(0, 3, len(rows)).astype(float)
-    pairs = np.array([[0, 4], [1, 5], [2, 6], [2, 7]])
-    marks = rng.random(len(rows)) < 0.5
-    chosen, other = split_pair_counts(offsets, rows, scores, pairs, marks)
-    for name in PairCounts._fields:
-        whole = getattr(pair_counts(offsets, rows, scores, pairs), name)
-        assert (getattr(chosen, name) + getattr(other, name) == whole).all()
-    assert (chosen.wins == pair_counts(offsets, rows, scores, pairs, chosen=marks).wins).all()
+UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
+"""Documents 1, 2 and 6 share one unit, and so on."""
+WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
+
+
+class TestMargins:
+    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), st.integers(1, 40))
+    @settings(max_examples=100)
+    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]], cells: int) -> None:
+        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+        expected = np.zeros((2, 4))
+        for found, marked in given:
+            for a, b in WITHIN:
+                other = int(not {a, b} & marked)
+                expected[other, UNITS[a]] += (found.get(a, -9.0) > found.get(b, -9.0)) - (
+                    found.get(a, -9.0) < found.get(b, -9.0)
+                )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(preference, "_CELLS", cells)
+            made = split_margins(*flat(queries), pairs_of(WITHIN), judged(relevant), units=UNITS)
+        assert [m.tolist() for m in made] == expected.tolist()
+
+    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
+    @settings(max_examples=60)
+    def test_they_add_up_to_wins_less_losses_and_turn_with_the_sides(
+        self, given: list[tuple[Ranked, set[int]]]
+    ) -> None:
+        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+        run = flat(queries)
+        one, two = (
+            split_margins(*run, pairs, judged(relevant), units=UNITS)
+            for pairs in (pairs_of(WITHIN), pairs_of(WITHIN)[:, ::-1])
+        )
+        for margins, turned, counts in zip(one, two, split(queries, WITHIN, relevant), strict=True):
+            assert margins.sum() == (counts.wins - counts.losses).sum()
+            assert margins.tolist() == (-turned).tolist()
+
+    def test_without_queries_every_unit_has_0(self) -> None:
+        made = split_margins(*flat([]), pairs_of(WITHIN), judged([]), units=UNITS)
+        assert [m.tolist() for m in made] == [[0.0] * 4] * 2
 
 
 Entry = tuple[int, float]
@@ -167,10 +214,6 @@ def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
     flat = [entry for found in queries for entry in found]
     ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64))
     return ranking, np.array([d for d, _ in flat], dtype=np.int64)
-
-
-def pairs_of(pairs: Pairs) -> np.ndarray:
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
 @st.composite
@@ -282,14 +325,31 @@ class TestRankGaps:
         ranking, docs = ranking_of(queries)
         asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
         found = rank_gaps(ranking, docs, pairs_of(pairs), asked)
-        assert [f.tolist() for f in found] == [total, count, absent]
+        assert [f.tolist() for f in found] == [total, count, absent, []]
 
     @given(queries_of(), PAIRS)
     @settings(max_examples=120)
     def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
         expected = [sum(place(found, b)[0] - place(found, a)[0] for a, b in pairs) for found in queries]
         ranking, docs = ranking_of(queries)
-        assert rank_gap_sums(ranking, docs, pairs_of(pairs)).tolist() == expected
+        assert rank_gap_sums(ranking, docs, pairs_of(pairs))[0].tolist() == expected
+
+    @given(queries_of())
+    @settings(max_examples=80)
+    def test_nets_of_each_unit_over_all_queries_as_a_plain_loop(self, queries: list[Query]) -> None:
+        expected = [0.0] * 4
+        for found in queries:
+            for a, b in WITHIN:
+                expected[UNITS[a]] += place(found, b)[0] - place(found, a)[0]
+        ranking, docs = ranking_of(queries)
+        every = tuple(np.divmod(np.arange(len(queries) * len(WITHIN)), len(WITHIN)))
+        assert rank_gaps(ranking, docs, pairs_of(WITHIN), every, units=UNITS).nets.tolist() == expected
+        assert rank_gap_sums(ranking, docs, pairs_of(WITHIN), units=UNITS)[1].tolist() == expected
+
+    def test_documents_without_a_unit_add_to_none(self) -> None:
+        ranking, docs = ranking_of([[(0, 3.0), (8, 2.0), (5, 1.0)]])
+        lone = np.where(UNITS == 0, 0, -1)
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 5)]), units=lone)[1].tolist() == [2.0]
 
     @given(queries_of(), PAIRS.filter(bool))
     @settings(max_examples=60)
@@ -299,7 +359,7 @@ class TestRankGaps:
         one, two = (rank_gaps(ranking, docs, side, wanted) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
         assert one.total.tolist() == (-two.total).tolist()
         assert (one.pairs.tolist(), one.absent.tolist()) == (two.pairs.tolist(), two.absent.tolist())
-        sums = [rank_gap_sums(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
+        sums = [rank_gap_sums(ranking, docs, side)[0] for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
         assert sums[0].tolist() == (-sums[1]).tolist() == one.total.tolist()
 
     @pytest.mark.parametrize(
@@ -318,14 +378,14 @@ class TestRankGaps:
     def test_one_pair_by_hand(self, found: Query, expected: float, absent: int) -> None:
         ranking, docs = ranking_of([found])
         gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
-        assert [g.tolist() for g in gaps] == [[expected], [1], [absent]]
-        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).tolist() == [expected]
+        assert [g.tolist() for g in gaps] == [[expected], [1], [absent], []]
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)]))[0].tolist() == [expected]
 
     def test_several_versions_of_one_origin_each_count(self) -> None:
         ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
         pairs = pairs_of([(0, 1), (0, 2), (0, 3)])
         gaps = rank_gaps(ranking, docs, pairs, (np.zeros(3, dtype=np.int64), np.arange(3)))
-        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs).tolist()
+        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs)[0].tolist()
         assert (gaps.pairs.tolist(), gaps.absent.tolist()) == ([3], [1])
 
     def test_without_pairs_or_entries_there_is_no_gap(self) -> None:
@@ -333,7 +393,7 @@ class TestRankGaps:
             ranking, docs = ranking_of(queries)
             none = np.empty(0, dtype=np.int64)
             assert rank_gaps(ranking, docs, pairs_of(pairs), (none, none)).total.tolist() == [0.0] * len(queries)
-            assert rank_gap_sums(ranking, docs, pairs_of(pairs)).tolist() == [0.0] * len(queries)
+            assert rank_gap_sums(ranking, docs, pairs_of(pairs))[0].tolist() == [0.0] * len(queries)
 
 
 class TestScoreGaps:
@@ -374,6 +434,17 @@ class TestScoreGaps:
         assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
         assert raw.tolist() == [1, 0, 0, 0]
         assert gaps.pairs.tolist() == [1, 0, 1, 0]
+
+    @given(queries_of())
+    @settings(max_examples=80)
+    def test_nets_of_each_unit_are_its_own_pairs_over_all_queries(self, queries: list[Query]) -> None:
+        ranking, docs = ranking_of(queries)
+        nets = score_gaps(ranking, docs, pairs_of(WITHIN), units=UNITS)[0].nets
+        turned = score_gaps(ranking, docs, pairs_of(WITHIN)[:, ::-1], units=UNITS)[0].nets
+        for unit in range(4):
+            mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
+            assert nets[unit] == pytest.approx(score_gaps(ranking, docs, mine)[0].total.sum(), abs=1e-9)
+        assert nets.tolist() == (-turned).tolist()
 
     def test_several_versions_of_one_origin_each_count(self) -> None:
         ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit, ranker
-from ranktilt.errors import DataWarning
+from ranktilt.errors import DataWarning, counted
 from ranktilt.rankers.lexical import BM25
 from ranktilt.rankers.replay import Replay
 from tests.toy import collection_of, toy, write, write_run
@@ -120,7 +120,9 @@ def test_a_run_or_a_collection_may_be_empty(tmp_path: Path, ids: list[str], hint
     file = write(tmp_path / "a.json", '{"q1": {"x": 1}}' if ids else '{"q1": {}}')
     with pytest.raises(DataError) as caught:
         Replay(str(file)).rank(collection)
-    assert str(caught.value) == (f"{file}: no overlap: none of its {len(ids)} documents is in the collection{hint}")
+    assert str(caught.value) == (
+        f"{file}: no overlap: none of its {counted(len(ids), 'document', 'documents')} is in the collection{hint}"
+    )
 
 
 def test_unknown_documents_keep_their_places(tmp_path: Path) -> None:
@@ -141,7 +143,8 @@ def test_a_depth_cuts_each_query(tmp_path: Path) -> None:
 def test_a_cut_through_a_tie_keeps_twins_together(tmp_path: Path) -> None:
     tied = {f"{doc}-{source}": 1.0 for source in ("human", "llm") for doc in ("d1", "d2", "d3")}
     file = write_run(tmp_path / "a.trec", {"q1": tied})
-    names = [doc for doc, _ in entries(Replay(str(file), k=1).rank(toy()))["q1"]]
+    with pytest.warns(DataWarning, match="all scores are equal"):
+        names = [doc for doc, _ in entries(Replay(str(file), k=1).rank(toy()))["q1"]]
     assert len(names) == 2
     assert {name.partition("-")[2] for name in names} == {"human", "llm"}
     assert len({name.partition("-")[0] for name in names}) == 1

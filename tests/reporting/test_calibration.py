@@ -9,8 +9,9 @@ import pytest
 
 from ranktilt.auditing.calibration import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome, Verdict
 from ranktilt.errors import UserError
-from ranktilt.reporting.calibration import FORMATS, calibration_text, legend, show
+from ranktilt.reporting.calibration import FORMATS, calibration_text, closing, legend, show
 
+ROUGH = "Of coverage this is a rough check: with 200 draws 88.0–99.5 % passes; --draws narrows it."
 CODE = re.compile(r"\x1b\[([\d;]*)m")
 RED = "31"
 SPEC = {
@@ -69,8 +70,21 @@ class TestText:
             "  expected  88.0–99.5 %",
             "  ΔNDSR     94.5 %",
             "",
-            "Calibrated: 6 checks came out as expected.",
+            f"Calibrated: 6 checks came out as expected. {ROUGH}",
         ]
+
+    @pytest.mark.parametrize(
+        ("accepted", "rough"),
+        [("90.0–99.0 %", False), ("91.2–98.6 %", False), ("89.9–98.0 %", True), ("92.0–99.1 %", True)],
+    )
+    def test_a_wide_band_of_coverage_is_called_a_rough_check(self, accepted: str, rough: bool) -> None:
+        rows = (*GOOD.rows[:-1], replace(GOOD.rows[-1], expected=accepted))
+        said = closing(replace(GOOD, rows=rows))
+        more = f" Of coverage this is a rough check: with 200 draws {accepted} passes; --draws narrows it."
+        assert said == "Calibrated: 6 checks came out as expected." + more * rough
+
+    def test_without_coverage_nothing_is_said_of_it(self) -> None:
+        assert closing(replace(GOOD, rows=GOOD.rows[:-1])) == "Calibrated: 5 checks came out as expected."
 
     def test_a_failure_is_marked_and_explained(self) -> None:
         text = calibration_text(BAD)
@@ -78,7 +92,7 @@ class TestText:
         assert part[3] == "  ΔNDSR      FAILED: ≠ 0 in 3 of 12, up to −1  never moved"
         assert part[5] == "  null failed for ΔNDSR (and 1 more): ids: hashed, depth 3: −1"
         assert part[6].startswith("  A ranker that tells copies apart breaks ties by id or order")
-        assert "Not calibrated: 2 of 9 checks failed (mine: null).\n" in text
+        assert "Not calibrated: 2 of 9 checks failed (mine: null). " in text
 
     def test_coverage_that_fails_is_explained_by_its_misses(self) -> None:
         low = row("coverage", "71.0 %", ranker=SIMULATED, verdict="failed", details="true value +3: 50 intervals below")
@@ -140,7 +154,7 @@ class TestOtherFormats:
 
     def test_markdown_is_short_without_notes(self) -> None:
         lines = calibration_text(GOOD, "markdown", notes=False).splitlines()
-        assert lines[-1] == "- Calibrated: 6 checks came out as expected."
+        assert lines[-1] == f"- Calibrated: 6 checks came out as expected. {ROUGH}"
         assert len(lines) == 2 + 6 + 1 + 1
 
     def test_csv_holds_every_field(self) -> None:

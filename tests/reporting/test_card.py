@@ -84,9 +84,9 @@ class TestMarkdown:
              "3 queries"],
             ["ΔNDSR@3: who fills the page, relevant or not?", "−.119", "[−.531, +.235]", "1.000", "–", "3 queries"],
             ["head-to-head, relevant twins: which twin of a right answer is above?", "−25.0 %", "[−100.0, 0.0]",
-             "1.000", "–", "4 pairs: 1 human, 2 llm, 1 tied; 3 queries"],
+             "1.000", "–", "4 pairs: human 1, llm 2, tied 1; 3 queries"],
             ["head-to-head, other twins: and which twin of all other documents?", "+33.3 %", "[−100.0, +100.0]",
-             "1.000", "–", "3 pairs: 2 human, 1 llm, 0 tied; 3 queries"],
+             "1.000", "–", "3 pairs: human 2, llm 1, tied 0; 3 queries"],
             ["pair rank gap: by how many ranks is the twin above?", "−0.4 ranks", "[−1.0, 0.0]", "1.000", "–",
              "4 pairs, 0 % of sides not retrieved; 3 queries"],
             ["score gap: how far apart are the twins' scores?", "−.306 sd", "[−1.225, .000]", "1.000", "–",
@@ -98,7 +98,7 @@ class TestMarkdown:
         text = table(small(judged=False), "markdown")
         assert text.startswith("| ranker | question | answer | 95 % interval | p | favours | from |\n")
         assert [row[1].split(":")[0] for row in grid(small(judged=False))] == [
-            "ΔNDSR@3", "head-to-head", "pair rank gap, per query", "score gap"
+            "ΔNDSR@3", "head-to-head", "pair rank gap, summed per query", "score gap"
         ]  # fmt: skip
         assert "Means" not in text
 
@@ -111,7 +111,7 @@ class TestMarkdown:
     def test_pairs_retrieved_whole_are_told_where_they_are_not_all(self) -> None:
         (_, twins, *_) = grid(small(judged=False))
         assert twins[-1] == (
-            "7 pairs: 3 human, 3 llm, 1 tied; 3 queries; of 4 with both sides retrieved 25.0 % human, 50.0 % llm"
+            "7 pairs: human 3, llm 3, tied 1; 3 queries; of 4 with both sides retrieved: human 25.0 %, llm 50.0 %"
         )  # fmt: skip
 
     def test_what_is_favoured_is_named(self) -> None:
@@ -222,6 +222,25 @@ class TestWords:
         assert "Holm over the card's 5 tests, without the score gap" in legend
         assert card_legend(clear()) == []
 
+    def test_the_legend_is_silent_about_rows_that_are_not_there(self) -> None:
+        plain = toy().docs.with_columns(origin=pl.col("id"))
+        alone = Collection(plain, toy().queries, toy().qrels.clear())
+        found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, page=3, resamples=200)
+        assert [e.kind for e in found.estimates] == ["page"]
+        assert card_legend(found) == [
+            "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over the card's "
+            "1 test."
+        ]
+
+    def test_the_legend_names_the_tests_behind_the_rows(self) -> None:
+        assert "Other p: sign flips; Holm over" in card_legend(small())[0]
+        collection = toy()
+        run = run_of(collection, SCORES, ranker="hand")
+        options: Any = {"card": True, "page": 3, "resamples": 200, "test": "t", "ties": "trec_eval"}
+        text = card_legend(audit(collection, run, "nDCG@1", **options))[0]
+        assert "Other p: sign flips (Relative Δ: paired t); Holm over" in text
+        assert text.endswith(" Ties are averaged in all rows but Relative Δ.")
+
     def test_undefined_ps_are_no_tests(self) -> None:
         assert "the card's 5 tests" in card_legend(small(order="rank"))[0]
 
@@ -230,3 +249,16 @@ class TestWords:
         assert "Intervals: bootstrap over queries, 10,000 resamples. Ties: averaged.\n" in text
         assert "Relative Δ" not in text
         assert "permutation" not in text
+
+
+def test_the_legend_names_the_exchange_where_twins_are_judged_by_it() -> None:
+    plain = toy()
+    docs = plain.docs.with_columns(side=pl.col("source").replace({"human": "one", "llm": "two"}))
+    collection = Collection(docs, plain.queries, plain.qrels)
+    run = run_of(collection, SCORES, ranker="r")
+    [by_source], [by_side] = (
+        card_legend(audit(collection, run, "nDCG@1", by=by, card=True, resamples=100)) for by in ("source", "side")
+    )
+    assert "; sign test over queries. Other p: sign flips; Holm" in by_source
+    assert "; labels exchanged in all queries at once, origin by origin. Other p: " in by_side
+    assert ", or the same exchange for gaps; Holm" in by_side

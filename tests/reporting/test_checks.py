@@ -92,7 +92,7 @@ llm against human
   cut-off endings        0 of 30    0.0 %  0.0 %    ≤ 10 %  ok
   empty texts            0 of 30    0.0 %  0.0 %            ok
   duplicate texts        0 of 30    0.0 %  0.0 %            ok
-  length ratio           0 of 30     0.82         0.67–1.5  warning
+  length ratio           0 of 30     0.82         0.67–1.5  warning (outside 0.9–1.1)
     rankers weigh length by themselves: a tilt may be one of length
     words for each word of the reference, median; quartiles 0.82 and 0.82
   script differs         0 of 30    0.0 %                   ok
@@ -130,7 +130,7 @@ def test_every_row_is_in_every_format(case: Callable[[], Check], format: str) ->
         assert text.count(row.name) >= sum(other.name == row.name for other in result.rows)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("columns", [80, 200])
 @pytest.mark.parametrize("case", CASES)
 def test_a_terminal_shows_the_same_words(
     case: Callable[[], Check], columns: int, monkeypatch: pytest.MonkeyPatch
@@ -138,6 +138,51 @@ def test_a_terminal_shows_the_same_words(
     text = plain(screen(case(), monkeypatch, columns))
     assert max(map(len, text.splitlines())) <= max(columns, 69)
     assert text.split() == checks(case()).split()
+
+
+def lengths(factor: float, count: int = 12) -> Check:
+    """A check of texts whose twins are longer or shorter by a factor."""
+    return check(pairs(count, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."])))
+
+
+@pytest.mark.parametrize("columns", [60, 65])
+def test_a_narrow_terminal_drops_the_limit_and_keeps_each_verdict_in_its_row(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = refused()
+    lines = plain(screen(result, monkeypatch, columns)).splitlines()
+    assert lines[0].split() == ["found", "share", "human", "verdict"]
+    for row in result.rows:
+        line = next(line for line in lines if line.startswith(f"  {row.name} "))
+        assert line.endswith(f"  {row.verdict}")
+    at = next(number for number, line in enumerate(lines) if line.startswith("  length ratio "))
+    assert lines[at + 1] == "    outside 0.9–1.1"
+
+
+def test_a_still_narrower_one_drops_the_reference_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = plain(screen(refused(), monkeypatch, 54)).splitlines()
+    assert lines[0].split() == ["found", "share", "verdict"]
+    assert next(line for line in lines if line.startswith("  refusals ")).split()[-3:] == ["100.0", "%", "void"]
+
+
+@pytest.mark.parametrize(
+    ("factor", "ending"),
+    [(1.0, "ok"), (1.3, "warning (outside 0.9–1.1)"), (0.8, "warning (outside 0.9–1.1)"), (2.0, "void")],
+)
+def test_a_length_ratio_within_its_limit_says_why_it_is_a_warning(factor: float, ending: str) -> None:
+    result = lengths(factor)
+    line = next(line for line in checks(result).splitlines() if line.startswith("  length ratio "))
+    assert line.endswith(f"0.67–1.5  {ending}")
+    assert f"| 0.67–1.5 | {ending} |" in checks(result, "markdown")
+    assert (
+        next(r for r in csv.DictReader(io.StringIO(checks(result, "csv"))) if r["name"] == "length ratio")["verdict"]
+        == ending.partition(" ")[0]
+    )
+
+
+def test_a_length_ratio_of_nothing_has_no_reason() -> None:
+    row = Row("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5")
+    assert checks(Check((row,), "human", ("llm",)), notes=False).splitlines()[2].endswith("0.67–1.5  warning")
 
 
 def test_eighty_columns_hold_each_row_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

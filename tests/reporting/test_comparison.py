@@ -62,7 +62,7 @@ def test_rows_by_hand() -> None:
         ("growth of the tilt", "0.0", ""),
         ("95 % interval", "0.0|0.0", ""),
     ]
-    assert {r.run for r in rows(turned())} == {"run against before"}
+    assert {r.run for r in rows(turned())} == {"run against its old run"}
 
 
 def test_undefined_is_a_dash() -> None:
@@ -79,7 +79,7 @@ def test_undefined_is_a_dash() -> None:
 
 def test_every_run_and_pair_has_its_rows() -> None:
     found = rows(many())
-    assert list(dict.fromkeys(r.run for r in found)) == ["bm25 against before", "dense against before"]
+    assert list(dict.fromkeys(r.run for r in found)) == ["bm25 against its old run", "dense against its old run"]
     assert len(found) == 2 * (4 + 3 * 6)
     assert [r.label for r in found if r.label.startswith("Relative")][:3] == [
         "Relative Δ a | b: old",
@@ -154,13 +154,13 @@ def test_markdown() -> None:
     assert lines[:4] == [
         "| runs |  | nDCG@5 | queries |",
         "| --- | --- | ---: | ---: |",
-        "| run against before | effectiveness: old | 70.0 | 36 |",
+        "| run against its old run | effectiveness: old | 70.0 | 36 |",
         "|  | new | 35.0 |  |",
     ]
     assert "|  | 95 % interval | −80.0 … −80.0 |  |" in lines
     assert lines[12] == ""
     assert lines[13].startswith(
-        "- run lies 80.0 points further toward llm than before: Relative Δ −40.0 % against +40.0 %"
+        "- run lies 80.0 points further toward llm than its old run: Relative Δ −40.0 % against +40.0 %"
     )
     assert r"\|Δ new\| − \|Δ old\|" in lines[16]
 

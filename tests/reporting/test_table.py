@@ -65,6 +65,7 @@ def markdown_cells(line: str) -> list[str]:
 UNTEX = {
     r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textbar{}": "|",
     r"\textless{}": "<", r"\textgreater{}": ">", "$-$": "−", r"$\Delta$": "Δ", r"$\pm$": "±", "--": "–",
+    r"\ldots{}": "…",
     r"\&": "&", r"\%": "%", r"\$": "$", r"\#": "#", r"\_": "_", r"\{": "{", r"\}": "}",
 }  # fmt: skip
 
@@ -110,7 +111,7 @@ def test_latex_holds_the_audits_numbers(name: str) -> None:
     measures = [repr(m) for m in audit.measures]
     head, *body = latex(audit)
     assert head == ["Ranker", "", *measures, "queries", "tied twins"]
-    assert body == expected(audit, " ")
+    assert body == expected(audit, " … ")
 
 
 @every_audit

@@ -13,13 +13,21 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.band import enough, null_deltas, shuffled_labels
-from ranktilt.auditing.card import PAGE, Asking, Twins, estimates, samples
+from ranktilt.auditing.card import PAGE, Asking, Twins, entries, estimates, samples
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
-from ranktilt.auditing.notes import group_notes, judgment_notes, run_notes
+from ranktilt.auditing.notes import (
+    card_notes,
+    group_notes,
+    judgment_notes,
+    only_labels,
+    run_notes,
+    sparse_notes,
+    twin_notes,
+)
 from ranktilt.auditing.page import all_paired, signs_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
@@ -118,12 +126,14 @@ def audit(
     _check(found, runs)
     _check_numbers(resamples, level, page)
     if by is None and (card or pairs is not None):
-        raise UserError(f"{'the card needs' if card else 'pairs of groups need'} a column to group by")
+        raise UserError(
+            f"{'the card needs' if card else 'pairs of groups need'} a column to group by; leave --by none out"
+        )
     groups = grouping(collection, by)
     chosen = choose_pairs(groups, pairs) if by is not None else ()
     judgments = Judgments.of(collection, groups)
     if found:
-        _refuse_unjudged(judgments, groups, chosen)
+        _refuse_unjudged(judgments, groups, chosen, collection)
     elif not card:
         raise UserError(
             "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
@@ -140,11 +150,14 @@ def audit(
     sides = [side for a, v in zip(aligned, values, strict=True) for side in work.sides(a, v)]
     found_tilts = tilts(sides, how)
     counts = [work.counts(a) for a in aligned]
-    documents = collection.docs.height
+    names = tuple(r.name for r in runs)
     notes = [note for one in aligned for note in run_notes(one, collection, missing)]
-    notes += judgment_notes(judgments, documents)
+    notes += judgment_notes(judgments, collection)
     absent = missing == "exclude" and any(one.missing for one in aligned)
     notes += group_notes(groups, work.left_out, found_tilts, resamples, absent=absent)
+    notes += sparse_notes(found_tilts, names, groups, values)
+    notes += twin_notes(collection, groups, [p for p in work.pairs if p not in work.level_pairs], judgments)
+    notes += card_notes(collection, groups, twins=any(len(t.rows) for t in work.twins.values())) if card else ()
     spec = {
         "by": by,
         "level": level,
@@ -154,7 +167,7 @@ def audit(
     }
     return Audit(
         {**spec, **_provenance(collection, runs)},
-        tuple(r.name for r in runs),
+        names,
         tuple(found),
         (ALL, *groups.names),
         judgments.queries,
@@ -224,7 +237,7 @@ def _check(measures: Sequence[Measure], runs: Sequence[Run]) -> None:
             raise UserError(f"{noun} {twice!r} is given twice")
 
 
-def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]) -> None:
+def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair], collection: Collection) -> None:
     if not len(judgments.grade):
         raise UserError("no document is judged relevant to any query")
     held = judgments.held(groups)
@@ -234,10 +247,17 @@ def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]
         hint = ""
         if len(beyond):
             first = judgments.ids[int(beyond[0])]
-            noun = counted(len(np.unique(beyond)), "relevant document", "relevant documents")
+            beyond = np.unique(beyond)
+            noun = counted(len(beyond), "relevant document", "relevant documents")
+            whose = "labels'" if only_labels(collection) else "collection's"
+            like = collection.ids.filter(collection.ids.str.starts_with(first))
+            known = like[0] if len(like) else collection.ids[0]
             hint = (
-                f"; {noun} of the judgments {'has' if len(beyond) == 1 else 'have'} no {groups.by} (first: {first!r})"
+                f"; {noun} of the judgments {'has' if len(beyond) == 1 else 'have'} no {groups.by} (first: {first!r}; "
+                f"the {whose} ids look like {known!r})"
             )
+            if only_labels(collection) and not held:
+                hint += "; write the judgments with these ids, a line a version, or name the collection DIR"
         raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant{hint}")
 
 
@@ -255,11 +275,13 @@ class _Work:
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
-        self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments) for p in pairs}
+        # Which side of a pair is the rewrite is a treatment; any other label could as well stand on its twin.
+        origins = None if groups.by == "source" else collection.docs["origin"]
+        self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, origins) for p in pairs}
         uneven = bool(set(self.pairs) - self.level_pairs)
         uneven |= bool(page) and not all(all_paired(signs_of(groups, p), t.rows) for p, t in self.twins.items())
-        shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
-        self.labels = shuffled_labels(judgments, how.seed, shuffles if uneven else 0)
+        self.shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
+        self.labels = shuffled_labels(judgments, how.seed, self.shuffles if uneven else 0)
 
     def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:
         """Comparisons of one run, pair by pair."""
@@ -282,15 +304,10 @@ class _Work:
 
     def counts(self, aligned: Aligned) -> Counts:
         """Twins' wins, losses and ties of one run, per pair of groups: of relevant twins, and of others."""
-        known = (aligned.row >= 0) & aligned.judgments.known_query[aligned.ranking.query]
-        relevant = aligned.judgment >= 0
-        offsets = np.concatenate([[0], np.cumsum(known)])[aligned.ranking.offsets]
-        scores = aligned.ranking.scores[known]
-        judged = (aligned.judgments.query, aligned.judgments.row)
+        held = entries(aligned)
+        relevant = aligned.judgments.query, aligned.judgments.row
         return {
-            pair: split_pair_counts(
-                offsets, aligned.row[known], scores, twins.rows, relevant[known], unretrieved=judged
-            )
+            pair: split_pair_counts(*held, twins.rows, relevant)
             for pair, twins in self.twins.items()
             if len(twins.rows)
         }
@@ -317,7 +334,7 @@ class _Work:
             return ()
         asked = []
         for one, numbers in zip(aligned, counts, strict=True):
-            asking = Asking(self.page, self.labels, self.how.seed)
+            asking = Asking(self.page, self.labels, self.how.seed, self.shuffles)
             for pair, twins in self.twins.items():
                 found_here = samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking)
                 asked.append((one.run.name, pair, found_here))

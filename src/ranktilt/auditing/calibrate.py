@@ -17,11 +17,12 @@ from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.calibration import SIMULATED, VERDICT, Calibration, Outcome, Verdict
 from ranktilt.auditing.card import PAGE
-from ranktilt.auditing.copies import SCHEMES, THINNED, sampled, swapped, with_copies
+from ranktilt.auditing.copies import LABEL, SCHEMES, THINNED, sampled, swapped, with_copies, with_random_labels
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.simulated import coverage, population
-from ranktilt.auditing.tally import Tally
+from ranktilt.auditing.tally import RISK, Tally
+from ranktilt.auditing.tilt import ALPHA
 from ranktilt.auditing.tilted import STEPS, Vectors
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten
@@ -38,14 +39,16 @@ DEPTHS = (1, 2, 3, 7, 10, 33, 100, 333, 1000)
 """The odd ones cut between two copies."""
 SAMPLE = 500
 DRAWS = 500
+LABELLINGS = 25
 QUERIES = 50
 POPULATION = 4_000
 CHUNKS = (Chunks(1, 1, 1), Chunks(97, 7, 3), Chunks(1 << 12, 16, 5), Chunks())
 RANGE = (0.93, 0.97)
-RISK = 0.001
 _CUT = 10
 _SMALL = 24
+_DEPTH = 100
 _FEWEST_DRAWS = 100
+_FEWEST_LABELLINGS = 20
 
 
 def calibrate(
@@ -56,6 +59,7 @@ def calibrate(
     depths: Iterable[int] = DEPTHS,
     sample: int = SAMPLE,
     draws: int = DRAWS,
+    labellings: int = LABELLINGS,
     seed: int = 0,
 ) -> Calibration:
     """Test every estimand where the right answer is known.
@@ -67,7 +71,9 @@ def calibrate(
     δ is added to the first source's scores, and every estimand must rise with it; over the whole ranking, and with
     a cut at 10 of scores made distinct (a cut through a tie at a measure's own cutoff keeps whichever its hash
     chooses). The scores are those of the documents that a ranker retrieves at full depth: what a lexical ranker
-    does not find stays unfound. The score gap is descriptive and exempt. Coverage: intervals over simulated
+    does not find stays unfound. The score gap is descriptive and exempt. Random labels: every document draws one of
+    two labels, and each estimand, as if it were the only question (Relative Δ on the first measure), may name a side
+    in 5 % of such draws, give or take what chance does to so few of them. Coverage: intervals over simulated
     collections of 50 queries must hold the true value about as often as they claim.
 
     Parameters
@@ -85,6 +91,8 @@ def calibrate(
         Most pairs of documents; at most half as many queries.
     draws : int, optional
         Simulated collections.
+    labellings : int, optional
+        Draws of random labels.
     seed : int, optional
         Of every random draw.
 
@@ -100,12 +108,13 @@ def calibrate(
     """
     rankers = [rankers] if isinstance(rankers, Ranker | str) else list(rankers)
     depths = sorted(set(depths))
-    _check(collection, rankers, depths, sample, draws)
+    _check(collection, rankers)
+    _check_numbers(depths, sample, draws, labellings)
     judged = collection.qrels.height > 0
     given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
     read = [measure(m) for m in ([given] if isinstance(given, str | Measure) else given)]
     kept = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
-    how = _Work(kept, read, depths, seed)
+    how = _Work(kept, read, depths, labellings=labellings, seed=seed)
     rows = [row for ranker in rankers for row in how.rows(ranker)]
     rows += _coverage(read, draws, seed)
     spec = {
@@ -113,12 +122,12 @@ def calibrate(
         "sources": kept.sources, "documents": kept.docs.height, "queries": kept.judged.height,
         "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in read],
         "schemes": [s.name for s in SCHEMES], "depths": depths, "tilts": STEPS, "sample": sample,
-        "draws": draws, "draw_queries": QUERIES, "seed": seed, "ranktilt": __version__,
+        "draws": draws, "draw_queries": QUERIES, "labellings": labellings, "seed": seed, "ranktilt": __version__,
     }  # fmt: skip
     return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
 
 
-def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[int], sample: int, draws: int) -> None:
+def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
     strange = next((r for r in rankers if not isinstance(r, Ranker)), None)
@@ -135,12 +144,19 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depths: Sequence[i
         raise UserError(f"{replayed!r} cannot be calibrated: a run that exists cannot rank copies; name its ranker")
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")
+
+
+def _check_numbers(depths: Sequence[int], sample: int, draws: int, labellings: int) -> None:
     if not depths or depths[0] < 1:
         raise UserError(f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}")
     if sample < 2:
         raise UserError(f"expected a sample of at least 2 pairs, got {sample}")
     if draws < _FEWEST_DRAWS:
         raise UserError(f"expected at least {_FEWEST_DRAWS} draws, got {draws}: fewer say nothing about 95 %")
+    if labellings < _FEWEST_LABELLINGS:
+        raise UserError(
+            f"expected at least {_FEWEST_LABELLINGS} labellings, got {labellings}: fewer say nothing about 5 %"
+        )
 
 
 def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
@@ -162,8 +178,11 @@ def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
 class _Work:
     """One calibration in the making: what all rankers share."""
 
-    def __init__(self, collection: Collection, measures: Sequence[Measure], depths: Sequence[int], seed: int) -> None:
+    def __init__(
+        self, collection: Collection, measures: Sequence[Measure], depths: Sequence[int], *, labellings: int, seed: int
+    ) -> None:
         self.collection, self.measures, self.depths, self.seed = collection, measures, depths, seed
+        self.labellings = labellings
         self.copies = [with_copies(collection, scheme, seed=seed) for scheme in SCHEMES]
 
     def rows(self, ranker: Ranker) -> Iterator[Outcome]:
@@ -173,6 +192,7 @@ class _Work:
             yield from self._chunk_sizes(ranker)
         yield from self._antisymmetry(ranker)
         yield from self._known_tilt(ranker)
+        yield from self._random_labels(ranker)
 
     def _null(self, ranker: Ranker) -> Iterator[Outcome]:
         tally = Tally("null", repr(ranker))
@@ -237,6 +257,27 @@ class _Work:
                 if one.kind != "score gap":
                     values = np.array([reading[name].value for reading in readings])
                     tally.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
+        yield from tally.rows()
+
+    def _random_labels(self, ranker: Ranker) -> Iterator[Outcome]:
+        tally = Tally("random labels", repr(ranker), chance=ALPHA)
+        [(_, variant)] = _variants(ranker, [_DEPTH])
+        steps = _Steps(f"{ranker!r}: random labels", 1 + self.labellings)
+        with steps:
+            run = variant.rank(self.collection)
+        for number in range(self.labellings):
+            labelled = with_random_labels(self.collection, [self.seed, 6, number])
+            with steps:
+                try:
+                    found = audit(
+                        labelled, run, self.measures[:1] or None, by=LABEL, card=True, resamples=200,
+                        seed=self.seed + number,
+                    )  # fmt: skip
+                except UserError:  # of few documents all may have one label, or all that are relevant
+                    continue
+            for name, one in _readings(found).items():
+                named = bool(one.leans) and one.p < ALPHA
+                tally.add(name, not named, one.p, f"draw {number + 1}: {_said(one)}, p = {one.p:.3f}")
         yield from tally.rows()
 
     def _audit(self, collection: Collection, run: Run, *, page: int = PAGE, resamples: int = 100) -> Audit:

@@ -10,7 +10,7 @@ import orjson
 
 from ranktilt.errors import counted
 
-Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "coverage"]
+Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "random labels", "coverage"]
 Verdict = Literal["ok", "failed", "untested"]
 
 FORMAT = "ranktilt-calibration"
@@ -22,6 +22,8 @@ MEANINGS: dict[Check, str] = {
     "chunk sizes": "the null once more, encoded and searched in pieces of several sizes",
     "antisymmetry": "the two sources swap their names; everything must turn its sign, to the last bit",
     "known tilt": "δ is added to the first side's scores before the cut",
+    "random labels": "every document draws one of two labels, whatever its origin; by chance alone a verdict's rule "
+    "(p < .05 and the interval excludes the level) may name a side in 5 % of draws",
     "coverage": "95 % intervals over simulated collections with a known true value",
 }
 EXPECTED: dict[Check, str] = {
@@ -29,6 +31,7 @@ EXPECTED: dict[Check, str] = {
     "chunk sizes": "exactly 0",
     "antisymmetry": "negated",
     "known tilt": "rises with δ",
+    "random labels": "a side in ≤ 5 %",
     "coverage": "",
 }
 

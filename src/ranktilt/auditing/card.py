@@ -5,23 +5,35 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.band import SHUFFLES
 from ranktilt.auditing.estimate import Estimate, Kind
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
 from ranktilt.auditing.tilt import Statistics, Tilt
-from ranktilt.measures.inference import correct, interval, resampled_means, shuffle_p, sign_flip_ps, sign_test_p
-from ranktilt.measures.preference import PairCounts, rank_gap_sums, rank_gaps, score_gaps
+from ranktilt.measures.inference import (
+    correct,
+    exchanged,
+    interval,
+    resampled_means,
+    shuffle_p,
+    sign_flip_ps,
+    sign_test_p,
+)
+from ranktilt.measures.preference import NO_UNITS, PairCounts, rank_gap_sums, rank_gaps, score_gaps, split_margins
+from ranktilt.run import codes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PAGE = 20
 """Ranks that make the page, by default."""
+NOTHING: Floats = np.empty(0)
 
 NAMES: dict[Kind, str] = {
     "page": "ΔNDSR",
@@ -31,6 +43,21 @@ NAMES: dict[Kind, str] = {
     "rank gap": "pair rank gap",
     "score gap": "score gap",
 }
+
+
+class Chance(NamedTuple):
+    """What random labels give, and how far out a value lies among it."""
+
+    low: float
+    high: float
+    """95 % of random labels lie between."""
+    p: float
+
+    @classmethod
+    def of(cls, value: float, null: Floats) -> Chance:
+        """Place a value among those under random labels."""
+        band = interval(null)
+        return cls(band.low, band.high, shuffle_p(value, null))
 
 
 @dataclass(frozen=True)
@@ -44,14 +71,23 @@ class Sample:
     """What each query counts: pairs, or 1; 0 where the query says nothing."""
     extra: dict[str, float] = field(default_factory=dict)
     level: float = 0.0
-    null: Floats | None = None
-    """The value under random labels, where the groups are not twins."""
+    chance: Chance | None = None
+    """What random labels give, where they are what the value is judged by."""
 
     @property
     def value(self) -> float:
         """The estimate; NaN where no query counts."""
         weight = float(self.weight.sum())
         return float(self.total.sum()) / weight if weight else np.nan
+
+    def among(self, sums: Floats) -> Sample:
+        """Judge it by what its sum is under random labels, which leave the weights as they are."""
+        weight = float(self.weight.sum())
+        return replace(self, chance=Chance.of(self.value, sums / weight)) if weight else self
+
+
+Netted = tuple[Sample, Floats]
+"""A sample, and what each origin adds to its sum; nothing where labels are not exchanged."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +99,25 @@ class Twins:
     """Shape (n_pairs, 2)."""
     wanted: tuple[Ints, Ints] | None
     """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
+    units: Ints = field(default_factory=lambda: NO_UNITS)
+    """Number of each document's origin, −1 for one without a pair; empty where pairs do not exchange labels."""
 
     @classmethod
-    def of(cls, pair: Pair, rows: Ints, judgments: Judgments) -> Twins:
-        """Find the relevant pairs: those of which either side is judged relevant."""
+    def of(cls, pair: Pair, rows: Ints, judgments: Judgments, origins: pl.Series | None = None) -> Twins:
+        """Find the relevant pairs: those of which either side is judged relevant.
+
+        Where each document's origin is given, both labels of an origin are exchanged for the twins' tests.
+        """
+        units = NO_UNITS if origins is None or not len(rows) else _units(rows, origins)
         if not len(judgments.grade):
-            return cls(pair, rows, None)
+            return cls(pair, rows, None, units)
         judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
         judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
         table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
         sides = [judged.join(table, left_on="row", right_on=side).select("query", "pair") for side in ("a", "b")]
         found = pl.concat(sides).unique().sort("query", "pair")
         query, number = (found[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
-        return cls(pair, rows, (query, number))
+        return cls(pair, rows, (query, number), units)
 
     def asked(self, aligned: Aligned, missing: str) -> Twins:
         """Leave out the relevant pairs of queries that a run lacks, unless they count as zero."""
@@ -97,11 +139,14 @@ class Asking:
         Group numbers of the relevant documents, shuffled within each query.
     seed : int
         Of every random draw.
+    shuffles : int, optional
+        Exchanges of the twins' labels.
     """
 
     depth: int
     labels: npt.NDArray[np.int8]
     seed: int
+    shuffles: int = SHUFFLES
     _bands: list[Floats] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def band(self, page: Page, groups: Groups, aligned: Aligned) -> Floats:
@@ -109,6 +154,19 @@ class Asking:
         if not self._bands:
             self._bands.append(page.band(groups, self.labels, aligned, self.seed))
         return self._bands[0]
+
+    def judged(self, found: Sequence[Netted]) -> list[Sample]:
+        """Judge samples with nets by exchanging the labels of each origin; the same way in all queries and samples."""
+        netted = [nets for _, nets in found if len(nets)]
+        nulls = iter(exchanged(netted, draws=self.shuffles, seed=[self.seed, 5]))
+        return [sample.among(next(nulls)) if len(nets) else sample for sample, nets in found]
+
+
+def _units(rows: Ints, origins: pl.Series) -> Ints:
+    """Number the origins of pairs by name, so that the order of the documents does not matter."""
+    paired = origins.gather(np.unique(rows))
+    names = paired.unique().sort()
+    return codes(origins, names)
 
 
 def samples(
@@ -135,29 +193,45 @@ def samples(
         ΔNDSR; then, where there are twins, head-to-head, rank gap and score gap.
     """
     found = [_page(aligned, groups, twins, asking)]
-    if counts is None:
-        return found
-    counted = (aligned.row < len(groups.code)) & aligned.judgments.known_query[aligned.ranking.query]
-    rows = np.where(counted, aligned.row, -1)
-    if twins.wanted is None:
-        found.append(_head_to_head("twins", counts[1]))
-    else:
-        found += [_head_to_head("relevant twins", counts[0]), _head_to_head("other twins", counts[1])]
-    return [*found, _rank_gap(aligned, rows, twins), _score_gap(aligned, rows, twins)]
+    if counts is not None:
+        found += _twins(aligned, groups, twins, counts)
+    return asking.judged(found)
 
 
-def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Sample:
+def entries(aligned: Aligned) -> tuple[Ints, Ints, Floats]:
+    """Give the offsets, rows and scores of what a run holds of the collection and its judgments."""
+    known = (aligned.row >= 0) & aligned.judgments.known_query[aligned.ranking.query]
+    offsets = np.concatenate([[0], np.cumsum(known)])[aligned.ranking.offsets]
+    return offsets, aligned.row[known], aligned.ranking.scores[known]
+
+
+def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Netted:
     page = Page.of(aligned, asking.depth, len(groups.code))
     signs = signs_of(groups, twins.pair)
     level = share_difference(signs)
-    null = None
-    if not all_paired(signs, twins.rows):
-        a, b = (groups.names.index(name) for name in twins.pair)
-        band = asking.band(page, groups, aligned)
-        null = band[a] - band[b]
     name = f"{NAMES['page']}@{asking.depth}"
     total, weight = page.difference(signs), page.known.astype(np.float64)
-    return Sample("page", name, total, weight, {"shares": level}, level, null)
+    sample = Sample("page", name, total, weight, {"shares": level}, level)
+    if all_paired(signs, twins.rows):
+        return sample, page.nets(signs, twins.units)
+    a, b = (groups.names.index(name) for name in twins.pair)
+    band = asking.band(page, groups, aligned)
+    return replace(sample, chance=Chance.of(sample.value, band[a] - band[b])), NOTHING
+
+
+def _twins(aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts]) -> Iterator[Netted]:
+    counted = (aligned.row < len(groups.code)) & aligned.judgments.known_query[aligned.ranking.query]
+    rows = np.where(counted, aligned.row, -1)
+    margins = NOTHING, NOTHING
+    if len(twins.units):
+        relevant = aligned.judgments.query, aligned.judgments.row
+        margins = split_margins(*entries(aligned), twins.rows, relevant, units=twins.units)
+    kinds: tuple[Kind | None, Kind] = ("relevant twins", "other twins") if twins.wanted is not None else (None, "twins")
+    for kind, one, nets in zip(kinds, counts, margins, strict=True):
+        if kind:
+            yield _head_to_head(kind, one), nets
+    yield _rank_gap(aligned, rows, twins)
+    yield _score_gap(aligned, rows, twins)
 
 
 def _head_to_head(kind: Kind, counts: PairCounts) -> Sample:
@@ -170,26 +244,27 @@ def _head_to_head(kind: Kind, counts: PairCounts) -> Sample:
     return Sample(kind, NAMES[kind], won, total.astype(np.float64), extra)
 
 
-def _rank_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
+def _rank_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Netted:
     name = NAMES["rank gap"]
     if twins.wanted is None:
         held = (np.diff(aligned.ranking.offsets) > 0).astype(np.float64)
-        return Sample("rank gap", f"{name}, per query", rank_gap_sums(aligned.ranking, rows, twins.rows), held)
-    gaps = rank_gaps(aligned.ranking, rows, twins.rows, twins.wanted)
+        totals, nets = rank_gap_sums(aligned.ranking, rows, twins.rows, units=twins.units)
+        return Sample("rank gap", f"{name}, summed per query", totals, held), nets
+    gaps = rank_gaps(aligned.ranking, rows, twins.rows, twins.wanted, units=twins.units)
     pairs = int(gaps.pairs.sum())
     extra = {"pairs": float(pairs), "absent": float(gaps.absent.sum()) / (2 * pairs) if pairs else np.nan}
-    return Sample("rank gap", name, gaps.total, gaps.pairs.astype(np.float64), extra)
+    return Sample("rank gap", name, gaps.total, gaps.pairs.astype(np.float64), extra), gaps.nets
 
 
-def _score_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
+def _score_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Netted:
     name = NAMES["score gap"]
     if aligned.run.spec.get("score_order") == "rank":
         nothing = np.zeros(len(aligned.judgments.queries))
-        return Sample("score gap", name, nothing, nothing, {"pairs": 0.0, "raw": np.nan})
-    gaps, raw = score_gaps(aligned.ranking, rows, twins.rows)
+        return Sample("score gap", name, nothing, nothing, {"pairs": 0.0, "raw": np.nan}), NOTHING
+    gaps, raw = score_gaps(aligned.ranking, rows, twins.rows, units=twins.units)
     pairs = int(gaps.pairs.sum())
     extra = {"pairs": float(pairs), "raw": float(raw.sum()) / pairs if pairs else np.nan}
-    return Sample("score gap", name, gaps.total, gaps.pairs.astype(np.float64), extra)
+    return Sample("score gap", name, gaps.total, gaps.pairs.astype(np.float64), extra), gaps.nets
 
 
 def estimates(
@@ -246,13 +321,13 @@ def _certainties(flat: Sequence[Sample], how: Statistics) -> Iterator[tuple[tupl
 
 
 def _flipped(sample: Sample) -> bool:
-    return sample.null is None and sample.kind in ("page", "rank gap", "score gap")
+    return sample.chance is None and sample.kind in ("page", "rank gap", "score gap")
 
 
 def _exact_p(sample: Sample) -> float:
-    """Sign test over queries for twins, place among the shuffled labels for other groups."""
-    if sample.null is not None:
-        return shuffle_p(sample.value, sample.null)
+    """Place among random labels where there are any, sign test over queries for other twins."""
+    if sample.chance is not None:
+        return sample.chance.p
     up, down = int((sample.total > 0).sum()), int((sample.total < 0).sum())
     if not sample.weight.any():
         return np.nan
@@ -262,7 +337,7 @@ def _exact_p(sample: Sample) -> float:
 def _estimate(run: str, pair: Pair, sample: Sample, means: tuple[Floats, Floats], p: float) -> Estimate:
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = interval(means[0] / means[1])
-    band = interval(sample.null) if sample.null is not None else None
+    band = sample.chance
     queries = int((sample.weight > 0).sum())
     return Estimate(
         run, sample.kind, sample.name, *pair, sample.value, spread.low, spread.high, spread.error,

@@ -65,6 +65,10 @@ class Comparison:
         """Return a verdict for every run pair: on the tilt of each pair of groups, then on effectiveness."""
         found = []
         for runs in self.runs:
+            if self._identical(runs):
+                sentence = f"{runs.new}: the two audits are identical on {self.measures[0]}"
+                found.append(ChangeVerdict(*runs, False, sentence))
+                continue
             for tilt in self.tilts:
                 if (tilt.run, tilt.old_run, tilt.measure) == (*runs, self.measures[0]):
                     front = f"{tilt.a} | {tilt.b}: " if len(self.pairs) > 1 else ""
@@ -73,6 +77,14 @@ class Comparison:
                 if (mean.run, mean.old_run, mean.measure) == (*runs, self.measures[0]):
                     found.append(ChangeVerdict(*runs, mean.shown, mean_sentence(mean)))
         return found
+
+    def _identical(self, runs: RunPair) -> bool:
+        """Whether nothing differs on the primary measure, in any resample."""
+        primary = (*runs, self.measures[0])
+        tilts = [t for t in self.tilts if (t.run, t.old_run, t.measure) == primary]
+        means = [m for m in self.means if (m.run, m.old_run, m.measure) == primary]
+        changed = any(not c.value == c.error == 0 for c in (*tilts, *means))
+        return not changed and all(t.growth == 0 for t in tilts)
 
     def to_json(self) -> bytes:
         """Return the whole comparison as JSON: versioned, floats exact, NaN as null."""
@@ -221,7 +233,7 @@ def mean_sentence(change: MeanChange) -> str:
 
 
 def _than(change: MeanChange) -> str:
-    return "before" if change.run == change.old_run else change.old_run
+    return "its old run" if change.run == change.old_run else change.old_run
 
 
 def _could(change: MeanChange, detectable: float) -> str:

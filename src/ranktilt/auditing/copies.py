@@ -1,9 +1,9 @@
-"""Collections made for calibration: a source beside its byte-identical copy, and two sources under neutral ids."""
+"""Collections made for calibration: a source beside its byte-identical copy, neutral ids, and random labels."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from ranktilt.errors import UserError
 
 COPY = "copy"
 THINNED = "every third word left out"
+LABEL = "label"
+LABELS = ("first", "second")
 _HUMAN = "human"
 _MOST_RELEVANT = 0.75
 
@@ -108,6 +110,26 @@ def with_copies(collection: Collection, scheme: Scheme, *, seed: int) -> Collect
     judged = collection.qrels.join(old, on="doc_id", how="inner", maintain_order="left")
     qrels = pl.concat([judged.select("query_id", doc_id=side, grade="grade") for side in ("one", "two")])
     return Collection(_ordered(originals, copies, scheme.order, seed), collection.queries, qrels)
+
+
+def with_random_labels(collection: Collection, seed: int | Sequence[int]) -> Collection:
+    """Give every document one of two labels that mean nothing, in the column ``label``.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its documents, queries and judgments stay as they are.
+    seed : int or sequence of int
+        Of the draw.
+
+    Returns
+    -------
+    Collection
+        A fair coin decides on each document alone, so that of twins about half have two labels.
+    """
+    drawn = np.random.default_rng(seed).integers(0, 2, collection.docs.height)
+    names = pl.Series(LABEL, np.array(LABELS)[drawn], dtype=pl.String)
+    return Collection(collection.docs.with_columns(names), collection.queries, collection.qrels)
 
 
 def first_source(collection: Collection) -> str:

@@ -46,7 +46,7 @@ class Estimate:
     """The value that favours nobody: 0 for twins; for ΔNDSR the difference of the groups' shares in the collection."""
     band_low: float = 0.0
     band_high: float = 0.0
-    """What random labels give in 95 %; both 0 where the groups are twins."""
+    """What random labels give in 95 %; both 0 for twins by source."""
     extra: Mapping[str, float] = field(default_factory=dict)
     """Counts behind it: ``pairs``, ``wins`` (of `a`), ``losses``, ``ties``, ``absent`` (share of sides not retrieved),
     ``raw`` (mean gap in the scores' own unit), ``whole`` (pairs with both sides retrieved) and what `a` wins and
@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def banded(self) -> bool:
-        """Whether random labels give anything but 0: the groups are not twins."""
+        """Whether it is judged by random labels, and they give anything but 0."""
         return not (self.band_low == self.band_high == 0)
 
     @property

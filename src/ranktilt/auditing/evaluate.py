@@ -12,6 +12,7 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
+from ranktilt.data.labels import no_overlap
 from ranktilt.errors import DataError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.relevance import Judged, Ranking, values
@@ -139,8 +140,7 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
     if run.ids is collection.ids:
         return rows
     if not (rows >= 0).any() and len(rows):
-        where = run.spec.get("file", run.name)
-        raise DataError(where, f"no overlap: none of its {len(rows)} documents is in the collection")
+        raise DataError(run.spec.get("file", run.name), no_overlap(run.ids, collection))
     beyond = codes(run.ids, judgments.ids)
     return np.where(rows >= 0, rows, beyond)
 

@@ -24,6 +24,8 @@ Outcome = Literal["level", "tilted", "inconclusive"]
 FORMAT = "ranktilt-gate"
 VERSION = 1
 MAX_TILT = 15.0
+MOST = 200.0
+"""The most Relative Δ can be, either way: no interval lies beyond such a limit."""
 POLICIES = ("fail", "pass")
 EXIT: dict[Outcome, int] = {"level": 0, "tilted": 1, "inconclusive": 3}
 _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "level")
@@ -172,7 +174,7 @@ def gate(
     audit : Audit
         With groups.
     max_tilt : float or None, optional
-        Limit in percent, at least 0. None: 15, or no limit where a baseline is given.
+        Limit in percent, at least 0 and below 200. None: 15, or no limit where a baseline is given.
     measures, runs, pairs : iterable, optional
         What must pass; by default the primary measure, every run and every pair of groups.
     baseline : Audit or None, optional
@@ -275,11 +277,13 @@ def _why(tilt: Tilt) -> str:
 
 
 def _check_options(max_tilt: float | None, min_effect: float, based: bool, inconclusive: str) -> None:
-    for name, value in (("max_tilt", max_tilt), ("min_effect", min_effect)):
+    for name, value in (("--max-tilt", max_tilt), ("--min-effect", min_effect)):
         if value is not None and not 0 <= value < math.inf:
-            raise UserError(f"expected {name} as a number of points of at least 0, got {value:g}")
+            raise UserError(f"{name}: expected a number of points of at least 0, got {value:g}")
+    if max_tilt is not None and max_tilt >= MOST:
+        raise UserError(f"--max-tilt: expected less than {MOST:g}, the most Relative Δ can be; got {max_tilt:g}")
     if min_effect and not based:
-        raise UserError("min_effect is the growth since a baseline that is allowed; give the baseline too")
+        raise UserError("--min-effect is the growth since a baseline that is allowed; name it: --baseline OLD.json")
     if inconclusive not in POLICIES:
         raise unknown("policy for inconclusive", inconclusive, POLICIES)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.data.labels import LENGTH
 from ranktilt.data.quality import words
 from ranktilt.errors import UserError, unknown
 
@@ -19,7 +20,6 @@ ALL = "all"
 MOST_GROUPS = 50
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
-LENGTH = "length"
 BINS = range(2, 11)
 _CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
 _SINGLE = ("id", "text", "title", "origin")
@@ -74,6 +74,8 @@ def grouping(collection: Collection, by: str | None) -> Groups:
         return _binned(collection, by, columns)
     if by == LENGTH and by not in columns:
         raise UserError(f"grouping by length needs a number of bins, such as {LENGTH}:3")
+    if by in _SINGLE:
+        raise UserError(f"{by!r} cannot be grouped by (valid: {', '.join(columns) or 'none'})")
     if by not in columns:
         raise unknown("column to group by", by, columns)
     column = collection.docs[by]
@@ -87,7 +89,9 @@ def grouping(collection: Collection, by: str | None) -> Groups:
     if by == "source":
         names.sort(key=lambda name: name != "human")
     if len(names) < 2:
-        raise UserError(f"nothing to compare: only {by} {names[0]!r}" if names else f"nothing to compare: no {by}")
+        file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
+        came = f"only {by} {names[0]!r}" if names else f"no {by}"
+        raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}")
     if len(names) > MOST_GROUPS:
         bins = f", such as bins: {by}:3" if column.dtype.is_numeric() else ""
         raise UserError(f"column {by!r} makes {len(names)} groups; expected at most {MOST_GROUPS}{bins}")
@@ -96,6 +100,10 @@ def grouping(collection: Collection, by: str | None) -> Groups:
     number = {name: i for i, name in enumerate(names)}
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     return Groups(by, tuple(names), code)
+
+
+def _expected(by: str) -> str:
+    return "two sources or more, such as human and llm" if by == "source" else f"two groups of {by} or more"
 
 
 def _binned(collection: Collection, by: str, columns: list[str]) -> Groups:

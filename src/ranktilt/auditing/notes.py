@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
 from ranktilt.auditing.evaluate import Aligned, Judgments
-from ranktilt.auditing.groups import ALL, Groups, Pair
+from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
@@ -34,20 +38,87 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
 
 def lacking(collection: Collection) -> str:
     """Say of a document that it is not there: in a collection, or among the labels that stand for one."""
-    return (
-        "without a label" if "labels" in collection.spec and "path" not in collection.spec else "not in the collection"
-    )
+    return "without a label" if only_labels(collection) else "not in the collection"
 
 
-def judgment_notes(judgments: Judgments, documents: int) -> Iterator[str]:
+def only_labels(collection: Collection) -> bool:
+    """Whether labels stand for a collection, without its texts."""
+    return "labels" in collection.spec and "path" not in collection.spec
+
+
+def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str]:
     """Say how many judgments name what the collection does not hold."""
-    pairs = int((judgments.row >= documents).sum())
-    queries = int((~judgments.known_query).sum())
-    if pairs or queries:
+    strange = "documents without a label" if only_labels(collection) else "unknown documents"
+    counts = {
+        strange: int((judgments.row >= collection.docs.height).sum()),
+        "unknown queries": int((~judgments.known_query[judgments.query]).sum()),
+    }
+    said = [f"{counted(n, 'judgment', 'judgments')} of {what}" for what, n in counts.items() if n]
+    if said:
+        verb = "counts" if sum(counts.values()) == 1 else "count"
+        yield f"{' and '.join(said)} {verb} in the row {ALL!r} and in no group"
+
+
+def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:
+    """Say why groups that mostly are twins of each other are not held to be so.
+
+    `uneven` are the pairs of groups that are compared and are not twins.
+    """
+    unlabelled = groups.unlabelled or int(collection.spec.get("unlabelled", 0))
+    for pair in uneven:
+        twins = twin_rows(collection, groups, pair)
+        sides = [groups.names.index(name) for name in pair]
+        judged = judgments.frame().filter(pl.Series(np.isin(judgments.group, sides)))
+        alone = judged.filter(~pl.col("row").is_in(np.unique(twins)))
+        if not 0 < 2 * alone.height <= judged.height:
+            continue
+        noun = counted(judged.height, "relevance judgment", "relevance judgments")
+        of = "is of a document" if alone.height == 1 else "are of documents"
+        lost = f" ({counted(unlabelled, 'document has', 'documents have')} no label)" if unlabelled else ""
         yield (
-            f"relevance judgments of unknown documents ({pairs}) and of unknown queries ({queries}) count in the row "
-            f"{ALL!r} and in no group"
+            f"{' and '.join(pair)} are not twins: {alone.height:,} of {noun} {of} without a twin on the other "
+            f"side{lost}, so level is the random band and not 0"
         )
+
+
+def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterator[str]:
+    """Say what a card lacks where no document has a twin."""
+    labels = only_labels(collection)
+    if twins or not (labels or groups.by == "source"):
+        return
+    alone = (collection.docs["origin"] == collection.docs["id"]).all()
+    needed = f"documents of two {'sources' if groups.by == 'source' else 'groups'} with one origin"
+    if labels and alone:
+        needed = f"the column origin in {collection.spec['labels']}"
+    yield f"head-to-head, rank gap and score gap need twins: {needed}"
+
+
+def sparse_notes(
+    tilts: Sequence[Tilt], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
+) -> Iterator[str]:
+    """Say where many queries are compared and few of them say something: the others have 0 on both sides.
+
+    `values` has the shape (runs, measures, 1 + groups, queries). Such queries add nothing to either mean, so that
+    Relative Δ and its interval rest on the others alone.
+    """
+    measures = list(dict.fromkeys(t.measure for t in tilts))
+    few = dict[tuple[str, str, str, int], list[str]]()
+    for tilt in tilts:
+        of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
+        sides = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
+        found = telling(*sides)
+        if 0 < found < FEW_QUERIES <= tilt.queries:
+            few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(f"{tilt.measure} ({found})")
+    for (run, a, b, queries), counts in few.items():
+        yield (
+            f"warning: {run}: few of {queries:,} queries retrieved a relevant document of {a} or {b} on "
+            f"{', '.join(counts)}; intervals from fewer than {FEW_QUERIES} such queries are too narrow to rely on"
+        )
+
+
+def telling(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> int:
+    """Count the queries in which both sides are defined and either is above 0."""
+    return int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
 
 
 def group_notes(

@@ -45,6 +45,28 @@ class Page:
         sign = np.where(self.row >= 0, signs[self.row], 0)
         return np.where(self.known, self._sum(sign == 1) - self._sum(sign == -1), 0.0)
 
+    def nets(self, signs: npt.NDArray[np.int8], units: Ints) -> Floats:
+        """Sum, over all queries, what the documents of each unit add to `difference`.
+
+        Parameters
+        ----------
+        signs : ndarray of int8, shape (n_rows,)
+            1, −1 or 0 for each document of the collection.
+        units : ndarray of int64, shape (n_rows,)
+            Number of each document's origin; −1 for one whose sign is 0. May be empty.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_units,)
+            Shares of pages; empty where no units are given.
+        """
+        if not len(units):
+            return np.empty(0)
+        held = (self.row >= 0) & self.known[self.ranking.query]
+        held[held] = units[self.row[held]] >= 0
+        row, share = self.row[held], self.share[held]
+        return np.bincount(units[row], weights=signs[row] * share, minlength=int(units.max()) + 1).astype(np.float64)
+
     def _sum(self, mine: npt.NDArray[np.bool_]) -> Floats:
         n = len(self.ranking.offsets) - 1
         return np.bincount(self.ranking.query, weights=np.where(mine, self.share, 0.0), minlength=n).astype(np.float64)

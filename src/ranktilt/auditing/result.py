@@ -17,10 +17,11 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.controlled import Controlled
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.notes import telling
 from ranktilt.auditing.tilt import LEVEL, Tilt
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
-from ranktilt.errors import DataError, UserError, unknown
-from ranktilt.files import open_bytes, write_bytes
+from ranktilt.errors import DataError, UserError, shorten, unknown
+from ranktilt.files import invalid_utf8, open_bytes, write_bytes
 from ranktilt.measures.base import Measure, measure
 
 FORMAT = "ranktilt-audit"
@@ -215,7 +216,9 @@ class Audit:
             return judge_card(self.estimates_of(run, a, b), noun=noun)
         if not found:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
-        return judge([t if t.a == a else t.swapped() for t in found], self.level, noun=noun)
+        sides = (self.values[self.runs.index(run), 0, self.groups.index(name)] for name in (a, b))
+        found = [t if t.a == a else t.swapped() for t in found]
+        return judge(found, self.level, noun=noun, telling=telling(*sides))
 
     def to_json(self) -> bytes:
         """Return the whole audit as JSON: versioned, floats exact, NaN as null."""
@@ -264,19 +267,30 @@ class Audit:
         path = Path(path)
         try:
             with open_bytes(path) as stream:
-                content = orjson.loads(stream.read())
+                data = stream.read()
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(path, f"cannot be read to its end: {error}") from error
+        if not data.strip():
+            raise DataError(path, "the file is empty")
+        try:
+            content = orjson.loads(data.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise DataError(path, invalid_utf8(error.start, data)) from error
         except orjson.JSONDecodeError as error:
             raise DataError(path, f"expected an audit as JSON: {error}") from error
         return cls._from(content, path)
 
     @classmethod
     def _from(cls, content: Any, path: Path) -> Audit:
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise DataError(path, f"expected an audit (format {FORMAT!r})")
+        kind = content.get("format") if isinstance(content, dict) else None
+        if kind != FORMAT:
+            came = "JSON without a format" if kind is None else f"format {shorten(kind)}"
+            message = f"expected an audit (format {FORMAT!r}), got {came}; ranktilt audit --json FILE makes one"
+            raise DataError(path, message)
         version = content.get("version")
-        if isinstance(version, int) and version > VERSION:
+        if type(version) is not int:
+            raise DataError(path, f"expected version as a whole number, got {shorten(version)}")
+        if version > VERSION:
             message = f"is an audit of format {version}, this RankTilt reads up to {VERSION}; update it"
             raise DataError(path, message)
         try:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.card import PAGE, Asking, Sample, Twins, estimates, samples
+from ranktilt.auditing.card import PAGE, Asking, Sample, Twins, entries, estimates, samples
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping, twin_rows
@@ -205,8 +205,7 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
         Side("simulated", repr(m), *SIDES, values[1], values[2]) for m, values in zip(measures, found, strict=True)
     ]
     twins = Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)
-    ranking = aligned.ranking
-    counts = split_pair_counts(ranking.offsets, aligned.row, ranking.scores, twins.rows, aligned.judgment >= 0)
+    counts = split_pair_counts(*entries(aligned), twins.rows, (judgments.query, judgments.row))
     # All documents are paired, so that no labels are shuffled.
     asking = Asking(PAGE, np.empty((0, len(judgments.group)), dtype=np.int8), 0)
     return Population(tuple(sides), tuple(samples(aligned, groups, twins, counts, asking)))

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from ranktilt.auditing.calibration import EXPECTED, VERDICT, Check, Outcome, Verdict
 from ranktilt.auditing.tilted import STEPS
 
 Floats = npt.NDArray[np.float64]
+RISK = 0.001
+"""How often a right instrument may fail a check that rests on chance."""
 
 
 class Tally:
@@ -22,10 +25,12 @@ class Tally:
         Which check.
     ranker : str
         Text of the ranker.
+    chance : float, optional
+        How often a single comparison may come out otherwise by chance; never by default.
     """
 
-    def __init__(self, check: Check, ranker: str) -> None:
-        self.check, self.ranker = check, ranker
+    def __init__(self, check: Check, ranker: str, *, chance: float = 0.0) -> None:
+        self.check, self.ranker, self.chance = check, ranker, chance
         self.tests: dict[str, list[bool]] = {}
         self.values: dict[str, list[float]] = {}
         self.first: dict[str, str] = {}
@@ -81,10 +86,16 @@ class Tally:
         """Give a row an estimand, in the order in which they came."""
         for name, tests in self.tests.items():
             expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
-            failed = tests.count(False)
-            verdict: Verdict = "failed" if failed else "ok" if tests else "untested"
+            failed, most = tests.count(False), self._most(len(tests))
+            if self.chance and tests:
+                expected = f"{expected}: at most {most} of {len(tests)} draws"
+            verdict: Verdict = "failed" if failed > most else "ok" if tests else "untested"
             measured, details = self._measured(name), self.first.get(name, "")
             yield Outcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
+
+    def _most(self, tests: int) -> int:
+        """How many may fail: more do so for a right instrument once in `1 / RISK` rankers."""
+        return int(stats.binom.isf(RISK / len(self.tests), tests, self.chance)) if tests and self.chance else 0
 
     def _measured(self, estimand: str) -> str:
         tests, values = self.tests[estimand], self.values[estimand]
@@ -94,6 +105,8 @@ class Tally:
         if self.check == "known tilt":
             low, high = (_signed(v, ".2f" if abs(v) < 1 else ".3g") for v in (min(values), max(values)))
             return f"rose {low} to {high}" if all(tests) else f"{good} steps, {low} to {high}"
+        if self.chance:
+            return f"{tests.count(False)} of {len(tests)}"
         if self.check == "antisymmetry" or estimand == VERDICT:
             return good
         if all(tests):

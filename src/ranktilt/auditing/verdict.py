@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
+from ranktilt.errors import counted
 
 
 class Verdict(NamedTuple):
@@ -23,7 +24,7 @@ class Verdict(NamedTuple):
     measures: int
 
 
-def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text") -> Verdict:
+def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text", telling: int | None = None) -> Verdict:
     """Give the verdict on one run from its tilts, the primary measure's first.
 
     Parameters
@@ -34,6 +35,8 @@ def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text") -> Verdict
         Half-width, in percent, of what counts as level.
     noun : str, optional
         What is favoured.
+    telling : int, optional
+        Queries in which either side is above 0 on the primary measure, where this is known.
 
     Returns
     -------
@@ -44,19 +47,19 @@ def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text") -> Verdict
     first = tilts[0]
     kinds = [t.verdict(level) for t in tilts]
     agree = kinds.count(kinds[0])
-    counted = f"agrees on {agree} of {len(tilts)} measures" if len(tilts) > 1 else ""
+    agreed = f"agrees on {agree} of {len(tilts)} measures" if len(tilts) > 1 else ""
     side = {"a": first.a, "b": first.b}.get(kinds[0])
     delta = f"Relative Δ {signed(first.value)} % on {first.measure}, 95 % interval {bounds(first.low, first.high)}"
     band = "" if first.twins else f", random band {bounds(first.band_low, first.band_high)}"
     if side is not None:
         text = f"{first.run} favours {side} {noun}: {delta}{band}, corrected p {probability(first.p_corrected)}"
-        text = "; ".join(filter(None, (text, counted)))
+        text = "; ".join(filter(None, (text, agreed)))
         return Verdict(first.run, "favours", side, text, agree, len(tilts))
     if kinds[0] == "level":
         middle = "" if first.twins else f" of the random band's middle ({signed(first.level_value)} %)"
         text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} points{middle}"
-        return Verdict(first.run, "level", None, "; ".join(filter(None, (text, counted))), agree, len(tilts))
-    text = "; ".join(filter(None, (_inconclusive(first, delta + band), _elsewhere(tilts, kinds))))
+        return Verdict(first.run, "level", None, "; ".join(filter(None, (text, agreed))), agree, len(tilts))
+    text = "; ".join(filter(None, (_inconclusive(first, delta + band, telling), _elsewhere(tilts, kinds))))
     return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
 
 
@@ -83,9 +86,23 @@ def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
     numbers = f"{answer(first)}, 95 % interval [{amount(first, first.low)}, {amount(first, first.high)}]"
     text = f"{first.name} {numbers}, corrected p {probability(first.p_corrected)}"
     if side:
-        text = f"{first.run} favours {side} {noun}: {text}; agrees on {agree} of {len(asked)} questions"
+        text = "; ".join(
+            filter(None, (f"{first.run} favours {side} {noun}: {text}", _others(agree - 1, len(asked) - 1)))
+        )
         return Verdict(first.run, "favours", side, text, agree, len(asked))
     return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
+
+
+def _others(agree: int, others: int) -> str:
+    """How many of the other questions have the same answer."""
+    if not others:
+        return ""
+    which = "the other question" if others == 1 else f"the other {others} questions"
+    if agree == others:
+        return f"{which} {'agrees' if others == 1 else 'agree'}"
+    if not agree:
+        return f"{which} {'does' if others == 1 else 'do'} not show it"
+    return f"{agree} of {which} {'agrees' if agree == 1 else 'agree'}"
 
 
 def answer(estimate: Estimate) -> str:
@@ -116,7 +133,7 @@ def _elsewhere(tilts: Sequence[Tilt], kinds: Sequence[str]) -> str:
     return f"but {'; '.join(said)}" if said else ""
 
 
-def _inconclusive(tilt: Tilt, delta: str) -> str:
+def _inconclusive(tilt: Tilt, delta: str, telling: int | None) -> str:
     if tilt.queries == 0:
         return f"{tilt.run}: inconclusive: no query has a relevant document of both {tilt.a} and {tilt.b}"
     if tilt.value != tilt.value:
@@ -124,6 +141,8 @@ def _inconclusive(tilt: Tilt, delta: str) -> str:
     could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
     if tilt.detectable > 200:
         could = "this query set could not detect any tilt"
+    elif tilt.error == 0 and telling is not None and telling < min(tilt.queries, FEW_QUERIES):
+        could = f"only {counted(telling, 'query', 'queries')} retrieved a relevant document of either side"
     elif tilt.error == 0:
         could = "every resample says the same"
         could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ class Asked:
     runs: tuple[Path, ...]
     groups: Path | None
     qrels: str | None
+    card: bool = field(default=False, kw_only=True)
+    page: int | None = field(default=None, kw_only=True)
+    """Ranks that make the card's page, where they are named."""
 
     @property
     def specs(self) -> list[str]:
@@ -37,8 +40,8 @@ class Asked:
         named = [self.groups, None if self.qrels is None else Path(self.qrels)]
         return [*collection_files(self.folder), *self.runs, *(file for file in named if file is not None)]
 
-    def check(self, *, controls: bool) -> None:
-        """Refuse what cannot be audited together, before anything is read."""
+    def check(self, *, controls: bool, near: float | None, by: str, score_order: str | None) -> None:
+        """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
         if not self.rankers and not self.runs:
             raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
         if self.folder is None and self.groups is None:
@@ -47,6 +50,17 @@ class Asked:
             raise UserError(f"ranker {self.rankers[0]!r} needs texts: name a collection DIR")
         if self.folder is None and controls:
             raise UserError("--controls rank texts again: name a collection DIR and rankers (-r)")
+        if by == "none" and self.card:
+            raise UserError("the card needs a column to group by; leave --by none out")
+        if near is not None and not controls:
+            raise UserError("--near is about a control; ask for them: --controls")
+        if score_order is not None and not self.runs and not any("replay:" in spec for spec in self.rankers):
+            raise UserError("--score-order is about a run that exists; name one: --run FILE")
+
+    def check_page(self, collection: Collection) -> None:
+        """Refuse ``--page`` where no card is asked for; without judgments there is one anyway."""
+        if self.page is not None and not self.card and collection.qrels.height:
+            raise UserError("--page is about the card; ask for it: --card")
 
     def ready(
         self, rankers: Sequence[Ranker], column: str | None, pairs: Any,
@@ -61,6 +75,7 @@ class Asked:
         from ranktilt.data.load import load
 
         collection = load(self.folder, split=split, qrels=self.qrels, ignore_unknown=ignore_unknown)
+        self.check_page(collection)
         if self.groups is not None:
             collection = with_labels(collection, self.groups, by=column or "source")
         choose_pairs(grouping(collection, column), pairs)
@@ -78,7 +93,9 @@ class Asked:
             made = {"ranker": _replay(path, score_order), "made_by": run.spec.get("ranker")}
             runs[number] = replace(run, spec={**run.spec, **made})
         qrels = None if self.qrels == NO_QRELS else self.qrels
-        return labelled(self.groups or "", runs, by=column, qrels=qrels), runs
+        collection = labelled(self.groups or "", runs, by=column, qrels=qrels)
+        self.check_page(collection)
+        return collection, runs
 
 
 def _replay(path: Path, score_order: str = "score") -> str:

@@ -15,15 +15,15 @@ def command(
     *,
     ranker: options.Rankers = None,
     run: options.Runs = None,
-    score_order: options.ScoreOrder = "score",
+    score_order: options.ScoreOrder = None,
     groups: options.Groups = None,
     qrels: options.Qrels = None,
     missing: options.Missing = "zero",
     measure: options.Measures = None,
     card: options.Card = False,
-    page: options.Page = 20,
+    page: options.Page = None,
     controls: options.Controls = False,
-    near: options.Near = 0.95,
+    near: options.Near = None,
     by: options.By = "source",
     pair: options.Pairs = None,
     split: options.Split = None,
@@ -47,11 +47,13 @@ def command(
     debug: options.Debug = False,
 ) -> None:
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
-    asked = Asked(folder, tuple(ranker or ()), tuple(run or ()), groups, qrels)
-    asked.check(controls=controls)
+    asked = Asked(folder, tuple(ranker or ()), tuple(run or ()), groups, qrels, card=card, page=page)
+    asked.check(controls=controls, near=near, by=by, score_order=score_order)
     with reporting(quiet=quiet):
         from ranktilt.auditing.audit import audit, check_choices
+        from ranktilt.auditing.card import PAGE
         from ranktilt.auditing.controls import controls as control
+        from ranktilt.data.quality import NEAR_IDENTICAL
         from ranktilt.measures.base import measure as read_measure
 
         out = Destination(format, json, per_query, save, quiet, asked.files)
@@ -69,12 +71,12 @@ def command(
         defaults = {"text": text, "exclude_self": exclude_self, "device": device, "score_order": score_order}
         rankers = options.rankers(asked.specs, **defaults)
         collection, runs = asked.ready(
-            rankers, column, pairs, split=split, ignore_unknown=ignore_unknown, score_order=score_order
+            rankers, column, pairs, split=split, ignore_unknown=ignore_unknown, score_order=score_order or "score"
         )
         result = audit(
-            collection, runs, measures, card=card or not collection.qrels.height, page=page, by=column, pairs=pairs,
-            level=level, resamples=resamples, seed=seed, **how,
+            collection, runs, measures, card=card or not collection.qrels.height, page=page or PAGE, by=column,
+            pairs=pairs, level=level, resamples=resamples, seed=seed, **how,
         )  # fmt: skip
         if controls:
-            result = control(collection, rankers, runs, result, near=near)
+            result = control(collection, rankers, runs, result, near=near or NEAR_IDENTICAL)
         out.deliver(result, runs)

@@ -35,11 +35,17 @@ def command(
         typer.Option("--depth", metavar="K", help="A depth of the rankings; several may be given."),
     ] = None,
     sample: Annotated[
-        int, typer.Option("--sample", metavar="N", help="Most pairs of documents; half as many queries.")
+        int, typer.Option("--sample", metavar="N", help="Most pairs of documents, at least 2; half as many queries.")
     ] = 500,
     draws: Annotated[
-        int, typer.Option("--draws", metavar="N", help="Simulated collections, for the coverage of intervals.")
+        int,
+        typer.Option(
+            "--draws", metavar="N", help="Simulated collections, at least 100, for the coverage of intervals."
+        ),
     ] = 500,
+    labellings: Annotated[
+        int, typer.Option("--labellings", metavar="N", help="Draws of random labels, at least 20, for each ranker.")
+    ] = 25,
     split: Annotated[
         str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
     ] = None,
@@ -73,8 +79,9 @@ def command(
 
             collection = load(folder, split=split, ignore_unknown=True)
         result = calibrate(
-            collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws, seed=seed
-        )
+            collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws,
+            labellings=labellings, seed=seed,
+        )  # fmt: skip
         result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
         with results() as stream:
             stream.write(result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet))

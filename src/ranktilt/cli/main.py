@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -20,13 +21,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("audit")(audit.command)
-app.command("calibrate")(calibrate.command)
-app.command("check")(check.command)
-app.command("compare")(compare.command)
-app.command("demo")(demo.command)
-app.command("gate")(gate.command)
-app.command("mix")(mix.command)
+_VERBS: dict[str, Callable[..., None]] = {
+    "audit": audit.command,
+    "calibrate": calibrate.command,
+    "check": check.command,
+    "compare": compare.command,
+    "demo": demo.command,
+    "gate": gate.command,
+    "mix": mix.command,
+}
+for _name, _command in _VERBS.items():
+    app.command(_name)(_command)
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
 _INTERRUPTED = 130
@@ -70,8 +75,45 @@ def _refuse(error: Any) -> None:
         error.show()  # no arguments at all: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    message = str(error) if isinstance(error, UserError) else error.format_message()
+    message = str(error) if isinstance(error, UserError) else _wrong_number(error) or error.format_message()
     sys.stderr.write(f"{where}: {' '.join(message.splitlines())}\n")
+
+
+def _wrong_number(error: Any) -> str:
+    """Say which option holds no number, or one out of its range; empty for any other mistake."""
+    parameter, verb = getattr(error, "param", None), getattr(getattr(error, "ctx", None), "info_name", None)
+    if parameter is None or verb not in _VERBS:
+        return ""
+    hint = get_type_hints(_VERBS[verb], include_extras=True)[parameter.name]
+    kinds = set(get_args(hint.__origin__) or [hint.__origin__]) - {type(None)}
+    kinds |= {kind for one in kinds for kind in get_args(one)}  # of a list
+    if not kinds & {int, float}:
+        return ""
+    limits = hint.__metadata__[0]
+    for came in _given(parameter.opts):
+        expected = _expected(came, int if int in kinds else float, limits.min, limits.max)
+        if expected:
+            return f"{max(parameter.opts, key=len)}: expected {expected}"
+    return ""
+
+
+def _expected(came: str, read: type[int] | type[float], low: float | None, high: float | None) -> str:
+    """Say what a number should be and what came; empty where it is as it should be."""
+    try:
+        number = read(came)
+    except ValueError:
+        return f"{'a whole number' if read is int else 'a number'}, got {came!r}"
+    fits = (low is None or number >= low) and (high is None or number <= high)
+    expected = f"at least {low or 0:g}" if high is None else f"{low or 0:g} to {high:g}"
+    return "" if fits else f"{expected}, got {came}"
+
+
+def _given(names: Sequence[str]) -> Iterator[str]:
+    """What was typed as the value of an option."""
+    for position, argument in enumerate(sys.argv):
+        name, equals, value = argument.partition("=")
+        if name in names:
+            yield value if equals else "".join(sys.argv[position + 1 : position + 2])
 
 
 def _speak_utf8() -> None:

@@ -48,8 +48,10 @@ Runs = Annotated[
     list[Path] | None, typer.Option("--run", metavar="FILE", help="A run that exists: TREC or JSON, plain or .gz.")
 ]
 ScoreOrder = Annotated[
-    str,
-    typer.Option("--score-order", metavar="score|rank", help="What orders a run: its scores, or its ranks."),
+    str | None,
+    typer.Option(
+        "--score-order", metavar="score|rank", help="What orders a run: its scores (the default), or its ranks."
+    ),
 ]
 Groups = Annotated[
     Path | None,
@@ -64,16 +66,20 @@ Missing = Annotated[
     typer.Option("--missing", metavar="zero|exclude", help="How a judged query counts that a run lacks."),
 ]
 Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
-Page = Annotated[int, typer.Option("--page", min=1, metavar="K", help="Ranks that make the page of the card.")]
+Page = Annotated[
+    int | None,
+    typer.Option("--page", min=1, metavar="K", help="Ranks that make the page of the card (default: 20)."),
+]
 Controls = Annotated[
     bool, typer.Option("--controls", help="Raw beside length-matched, boilerplate-free and other controls.")
 ]
 Near = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--near", min=0.01, max=1, metavar="X", help="Word overlap (Jaccard) from which twins are near-identical."
+        "--near", min=0.01, max=1, metavar="X",
+        help="Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
     ),
-]
+]  # fmt: skip
 By = Annotated[
     str,
     typer.Option(

@@ -56,6 +56,8 @@ def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
     DataError
         One line, naming the place: another ending, a column that is not there, a line with another number of
         fields than the first, an empty ``doc_id``, a document with two labels, no row, or no label at all.
+    UserError
+        If the column asked for is one that no label file can have: the texts' lengths, an id, a text or a title.
     """
     path = Path(path)
     form = path.name.lower().removesuffix(".gz").rpartition(".")[2]

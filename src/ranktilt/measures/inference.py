@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -211,6 +211,36 @@ def _dots(rows: Floats, column: Floats) -> Floats:
 def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
     bits = np.unpackbits(rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8), axis=1)[:, :n]
     return (1.0 - 2.0 * bits).astype(np.float64)
+
+
+def exchanged(columns: list[Floats], *, draws: int, seed: int | Sequence[int] = 0) -> list[Floats]:
+    """Sums of each column after its rows turned their sign at random; all columns share the signs.
+
+    Each draw of signs counts twice, as drawn and the other way round, so that the sums lie evenly around 0.
+
+    Parameters
+    ----------
+    columns : list of ndarray, each of shape (n,)
+        What each unit, such as an origin, adds to a statistic; exchanging its two labels turns its sign.
+    draws : int
+        How many sums; an odd number is rounded up.
+    seed : int or sequence of int, optional
+        Of the generator.
+
+    Returns
+    -------
+    list of ndarray, each of shape (draws,)
+        A column's result depends on its values, the seed and the two sizes only. Negating a column negates it,
+        to the last bit.
+    """
+    n, half = len(columns[0]) if columns else 0, -(-draws // 2)
+    rng = np.random.default_rng(seed)
+    sums = [np.zeros(half) for _ in columns]
+    for start, stop in _blocks(half, n):
+        signs = _random_signs(rng, stop - start, n)
+        for column, found in zip(columns, sums, strict=True):
+            found[start:stop] = _dots(signs, column)
+    return [np.concatenate([found, -found]) + 0.0 for found in sums]
 
 
 def t_test_p(difference: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from ranktilt.measures.relevance import Ranking, discounts
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+NO_UNITS: Ints = np.empty(0, dtype=np.int64)
 _CELLS = 1 << 22
 
 
@@ -29,14 +31,10 @@ class PairCounts(NamedTuple):
     """Of the wins, those of a first side that is retrieved alone."""
 
 
-def pair_counts(
-    offsets: Ints,
-    docs: Ints,
-    scores: Floats,
-    pairs: npt.NDArray[np.int64],
-    chosen: npt.NDArray[np.bool_] | None = None,
-) -> PairCounts:
-    """Count wins, losses and ties of twins in a run.
+def split_pair_counts(
+    offsets: Ints, docs: Ints, scores: Floats, pairs: Ints, relevant: tuple[Ints, Ints]
+) -> tuple[PairCounts, PairCounts]:
+    """Count wins, losses and ties of twins in a run, apart for relevant pairs and for all others.
 
     Parameters
     ----------
@@ -44,83 +42,98 @@ def pair_counts(
         A run: query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``; documents are rows.
     pairs : ndarray of int64, shape (n_pairs, 2)
         Rows of the first and of the second side's document of each pair.
-    chosen : ndarray of bool, shape (n_entries,), optional
-        Entries whose pairs count, such as the relevant ones; a pair counts if either entry is chosen.
-
-    Returns
-    -------
-    PairCounts
-        An unretrieved twin stands below every retrieved document.
-    """
-    marked = np.ones(len(docs), dtype=bool) if chosen is None else chosen
-    return split_pair_counts(offsets, docs, scores, pairs, marked)[0]
-
-
-def split_pair_counts(
-    offsets: Ints,
-    docs: Ints,
-    scores: Floats,
-    pairs: npt.NDArray[np.int64],
-    chosen: npt.NDArray[np.bool_],
-    *,
-    unretrieved: tuple[Ints, Ints] | None = None,
-) -> tuple[PairCounts, PairCounts]:
-    """Count wins, losses and ties apart for pairs with a chosen entry and for all others.
-
-    Parameters
-    ----------
-    offsets, docs, scores, pairs, chosen : ndarray
-        As for `pair_counts`.
-    unretrieved : tuple of ndarray of int64, optional
-        Query and row of further documents that choose their pairs, whether or not the run holds them; so that a
-        pair stays on its side of the count when one of its documents drops out of the run.
+    relevant : tuple of ndarray of int64, each of shape (n_judgments,)
+        Query and row of every relevant document, retrieved or not. A pair is relevant if either side is, so it stays
+        on its side of the count when one of its documents drops out of the run.
 
     Returns
     -------
     tuple of PairCounts
-        Of the chosen pairs, and of the others.
+        Of the relevant pairs, and of the others. An unretrieved twin stands below every retrieved document.
     """
+    totals = np.zeros((5, len(offsets) - 1, 2), dtype=np.int64)
+    for first, last, met in _meetings(offsets, docs, scores, pairs, relevant):
+        cell = 2 * met.query + met.other
+        whole, won = met.both, met.outcome > 0
+        for total, chosen in zip(totals, (won, met.outcome < 0, met.outcome == 0, whole, won & ~whole), strict=True):
+            total[first:last] = np.bincount(cell[chosen], minlength=2 * (last - first)).reshape(-1, 2)
+    return PairCounts(*totals[:, :, 0]), PairCounts(*totals[:, :, 1])
+
+
+def split_margins(
+    offsets: Ints, docs: Ints, scores: Floats, pairs: Ints, relevant: tuple[Ints, Ints], *, units: Ints
+) -> tuple[Floats, Floats]:
+    """Sum, over all queries, by how many meetings the first side of each unit's pairs wins more than it loses.
+
+    Parameters
+    ----------
+    offsets, docs, scores, pairs, relevant
+        As for `split_pair_counts`.
+    units : ndarray of int64, shape (n_rows,)
+        Number of the unit, such as the origin, of each document; both of a pair have one.
+
+    Returns
+    -------
+    tuple of ndarray of float64, each of shape (n_units,)
+        Wins less losses of relevant pairs, and of the others; whole numbers. Adding them up gives the same as adding
+        up those of `split_pair_counts`.
+    """
+    sums = np.zeros(2 * (int(units.max(initial=-1)) + 1))
+    for _, _, met in _meetings(offsets, docs, scores, pairs, relevant):
+        np.add.at(sums, 2 * units[met.doc] + met.other, met.outcome.astype(np.float64))
+    return sums[::2].copy(), sums[1::2].copy()
+
+
+class _Meetings(NamedTuple):
+    """Pairs of which a query retrieved a side: one entry each."""
+
+    query: Ints
+    """Counted from the first of its block."""
+    doc: Ints
+    """Row of one of the two documents."""
+    outcome: Ints
+    """1 where the first side wins, −1 where it loses, 0 for a tie."""
+    both: npt.NDArray[np.bool_]
+    other: npt.NDArray[np.bool_]
+    """Neither side is relevant."""
+
+
+def _meetings(
+    offsets: Ints, docs: Ints, scores: Floats, pairs: Ints, relevant: tuple[Ints, Ints]
+) -> Iterator[tuple[int, int, _Meetings]]:
+    """All meetings in blocks of queries; beside them the first query of each block and the first after it."""
     n_docs = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     n_queries = len(offsets) - 1
-    totals = np.zeros((5, n_queries, 2), dtype=np.int64)
     step = max(_CELLS // max(n_docs, 1), 1)
     of_a, of_b = _Partners.of(pairs, n_docs), _Partners.of(pairs[:, ::-1], n_docs)
     query = np.repeat(np.arange(n_queries), np.diff(offsets))
     table = np.full(min(step, max(n_queries, 1)) * n_docs, -np.inf)
     marks = np.zeros(len(table), dtype=bool)
-    more, more_docs = _by_query(unretrieved, n_docs)
+    asked, judged = _by_query(relevant, n_docs)
     for first in range(0, n_queries, step):
         last = min(first + step, n_queries)
         part = slice(offsets[first], offsets[last])
-        owner = query[part] - first
-        here = owner * n_docs + docs[part]
-        beside = slice(*np.searchsorted(more, (first, last)))
-        there = (more[beside] - first) * n_docs + more_docs[beside]
-        table[here], marks[here] = scores[part], chosen[part]
-        marks[there] = True
-        entry, partner = of_a.expand(docs[part])
+        mine = slice(*np.searchsorted(asked, (first, last)))
+        owner, row = query[part] - first, docs[part]
+        here, right = owner * n_docs + row, (asked[mine] - first) * n_docs + judged[mine]
+        table[here], marks[right] = scores[part], True
+        entry, partner = of_a.expand(row)
+        lone, missed = of_b.expand(row)
+        absent = np.isneginf(table[owner[lone] * n_docs + missed])
+        lone, missed = lone[absent], missed[absent]
+        entry, partner = np.concatenate([entry, lone]), np.concatenate([partner, missed])
         twin = owner[entry] * n_docs + partner
-        mine, theirs = scores[part][entry], table[twin]
-        cell = 2 * owner[entry] + ~(marks[here[entry]] | marks[twin])
-        lone, lone_partner = of_b.expand(docs[part])
-        lone_twin = owner[lone] * n_docs + lone_partner
-        absent = np.isneginf(table[lone_twin])
-        alone, kept = lone[absent], marks[here[lone]] | marks[lone_twin]
-        for total, cells in (
-            (totals[0], cell[mine > theirs]),
-            (totals[1], np.concatenate([cell[mine < theirs], 2 * owner[alone] + ~kept[absent]])),
-            (totals[2], cell[mine == theirs]),
-            (totals[3], cell[~np.isneginf(theirs)]),
-            (totals[4], cell[np.isneginf(theirs)]),
-        ):
-            total[first:last] = np.bincount(cells, minlength=2 * (last - first)).reshape(-1, 2)
-        table[here], marks[here], marks[there] = -np.inf, False, False
-    return PairCounts(*totals[:, :, 0]), PairCounts(*totals[:, :, 1])
+        own, theirs = scores[part][entry], table[twin]
+        outcome = (own > theirs).astype(np.int64) - (own < theirs)
+        outcome[len(outcome) - len(lone) :] = -1
+        both = ~np.isneginf(table[twin])
+        yield first, last, _Meetings(owner[entry], row[entry], outcome, both, ~(marks[here[entry]] | marks[twin]))
+        table[here], marks[right] = -np.inf, False
 
 
-def _by_query(cells: tuple[Ints, Ints] | None, n_docs: int) -> tuple[Ints, Ints]:
+def _by_query(cells: tuple[Ints, Ints], n_docs: int) -> tuple[Ints, Ints]:
     """Queries, rising, and rows of some documents below `n_docs`."""
-    query, row = cells or (np.empty(0, np.int64), np.empty(0, np.int64))
+    query, row = cells
     query, row = query[row < n_docs], row[row < n_docs]
     order = np.argsort(query, kind="stable")
     return query[order], row[order]
@@ -172,9 +185,11 @@ class Gaps(NamedTuple):
     """Pairs in the sum."""
     absent: Ints
     """Of these, sides that were not retrieved."""
+    nets: Floats
+    """Sum of the gaps over all queries, for each unit (n_units,); empty where no units are given."""
 
 
-def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Ints]) -> Gaps:
+def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Ints], *, units: Ints = NO_UNITS) -> Gaps:
     """Sum, per query, by how many ranks the first side of each wanted pair stands higher.
 
     Parameters
@@ -187,6 +202,8 @@ def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Int
         Rows of the first and of the second side's document of each pair.
     wanted : tuple of ndarray of int64, each of shape (n_wanted,)
         Query and pair of each comparison, retrieved or not.
+    units : ndarray of int64, shape (n_rows,), optional
+        As for `split_margins`.
 
     Returns
     -------
@@ -202,36 +219,49 @@ def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Int
     n = len(ranking.offsets) - 1
     absent = np.bincount(query, weights=(places[0] < 0).astype(np.int64) + (places[1] < 0), minlength=n)
     total = np.bincount(query, weights=b - a, minlength=n).astype(np.float64)
-    return Gaps(total, np.bincount(query, minlength=n), absent.astype(np.int64))
+    nets = _by_unit(units, pairs[pair, 0], b - a)
+    return Gaps(total, np.bincount(query, minlength=n), absent.astype(np.int64), nets)
 
 
-def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints) -> Floats:
+def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints, *, units: Ints = NO_UNITS) -> tuple[Floats, Floats]:
     """Sum `rank_gaps` over every pair of the collection, per query; unretrieved pairs add nothing.
 
     Parameters
     ----------
-    ranking, docs, pairs
+    ranking, docs, pairs, units
         As for `rank_gaps`.
 
     Returns
     -------
-    ndarray of float64, shape (n_queries,)
+    totals : ndarray of float64, shape (n_queries,)
         Ranks; positive where the first side stands higher.
+    nets : ndarray of float64, shape (n_units,)
+        The same for each unit over all queries; empty where no units are given.
     """
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
     known = docs >= 0
     below = _below(ranking)
     weights = np.where(known, below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
-    return np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1).astype(np.float64)
+    totals = np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1).astype(np.float64)
+    return totals, _by_unit(units, docs[known], weights[known])
 
 
-def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Gaps, Floats]:
+def _by_unit(units: Ints, rows: Ints, values: Floats) -> Floats:
+    """Sum of the values of each unit's documents; those without a unit must be 0."""
+    if not len(units):
+        return np.empty(0)
+    mine = units[rows]
+    held = mine >= 0
+    return np.bincount(mine[held], weights=values[held], minlength=int(units.max()) + 1).astype(np.float64)
+
+
+def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints, *, units: Ints = NO_UNITS) -> tuple[Gaps, Floats]:
     """Sum, per query, how far apart the scores of twins are; only pairs with both sides retrieved.
 
     Parameters
     ----------
-    ranking, docs, pairs
+    ranking, docs, pairs, units
         As for `rank_gaps`.
 
     Returns
@@ -253,7 +283,8 @@ def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Gaps, Floats]
     spread = _spread(ranking)[query]
     scaled = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
     raw, total = (np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled))
-    return Gaps(total, np.bincount(query, minlength=n), np.zeros(n, dtype=np.int64)), raw
+    nets = _by_unit(units, docs[entry], scaled)
+    return Gaps(total, np.bincount(query, minlength=n), np.zeros(n, dtype=np.int64), nets), raw
 
 
 def _spread(ranking: Ranking) -> Floats:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError, unknown
+from ranktilt.data.labels import no_overlap
+from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.rankers.base import Ranker, cut, without
 from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.run import Run, collection_rows
@@ -76,15 +77,13 @@ class Replay(Ranker):
         loaded = Run.load(Path(self.file), score_order=self.score_order)
         rows = collection_rows(loaded, collection)
         if not (rows >= 0).any():
-            first = [f"first: {loaded.ids[0]!r}"] if len(rows) else []
-            first += [f"the collection's ids look like {collection.ids[0]!r}"] if collection.docs.height else []
-            message = f"no overlap: none of its {len(rows)} documents is in the collection"
-            raise DataError(self.file, f"{message} ({'; '.join(first)})" if first else message)
+            raise DataError(self.file, no_overlap(loaded.ids, collection))
         held = set(loaded.queries)
         names = [name for name in _asked(collection, loaded) if name in held]
         if not names:
             what = "has a judgment" if collection.qrels.height else "is in the collection"
-            message = f"no overlap: none of its {len(held)} queries {what} (first: {loaded.queries[0]!r})"
+            queries = counted(len(held), "query", "queries")
+            message = f"no overlap: none of its {queries} {what} (first: {loaded.queries[0]!r})"
             raise DataError(self.file, message)
         return self._cut(loaded, rows, names, collection)
 

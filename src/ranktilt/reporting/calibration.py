@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import IO
@@ -19,6 +20,8 @@ from ranktilt.reporting.markdown import markdown, markdown_line
 
 FORMATS = ("table", "markdown", "csv")
 STYLES = {"ok": "", "untested": "dim", "failed": "bold red"}
+_CLOSE = (90.0, 99.0)
+"""Shares of intervals, in %, outside of which what is accepted as coverage of 95 % is a rough check."""
 _COLUMNS = ("check", "ranker", "estimand", "expected", "measured", "verdict", "tests", "failed", "details")
 
 
@@ -89,9 +92,32 @@ def _parts(calibration: Calibration, notes: bool) -> Iterator[RenderableType]:
         yield from _grid(covered, ["coverage"], [covered[0].expected])
         yield from _faults(covered)
         yield Text()
-    yield Text(calibration.sentence, style="bold" if calibration.passed else STYLES["failed"])
+    yield Text(closing(calibration), style="bold" if calibration.passed else STYLES["failed"])
     for line in (*legend(calibration), *calibration.notes) if notes else ():
         yield Text(line, style="dim")
+
+
+def closing(calibration: Calibration) -> str:
+    """Say the verdict on the whole, and where few simulated collections leave coverage a rough check.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        What is printed.
+
+    Returns
+    -------
+    str
+        One sentence, or two.
+    """
+    accepted = next((row.expected for row in calibration.rows if row.check == "coverage"), "")
+    ends = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", accepted)]
+    if len(ends) != 2 or (ends[0] >= _CLOSE[0] and ends[1] <= _CLOSE[1]):
+        return calibration.sentence
+    draws = f"{calibration.spec['draws']:,} draws" if "draws" in calibration.spec else "so few draws"
+    return (
+        f"{calibration.sentence} Of coverage this is a rough check: with {draws} {accepted} passes; --draws narrows it."
+    )
 
 
 def _grid(rows: Sequence[Outcome], checks: Sequence[Check], expected: Sequence[str]) -> Iterator[Text]:
@@ -133,6 +159,8 @@ def _faults(rows: Sequence[Outcome]) -> Iterator[RenderableType]:
 ADVICE: dict[Check, str] = {
     "null": "A ranker that tells copies apart breaks ties by id or order, or reads something other than the text; "
     "do not audit it before this is mended.",
+    "random labels": "Labels that mean nothing are taken for a tilt too often: trust no p of this row by other columns "
+    "than source.",
     "chunk sizes": "The same text gets another score in another chunk: score each distinct text once.",
 }
 
@@ -157,6 +185,7 @@ def legend(calibration: Calibration) -> list[str]:
         "null": f"id schemes: {', '.join(spec.get('schemes', ()))}; depths: {_listed(spec.get('depths', ()))}",
         "known tilt": f"in standard deviations of a query's scores: {_listed(spec.get('tilts', ()))}; whole rankings "
         "with their ties, and cut at 10 with distinct scores",
+        "random labels": f"{spec.get('labellings')} draws",
         "coverage": f"{spec.get('draws')} collections of {spec.get('draw_queries')} queries",
     }
     for check in checks:
@@ -173,7 +202,7 @@ def _markdown(calibration: Calibration, *, notes: bool) -> str:
     titles = ("check", "ranker", "estimand", "expected", "measured", "verdict")
     lines = [markdown_line(titles), markdown_line(["---"] * len(titles))]
     lines += [markdown_line([getattr(row, title) for title in titles]) for row in calibration.rows]
-    said = [calibration.sentence]
+    said = [closing(calibration)]
     said += [f"{row.check} of {row.ranker}, {row.estimand}: {row.details}" for row in calibration.failures]
     said += [*legend(calibration), *calibration.notes] if notes else []
     return "\n".join([*lines, "", *(f"- {markdown(text)}" for text in said)]) + "\n"

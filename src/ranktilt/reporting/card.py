@@ -20,6 +20,8 @@ QUESTIONS = {
     "score gap": "how far apart are the twins' scores?",
 }
 _VISIBLE = 0.0005
+_HEADS = {"relevant twins", "other twins", "twins"}
+_GAPS = {"rank gap", "score gap"}
 HEADER = ("question", "answer", "95 % interval", "p", "favours", "from")
 
 
@@ -68,7 +70,7 @@ def _basis(e: Estimate) -> str:
     if "ties" in e.extra:
         wins, losses, ties = (f"{int(e.extra[k]):,}" for k in ("wins", "losses", "ties"))
         pairs = counted(int(e.extra["pairs"]), "pair", "pairs")
-        return f"{pairs}: {wins} {e.a}, {losses} {e.b}, {ties} tied; {queries}{_whole(e)}"
+        return f"{pairs}: {e.a} {wins}, {e.b} {losses}, tied {ties}; {queries}{_whole(e)}"
     if "absent" in e.extra and e.queries:
         absent = 100 * e.extra["absent"]
         return f"{counted(int(e.extra['pairs']), 'pair', 'pairs')}, {absent:.0f} % of sides not retrieved; {queries}"
@@ -88,7 +90,7 @@ def _whole(e: Estimate) -> str:
     if not whole or whole == e.extra["pairs"]:
         return ""
     a, b = (100 * e.extra[name] / whole for name in ("whole_wins", "whole_losses"))
-    return f"; of {int(whole):,} with both sides retrieved {a:.1f} % {e.a}, {b:.1f} % {e.b}"
+    return f"; of {int(whole):,} with both sides retrieved: {e.a} {a:.1f} %, {e.b} {b:.1f} %"
 
 
 def conflict_sentences(audit: Audit) -> list[str]:
@@ -106,17 +108,44 @@ def conflict_sentences(audit: Audit) -> list[str]:
 
 
 def card_legend(audit: Audit) -> list[str]:
-    """Say what the card's numbers are."""
+    """Say what the numbers are that the card shows."""
     if not audit.estimates:
         return []
-    tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
     first = audit.estimates[0]
+    kinds = {e.kind for e in audit.estimates}
     many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-    paired = " (Relative Δ: paired t)" if audit.spec["test"] == "t" else ""
-    ties = "" if audit.spec["ties"] == "expected" else " Ties are averaged in all rows but Relative Δ."
-    return [
-        f"Card: + favours {first.a}, − favours {first.b}{many}. Head-to-head: pairs that the first side wins minus "
-        "those it loses, in % of pairs with a side retrieved; sign test over queries. Other p: sign flips"
-        f"{paired}, or shuffled labels where groups are not twins; {str(audit.spec['correction']).capitalize()} over "
-        f"the card's {counted(tests, 'test', 'tests')}, without the score gap, which only describes.{ties}"
-    ]
+    said = [f"Card: + favours {first.a}, − favours {first.b}{many}."]
+    if kinds & _HEADS:
+        said.append(
+            "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
+            + (
+                "labels exchanged in all queries at once, origin by origin."
+                if _exchanged(audit)
+                else "sign test over queries."
+            )
+        )
+    tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
+    corrected = f"{str(audit.spec['correction']).capitalize()} over the card's {counted(tests, 'test', 'tests')}"
+    gap = ", without the score gap, which only describes" if "score gap" in kinds else ""
+    said.append(f"{'Other p' if kinds & _HEADS else 'p'}: {_tests(audit)}; {corrected}{gap}.")
+    if audit.spec["ties"] != "expected" and "relative delta" in kinds:
+        said.append("Ties are averaged in all rows but Relative Δ.")
+    return [" ".join(said)]
+
+
+def _tests(audit: Audit) -> str:
+    """Name the tests behind every p but those of head-to-head."""
+    others = [e for e in audit.estimates if e.kind not in _HEADS]
+    same = ["the same exchange for gaps"] if _exchanged(audit) and any(e.kind in _GAPS for e in others) else []
+    if same:
+        others = [e for e in others if e.kind not in _GAPS]
+    flipped = [e for e in others if not e.banded]
+    by_t = audit.spec["test"] == "t" and any(e.kind == "relative delta" for e in flipped)
+    names = [f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"] if flipped else []
+    names += ["shuffled labels where groups are not twins"] if len(flipped) < len(others) else []
+    return ", or ".join([*names, *same])
+
+
+def _exchanged(audit: Audit) -> bool:
+    """Whether twins are judged by exchanged labels: by any column but the source."""
+    return bool(audit.spec["by"] != "source")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import IO
@@ -12,7 +13,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from ranktilt.data.checked import LENGTH_NOTICE, Check, Row, percent, shown
+from ranktilt.data.checked import LENGTH, LENGTH_NOTICE, Check, Row, percent, shown
 from ranktilt.errors import unknown
 from ranktilt.reporting.console import printing
 from ranktilt.reporting.markdown import markdown_line
@@ -20,6 +21,7 @@ from ranktilt.reporting.markdown import markdown_line
 FORMATS = ("table", "markdown", "csv")
 STYLES = {"ok": "dim", "warning": "bold dark_orange", "void": "bold red"}
 _LONGEST_NAME = 12
+_REFERENCE = 3
 
 
 def checks(check: Check, format: str = "table", *, notes: bool = True) -> str:
@@ -71,13 +73,18 @@ def show(check: Check, stream: IO[str], *, notes: bool = True, terminal: IO[str]
         as wide as it needs to be.
     """
     with printing(stream, terminal) as (console, plain):
-        for part in _parts(check, notes):
+        for part in _parts(check, notes, console.width):
             console.print(part, soft_wrap=plain)
 
 
-def _parts(check: Check, notes: bool) -> Iterator[RenderableType]:
+def _parts(check: Check, notes: bool, width: int) -> Iterator[RenderableType]:
     grid = [_header(check), *(_cells(row) for row in check.rows)]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    for dropped in ("limit", grid[0][_REFERENCE]):  # a verdict that wraps is harder to find than a limit
+        if _wide(widths) > width:
+            place = grid[0].index(dropped)
+            grid = [cells[:place] + cells[place + 1 :] for cells in grid]
+            widths.pop(place)
     before = None
     for row, cells in zip(check.rows, grid[1:], strict=True):
         if row.source != before:
@@ -87,8 +94,10 @@ def _parts(check: Check, notes: bool) -> Iterator[RenderableType]:
                 yield Text("  " + "  ".join(_aligned(grid[0], widths)), style="dim")
             yield _title(check, row.source)
             before = row.source
-        yield _line(row, _aligned(cells, widths))
-        for detail in _details(row, notes):
+        outside = _outside(row)
+        apart = outside and _wide([*widths[:-1], len(row.verdict) + 3 + len(outside)]) > width
+        yield _line(row, _aligned(cells, widths), "" if apart else outside)
+        for detail in [outside] * bool(apart) + list(_details(row, notes)):
             yield Padding(Text(detail, style="dim"), (0, 0, 0, 4))
     yield Text()
     yield Text(check.sentence, style="bold" if check.fair else STYLES["void"])
@@ -116,10 +125,22 @@ def _title(check: Check, source: str) -> Text:
     return Text(f"{source} against {check.reference}" if source else "judgments", style="bold")
 
 
-def _line(row: Row, cells: list[str]) -> Text:
+def _wide(widths: list[int]) -> int:
+    return sum(widths) + 2 * len(widths)
+
+
+def _outside(row: Row) -> str:
+    """Why a length ratio within its limit is a warning all the same."""
+    if row.name != LENGTH or row.verdict != "warning" or math.isnan(row.value):
+        return ""
+    return f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}"
+
+
+def _line(row: Row, cells: list[str], outside: str) -> Text:
     name, *numbers, verdict = cells
     text = Text.assemble("  ", (name, "" if row.verdict == "ok" else "bold"), "  ", "  ".join(numbers), "  ")
-    return text.append(verdict, STYLES[row.verdict])
+    text.append(verdict, STYLES[row.verdict])
+    return text.append(f" ({outside})", "dim") if outside else text
 
 
 def _details(row: Row, notes: bool) -> Iterator[str]:
@@ -158,7 +179,7 @@ def _markdown(check: Check, *, notes: bool) -> str:
     many = len({row.source for row in check.rows if row.source}) > 1
     titles = (*(["source"] if many else []), "check", *_header(check)[1:], "examples")
     rows = [
-        (*([row.source] if many else []), *_cells(row), ", ".join(row.examples)) for row in check.rows
+        (*([row.source] if many else []), *_cells(row)[:-1], _said(row), ", ".join(row.examples)) for row in check.rows
     ]  # fmt: skip
     right = {"found", "share", _header(check)[3], "limit"}
     lines = [markdown_line(titles), markdown_line(["---:" if title in right else "---" for title in titles])]
@@ -170,6 +191,11 @@ def _markdown(check: Check, *, notes: bool) -> str:
     said += legend(check) if notes else []
     bullets = ["- " + markdown_line([text])[2:-2] for text in said]
     return "\n".join([*lines, *map(markdown_line, rows), "", *bullets]) + "\n"
+
+
+def _said(row: Row) -> str:
+    outside = _outside(row)
+    return f"{row.verdict} ({outside})" if outside else row.verdict
 
 
 def _csv(check: Check) -> str:

@@ -82,7 +82,7 @@ def rows(comparison: Comparison) -> list[Row]:
 
 
 def _run_rows(comparison: Comparison, runs: RunPair) -> list[Row]:
-    title = f"{runs.new} against {'before' if runs.new == runs.old else runs.old}"
+    title = f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
     means = [m for m in comparison.means if (m.run, m.old_run) == runs]
     plain = [(f"{m.old:.1f}", f"{m.new:.1f}") if m.queries else ("–", "–") for m in means]
     found = [

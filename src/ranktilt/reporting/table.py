@@ -18,6 +18,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "Δ": r"$\Delta$", "–": "--",
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$",
+    "…": r"\ldots{}",
 }  # fmt: skip
 
 _COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
@@ -107,7 +108,7 @@ def _latex(audit: Audit) -> str:
     parts = []
     if audit.measures:
         titles = header(audit)
-        parts += _booktabs(("Ranker", "", *titles), "ll" + "r" * len(titles), list(_grid(audit, " ")))
+        parts += _booktabs(("Ranker", "", *titles), "ll" + "r" * len(titles), list(_grid(audit, " … ")))
     if audit.estimates:
         parts += _booktabs(("Ranker", *HEADER), "llrrrll", list(_card_grid(audit)))
     if audit.controls:

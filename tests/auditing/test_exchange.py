@@ -1,0 +1,236 @@
+"""Twins under labels that are not provenance: judged by exchanging the labels of each origin in all queries."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.estimate import Estimate
+from ranktilt.collection import Collection
+from tests.toy import Table, collection_of, run_of
+
+KINDS = ("relevant twins", "other twins", "rank gap", "score gap")
+UNJUDGED = ("twins", "rank gap", "score gap")
+few = settings(max_examples=15)
+
+
+def paired(origins: int, queries: int, *, judged: int = 0, extra: int = 0) -> Collection:
+    """One document in German and one in English an origin; of the first `extra` origins a second German one."""
+    docs = [
+        {"id": f"{n}-{lang}", "text": "x", "source": "human", "lang": lang.strip("2"), "origin": f"{n}"}
+        for n in range(origins)
+        for lang in (("de", "en", "de2") if n < extra else ("de", "en"))
+    ]
+    qrels = {f"q{q}": {f"{n}-{s}": 1 for n in range(judged) for s in ("de", "en")} for q in range(queries)}
+    return collection_of(docs, {f"q{q}": "x" for q in range(queries)}, qrels if judged else {})
+
+
+def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Estimate]:
+    given = {"measures": "nDCG@3" if collection.qrels.height else None, "by": "lang", "resamples": 200, **options}
+    return {e.kind: e for e in audit(collection, run_of(collection, scores, ranker="r"), card=True, **given).estimates}
+
+
+def labelled_source(collection: Collection) -> Collection:
+    """The same, with the language as its source."""
+    return Collection(collection.docs.with_columns(source="lang"), collection.queries, collection.qrels)
+
+
+def drawn(collection: Collection, seed: int, depth: int = 8, levels: int = 6) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    names = collection.ids.to_list()
+    return {
+        q: {names[d]: float(rng.integers(0, levels)) for d in rng.permutation(len(names))[:depth]}
+        for q in collection.queries["id"]
+    }
+
+
+def numbers(e: Estimate) -> list[float]:
+    return [e.value, e.low, e.high, e.error, e.p, e.queries, e.level, e.band_low, e.band_high]
+
+
+def ahead(queries: int, german: list[int], english: list[int]) -> dict[str, dict[str, float]]:
+    """Scores of the same pairs in every query: these origins with German on top, these with English."""
+    found = {f"{n}-de": 1.5 + n for n in german} | {f"{n}-en": 1.0 + n for n in german}
+    found |= {f"{n}-en": 1.5 + n for n in english} | {f"{n}-de": 1.0 + n for n in english}
+    return {f"q{q}": found for q in range(queries)}
+
+
+class TestTheSamePairsInEveryQuery:
+    """Forty queries bring back the same few pairs: there are as many votes as pairs, not as queries."""
+
+    @pytest.mark.parametrize("judged", [0, 5])
+    def test_one_pair_is_one_vote_however_many_queries(self, judged: int) -> None:
+        found = card(paired(5, 40, judged=judged), ahead(40, [0], []))
+        twins = found["relevant twins" if judged else "twins"]
+        assert (twins.value, twins.low, twins.high, twins.queries) == (1, 1, 1, 40)
+        assert twins.p == found["score gap"].p == found["rank gap"].p == 1
+        assert (twins.band_low, twins.band_high, twins.leans, twins.favours) == (-1, 1, "a", "")
+
+    def test_by_source_each_query_is_a_vote(self) -> None:
+        """Which side is the rewrite is one treatment, so that MEASURES' test over queries stays."""
+        collection = paired(5, 40, judged=5)
+        found = card(labelled_source(collection), ahead(40, [0], []), by="source")
+        assert found["relevant twins"].p == pytest.approx(2 / 2**40)
+        assert not any(found[kind].banded for kind in KINDS)
+
+    @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])
+    def test_p_is_that_of_a_coin_for_each_pair(self, german: int, english: int) -> None:
+        n = german + english
+        found = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
+        margins = [abs(sum(signs)) for signs in product((1, -1), repeat=n)]
+        exact = np.mean([m >= abs(german - english) for m in margins])
+        assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 500))
+        assert found.value == pytest.approx((german - english) / n)
+        assert found.band_low == -found.band_high
+
+    def test_enough_pairs_on_one_side_are_favoured(self) -> None:
+        found = card(paired(30, 20), ahead(20, [*range(30)], []))
+        assert {found[kind].side(found[kind].favours) for kind in ("twins", "rank gap")} == {"de"}
+        # 1,000 exchanges, none as far out.
+        assert found["twins"].p == pytest.approx(2 / 1001)
+        assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 1001))
+
+    def test_the_verdict_without_judgments_goes_by_it(self) -> None:
+        few_pairs, many = paired(5, 40), paired(40, 40)
+        for collection, scores, side in (
+            (few_pairs, ahead(40, [0, 1, 2], []), None),
+            (many, ahead(40, [*range(40)], []), "de"),
+        ):
+            run = run_of(collection, scores, ranker="r")
+            assert audit(collection, run, by="lang", card=True, resamples=200).verdict("r").favours == side
+
+
+class TestTheBand:
+    @pytest.mark.parametrize("judged", [0, 3])
+    def test_it_is_what_exchanged_labels_give(self, judged: int) -> None:
+        """Every answer of the card, asked anew under each of the 2^6 ways to exchange the labels of six origins."""
+        collection = paired(6, 5, judged=judged, extra=2)
+        scores = drawn(collection, 3, depth=11)
+        mine = card(collection, scores)
+        asked: dict[str, list[float]] = {}
+        for flips in product((False, True), repeat=6):
+            turned = pl.Series([flips[int(o)] for o in collection.docs["origin"]])
+            other = pl.col("lang").replace({"de": "en", "en": "de"})
+            docs = collection.docs.with_columns(lang=pl.when(turned).then(other).otherwise("lang"))
+            for kind, e in card(Collection(docs, collection.queries, collection.qrels), scores).items():
+                asked.setdefault(kind, []).append(e.value)
+        for kind in KINDS if judged else UNJUDGED:
+            values = np.array(asked[kind])
+            exact = np.mean(np.abs(values) >= abs(mine[kind].value) - 1e-9)
+            assert mine[kind].p == pytest.approx(exact, abs=0.1)
+            outer = np.sort(np.abs(values))
+            assert outer[-9] - 1e-9 <= mine[kind].band_high <= outer[-1] + 1e-9
+            assert mine[kind].band_low == -mine[kind].band_high
+            assert mine[kind].level == 0
+
+    def test_several_versions_of_one_origin_are_exchanged_together(self) -> None:
+        collection = paired(1, 10, extra=1)
+        found = card(collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)})["twins"]
+        assert (found.extra["pairs"], found.value, found.p) == (20, 1, 1)
+        assert (found.band_low, found.band_high) == (-1, 1)
+
+    def test_a_page_of_twins_only_is_judged_so_too(self) -> None:
+        found = card(paired(4, 40), ahead(40, [0, 1, 2, 3], []))["page"]
+        assert (found.leans, found.favours) == ("a", "")
+        assert found.p == pytest.approx(2 / 2**4, abs=0.05)
+        assert found.band_low == -found.band_high < 0
+
+    def test_without_a_difference_there_is_no_band(self) -> None:
+        collection = paired(4, 6, judged=2)
+        found = card(collection, {f"q{q}": dict.fromkeys(collection.ids, 1.0) for q in range(6)})
+        for kind in KINDS:
+            assert (found[kind].value, found[kind].p, found[kind].banded) == (0, 1, False)
+
+    def test_nothing_retrieved_is_undefined(self) -> None:
+        found = card(paired(4, 6, judged=2), {f"q{q}": {} for q in range(6)})
+        for kind in ("relevant twins", "other twins", "score gap"):
+            assert np.isnan([found[kind].value, found[kind].p]).all()
+            assert not found[kind].banded
+
+    def test_bins_are_labels_too(self) -> None:
+        collection = paired(12, 30)
+        long = pl.when(pl.col("lang") == "de").then(pl.lit("x y z")).otherwise(pl.lit("x"))
+        docs = collection.docs.with_columns(text=long)
+        scores = ahead(30, [0, 1], [])
+        found = card(Collection(docs, collection.queries, collection.qrels), scores, by="length:2")["twins"]
+        assert (found.a, found.value, found.p) == ("1 word", -1, pytest.approx(0.5, abs=0.1))
+
+    def test_more_tests_have_more_exchanges(self) -> None:
+        """With 1,000 alone no p could stay below .05 once corrected for eight runs of six questions."""
+        collection = paired(30, 20)
+        runs = [run_of(collection, ahead(20, [*range(30)], []), ranker=f"r{n}") for n in range(8)]
+        found = audit(collection, runs, by="lang", card=True, resamples=200).estimates
+        assert min(e.p for e in found) == pytest.approx(2 / (50 * 8 * 6 + 1))
+        assert all(e.favours == "a" for e in found if e.kind == "twins")
+
+
+class TestExactness:
+    @given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 3))
+    @few
+    def test_swapping_the_labels_negates_every_answer_and_band(self, seed: int, judged: bool, extra: int) -> None:
+        collection = paired(7, 6, judged=3 * judged, extra=extra)
+        scores = drawn(collection, seed, depth=12)
+        names = pl.col("lang").replace({"de": "en", "en": "de"})
+        other = Collection(collection.docs.with_columns(names), collection.queries, collection.qrels)
+        one, two = card(collection, scores), card(other, scores)
+        three = card(collection, scores, pairs=[("en", "de")])
+        for kind, e in one.items():
+            assert np.array_equal(numbers(e.swapped()), numbers(two[kind]), equal_nan=True), kind
+            assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
+
+    @given(st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))
+    @few
+    def test_the_order_of_the_documents_changes_nothing(self, seed: int, random: Any) -> None:
+        collection = paired(7, 6, judged=3)
+        order = list(range(collection.docs.height))
+        random.shuffle(order)
+        scores = drawn(collection, seed, depth=12, levels=4)
+        shuffled = Collection(collection.docs[order], collection.queries, collection.qrels)
+        one, two = card(collection, scores), card(shuffled, scores)
+        for kind in ("relevant twins", "other twins", "rank gap"):
+            assert np.array_equal(numbers(one[kind]), numbers(two[kind]), equal_nan=True), kind
+
+    def test_the_seed_decides_the_exchanges_and_never_the_value(self) -> None:
+        collection = paired(30, 10)
+        scores = drawn(collection, 1, depth=20)
+        one, again, other = (card(collection, scores, seed=s)["twins"] for s in (0, 0, 1))
+        assert one == again
+        assert one.value == other.value
+        assert one.p != other.p
+
+    def test_a_run_says_the_same_beside_others(self) -> None:
+        collection = paired(30, 10)
+        runs = [run_of(collection, drawn(collection, s, depth=20), ranker=f"r{s}") for s in (1, 2)]
+        both = audit(collection, runs, by="lang", card=True, resamples=200).estimates_of("r1")
+        alone = audit(collection, runs[0], by="lang", card=True, resamples=200).estimates
+        assert [numbers(e) for e in both] == [numbers(e) for e in alone]
+
+
+class TestRandomLabels:
+    def test_they_are_seldom_flagged_though_queries_repeat_the_same_pairs(self) -> None:
+        """200 labellings of 40 pairs in 40 queries; the chance of more than 21 at 5 % is below 1 in 1,000."""
+        rng = np.random.default_rng(8)
+        collection = paired(40, 40)
+        lead = rng.normal(size=40)
+        scores = {
+            f"q{q}": {f"{n}-{s}": lead[n] * (s == "de") + rng.normal(0, 0.5) for n in range(40) for s in ("de", "en")}
+            for q in range(40)
+        }
+        flagged, by_query = dict.fromkeys(UNJUDGED, 0), 0
+        for _ in range(200):
+            turned = pl.Series(np.repeat(rng.integers(0, 2, 40), 2) == 1)
+            other = pl.col("lang").replace({"de": "en", "en": "de"})
+            docs = collection.docs.with_columns(lang=pl.when(turned).then(other).otherwise("lang"))
+            labelled = Collection(docs, collection.queries, collection.qrels)
+            found = card(labelled, scores)
+            for kind in UNJUDGED:
+                flagged[kind] += bool(found[kind].leans) and found[kind].p < 0.05
+            treated = card(labelled_source(labelled), scores, by="source")
+            by_query += bool(treated["twins"].leans) and treated["twins"].p < 0.05
+        assert max(flagged.values()) <= 21
+        assert by_query > 60
