@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.evaluate import Aligned
 from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.measures.inference import dots
 from ranktilt.measures.preference import page_shares
 from ranktilt.measures.relevance import Ranking
 from ranktilt.progress import report
@@ -88,29 +89,36 @@ class Page:
         Returns
         -------
         ndarray of float64, shape (n_groups, shuffles)
-            Each relevant document has a label of the query's relevant ones, each other a label of the collection's
-            other documents, drawn without replacement. What differs between two groups differs by their labels only.
+            Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one that a
+            shuffle of the collection's labels gives it, the same in all queries, because one document on many pages
+            is one label and not many; labels of documents that are relevant to some query are shuffled apart from
+            the others. What differs between two groups differs by their labels only.
         """
-        rng = np.random.default_rng([seed, 1])
+        held = (self.row >= 0) & self.known[self.ranking.query]
+        here, other = held & (self.judgment >= 0), held & (self.judgment < 0)
+        right = np.bincount(self.judgment[here], weights=self.share[here], minlength=labels.shape[1]).astype(np.float64)
+        rest = np.bincount(self.row[other], weights=self.share[other], minlength=len(groups.code)).astype(np.float64)
         total = np.zeros((len(groups.names), len(labels)))
-        queries = np.flatnonzero(self.known)
-        judged = np.searchsorted(aligned.judgments.query, np.arange(len(self.known) + 1))
-        for done, query in enumerate(queries, start=1):
-            part = slice(self.ranking.offsets[query], self.ranking.offsets[query + 1])
-            row, at, share = self.row[part], self.judgment[part], self.share[part]
-            theirs = aligned.judgments.row[judged[query] : judged[query + 1]]
-            theirs = np.sort(theirs[theirs < len(groups.code)])
-            right, others = labels[:, at[at >= 0]], share[(at < 0) & (row >= 0)]
-            for number, sums in enumerate(total):
-                sums += (right == number) @ share[at >= 0]
-            for start, stop in _blocks(len(labels), len(others)):
-                drawn = _distinct(rng, stop - start, len(others), len(groups.code) - len(theirs))
-                code = groups.code[_skipping(drawn, theirs)]
-                for number, sums in enumerate(total):
-                    sums[start:stop] += (code == number) @ others
-            if done % 256 == 0 or done == len(queries):
-                report(f"{aligned.run.name}: random band of the page", done, len(queries))
-        return total / max(len(queries), 1)
+        _count(total, labels, right)
+        rng = np.random.default_rng([seed, 1])
+        ever = np.zeros(len(groups.code), dtype=bool)
+        ever[aligned.judgments.row[aligned.judgments.row < len(ever)]] = True
+        code = groups.code.astype(np.int8)
+        for start, stop in _blocks(len(labels), len(code)):
+            for stratum in (ever, ~ever):
+                pool = np.broadcast_to(code[stratum], (stop - start, int(stratum.sum())))
+                _count(total[:, start:stop], rng.permuted(pool, axis=1), rest[stratum])
+            report(f"{aligned.run.name}: random band of the page", stop, len(labels))
+        return total / max(int(self.known.sum()), 1)
+
+
+def _count(total: Floats, labels: npt.NDArray[np.int8], weights: Floats) -> None:
+    """Add to each group what the documents with its label hold, draw by draw."""
+    held = np.flatnonzero(weights)
+    for start, stop in _blocks(len(labels), len(held)):
+        here = labels[start:stop, held]
+        for number, sums in enumerate(total):
+            sums[start:stop] += dots((here == number).astype(np.float64), weights[held])
 
 
 def signs_of(groups: Groups, pair: Pair) -> npt.NDArray[np.int8]:
@@ -136,27 +144,3 @@ def all_paired(signs: npt.NDArray[np.int8], rows: Ints) -> bool:
 def _blocks(rows: int, width: int) -> list[tuple[int, int]]:
     step = max(_CELLS // max(width, 1), 1)
     return [(start, min(start + step, rows)) for start in range(0, rows, step)]
-
-
-def _distinct(rng: np.random.Generator, rows: int, width: int, pool: int) -> Ints:
-    """Rows of `width` different numbers below `pool`; all of them, shuffled, where the pool holds no more."""
-    if 4 * width >= pool:
-        return rng.permuted(np.broadcast_to(np.arange(pool), (rows, pool)), axis=1)[:, :width]
-    drawn = rng.integers(0, pool, size=(rows, width))
-    again = np.arange(rows)
-    while len(again):
-        part = drawn[again]
-        order = np.argsort(part, axis=1, kind="stable")
-        ordered = np.take_along_axis(part, order, axis=1)
-        twice = np.zeros(part.shape, dtype=bool)
-        np.put_along_axis(twice, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-        # Which number is drawn again goes by its place, so that all numbers stay equally likely.
-        part[twice] = rng.integers(0, pool, size=int(twice.sum()))
-        drawn[again] = part
-        again = again[twice.any(axis=1)]
-    return drawn
-
-
-def _skipping(drawn: Ints, taken: Ints) -> Ints:
-    """Number what is left once `taken` (sorted) is away: 0 is the first row that is not taken."""
-    return drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right") if len(taken) else drawn

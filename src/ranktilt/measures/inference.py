@@ -61,7 +61,7 @@ def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: 
         draws = draws + (np.arange(stop - start) * n)[:, None]
         weights = np.bincount(draws.ravel(), minlength=(stop - start) * n).reshape(-1, n).astype(np.float64)
         for column, mean in zip(stacked, means, strict=True):
-            mean[start:stop] = _dots(weights, column) / n
+            mean[start:stop] = dots(weights, column) / n
     return means
 
 
@@ -127,7 +127,7 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed:
     observed = [abs(float(np.mean(d))) for d in differences]
     for block in signs:
         for j, d in enumerate(differences):
-            hits[j] += int((np.abs(_dots(block, d) / n) >= observed[j] - _EPSILON).sum())
+            hits[j] += int((np.abs(dots(block, d) / n) >= observed[j] - _EPSILON).sum())
     return [1.0 if not d.any() else (extra + int(h)) / (extra + total) for d, h in zip(differences, hits, strict=True)]
 
 
@@ -182,8 +182,8 @@ def _swapped_delta(kept: Floats, of: Systems) -> Floats:
     """|T| for rows of 1 (the query keeps its systems) and 0 (they are exchanged)."""
     moved = 1 - kept
     # Sums of values ≥ 0 only: a mean of 0 stays exactly 0, where a difference of sums would leave a rounding error.
-    new_a, new_b = (_dots(kept, x) + _dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
-    old_a, old_b = (_dots(moved, x) + _dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
+    new_a, new_b = (dots(kept, x) + dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
+    old_a, old_b = (dots(moved, x) + dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
     difference: Floats = np.abs(relative_delta(new_a, new_b) - relative_delta(old_a, old_b)) / 100
     return difference
 
@@ -197,7 +197,7 @@ def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], b
     return (_random_signs(rng, stop - start, n) for start, stop in _blocks(resamples, n)), True
 
 
-def _dots(rows: Floats, column: Floats) -> Floats:
+def dots(rows: Floats, column: Floats) -> Floats:
     """Each row times the column, in slices that BLAS does not spread over threads.
 
     A threaded product takes a hundred times as long while other work shares the processor.
@@ -239,7 +239,7 @@ def exchanged(columns: list[Floats], *, draws: int, seed: int | Sequence[int] = 
     for start, stop in _blocks(half, n):
         signs = _random_signs(rng, stop - start, n)
         for column, found in zip(columns, sums, strict=True):
-            found[start:stop] = _dots(signs, column)
+            found[start:stop] = dots(signs, column)
     return [np.concatenate([found, -found]) + 0.0 for found in sums]
 
 
