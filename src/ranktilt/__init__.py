@@ -9,6 +9,7 @@ from ranktilt._version import __version__
 
 if TYPE_CHECKING:
     from ranktilt.auditing.audit import audit
+    from ranktilt.auditing.calibrate import calibrate
     from ranktilt.auditing.compare import compare
     from ranktilt.auditing.controls import controls
     from ranktilt.auditing.gate import gate
@@ -43,6 +44,7 @@ _NAMES = {
     "UserError": "errors",
     "audit": "auditing.audit",
     "bundled": "data.bundled.reader",
+    "calibrate": "auditing.calibrate",
     "check": "data.check",
     "compare": "auditing.compare",
     "controls": "auditing.controls",
@@ -60,8 +62,8 @@ _NAMES = {
 
 __all__ = [
     "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "R", "Ranker", "Run", "UserError",
-    "__version__", "audit", "bundled", "check", "compare", "controls", "gate", "labelled", "load", "measure", "mix",
-    "nDCG", "ranker", "relative_delta", "save", "table",
+    "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "gate", "labelled", "load", "measure",
+    "mix", "nDCG", "ranker", "relative_delta", "save", "table",
 ]  # fmt: skip
 
 
