@@ -62,8 +62,8 @@ _NAMES = {
 
 __all__ = [
     "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "R", "Ranker", "Run", "UserError",
-    "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "gate", "labelled", "load", "measure",
-    "mix", "nDCG", "ranker", "relative_delta", "save", "table",
+    "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "gate", "labelled", "load",
+    "measure", "mix", "nDCG", "ranker", "relative_delta", "save", "table",
 ]  # fmt: skip
 
 
