@@ -112,6 +112,11 @@ class TestCounts:
         assert found.tolist() == [n + 2 for n in range(11)]
         assert steps == [("counting", 4, 11), ("counting", 8, 11), ("counting", 11, 11)]
 
+    def test_a_cache_that_cannot_be_written_is_no_trouble(self, tiny: Path, own_cache: Path) -> None:
+        (own_cache / "tokens").parent.mkdir(parents=True, exist_ok=True)
+        (own_cache / "tokens").write_bytes(b"a file where the folder should be")
+        assert Tokens(tiny, None).counts(["abc", ""], "x").tolist() == [letters("abc"), letters("")]
+
     def test_no_text_is_no_trouble(self, tiny: Path) -> None:
         assert Tokens(tiny, None).counts([], "x").tolist() == []
 

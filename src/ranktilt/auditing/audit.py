@@ -269,7 +269,7 @@ class _Work:
         *, measures: Sequence[Measure], runs: int, ties: str, page: int, how: Statistics,
     ) -> None:  # fmt: skip
         self.groups, self.judgments, self.measures, self.ties = groups, judgments, measures, ties
-        self.page, self.how, self.compared = page, how, tuple(pairs)
+        self.page, self.how = page, how
         held = judgments.held(groups)
         self.pairs = [p for p in pairs if set(p) <= held]
         self.left_out = [p for p in pairs if measures and not set(p) <= held]

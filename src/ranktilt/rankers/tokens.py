@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -82,7 +83,8 @@ class Tokens:
             made[part] = [len(e.ids) for e in encoded]
             report(label, start + len(part), len(missing))
         if len(missing):
-            cache.put(keys[missing], made[missing, None].astype(np.float32))
+            with suppress(UserError):  # a cache that cannot be written: counts are soon made again
+                cache.put(keys[missing], made[missing, None].astype(np.float32))
         number = {text: i for i, text in enumerate(distinct)}
         return made[np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))]
 
