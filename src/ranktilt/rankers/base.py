@@ -16,7 +16,8 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.rankers.stage import Stage
-from ranktilt.run import Run
+from ranktilt.rankers.tail import appended
+from ranktilt.run import Run, collection_rows
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -104,6 +105,11 @@ class Ranker(ABC):
 class Pipeline(Ranker):
     """Rankers one after the other, each on the run of the one before.
 
+    ``@k`` cuts what its own stage gives. A re-ranker gives back exactly its candidates; with ``tail=keep`` what the
+    stage before it ranked below its ``@k`` follows them in that stage's order: ``bm25@100>>cross-encoder:M(tail=keep)``
+    re-ranks 100 documents and appends BM25's others, down to its usual depth. Their scores are shifted below the
+    lowest re-ranked one, and ties among them are kept.
+
     Parameters
     ----------
     stages : tuple of Ranker
@@ -115,11 +121,12 @@ class Pipeline(Ranker):
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Rank with each stage in turn; see `Ranker.rank`."""
-        for stage in self.stages:
-            run = stage.rank(collection, run)
-        if run is None:
+        if not self.stages:
             raise UserError("a pipeline needs at least one stage")
-        return Run(run.queries, run.offsets, run.docs, run.scores, run.ids, {**run.spec, "ranker": repr(self)})
+        if run is None and _keeps_tail(self.stages[0]):
+            raise UserError(f"{self.stages[0]!r}: tail=keep is for a re-ranker; here no stage stands before it")
+        found = _ranked(self.stages, collection, run)
+        return replace(found, spec={**found.spec, "ranker": repr(self)})
 
     def __repr__(self) -> str:
         return ">>".join(map(repr, self.stages))
@@ -127,6 +134,40 @@ class Pipeline(Ranker):
 
 def _stages(ranker: Ranker) -> tuple[Ranker, ...]:
     return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
+
+
+def _keeps_tail(stage: Ranker) -> bool:
+    return getattr(stage, "tail", "drop") == "keep"
+
+
+def _ranked(stages: tuple[Ranker, ...], collection: Collection, run: Run | None, *, whole: bool = False) -> Run:
+    """Rank with each stage; `whole` leaves out the last one's cut, for a stage that keeps what lies below it."""
+    *before, last = stages
+    if not (before and _keeps_tail(last)):
+        run = _ranked(tuple(before), collection, run) if before else run
+        return (_uncut(last) if whole else last).rank(collection, run)
+    everything = _ranked(tuple(before), collection, run, whole=True)
+    candidates = _cut_run(everything, collection, getattr(before[-1], "k", None))
+    found = appended(_uncut(last).rank(collection, candidates), everything)
+    return found if whole else _cut_run(found, collection, getattr(last, "k", None))
+
+
+def _uncut(stage: Ranker) -> Ranker:
+    """The same stage as deep as it goes, or as is usual where it searches a whole collection."""
+    item = next((f for f in fields(stage) if f.name == "k"), None)  # type: ignore[arg-type]
+    if item is None:
+        return stage
+    usual, k = _default(item), getattr(stage, "k", None)
+    return replace(stage, k=usual if usual is None or k is None else max(usual, k))  # type: ignore[type-var]
+
+
+def _cut_run(run: Run, collection: Collection, k: int | None) -> Run:
+    if k is None:
+        return run
+    bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
+    found = ((run.docs[low:high].astype(np.int64), run.scores[low:high]) for low, high in bounds)
+    keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
+    return Run(run.queries, *cut(found, keys, k), run.ids, run.spec)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +191,15 @@ class FirstStage(Ranker):
     exclude_self: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.k < 1:
+        if self.depth < 1:
             raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
         if self.text not in TEXT_CHOICES:
             raise unknown(f"text choice of {self.name}", self.text, TEXT_CHOICES)
+
+    @property
+    def depth(self) -> int:
+        """How deep it searches: ``k``, or the usual depth where a stage that can also re-rank leaves it open."""
+        return DEPTH if self.k is None else self.k
 
     def about(self, collection: Collection) -> dict[str, Any]:
         """Return what the run's spec should say of how the ranker reads this collection."""
@@ -197,7 +243,7 @@ def collect(
 ) -> Run:
     """Cut each query's candidates at the ranker's depth and make the run of them; `spec` says more of how."""
     queries = collection.judged["id"].to_list()
-    parts = cut(_told(found, f"{ranker!r}: ranking", len(queries)), collection.tie_keys(), ranker.k)
+    parts = cut(_told(found, f"{ranker!r}: ranking", len(queries)), collection.tie_keys(), ranker.depth)
     made = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
     return Run(tuple(queries), *parts, collection.ids, {**made, **ranker.provenance(), **(spec or {})})
 
