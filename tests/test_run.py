@@ -217,6 +217,34 @@ def test_the_spec_comes_back_with_the_file_s_name(tmp_path: Path) -> None:
     assert Run.load(path).spec == {"ranker": "bm25", "seed": 0, "file": str(path)}
 
 
+def test_queries_without_a_document_come_back_from_beside_the_file(tmp_path: Path) -> None:
+    ids = pl.Series(["a", "b"], dtype=pl.String)
+    run = Run(("p", "q", "r"), [0, 0, 2, 2], [1, 0], [2.0, 1.0], ids, {"ranker": "bm25"})
+    path = run.save(tmp_path / "run.trec")
+    assert path.read_text() == "q Q0 b 1 2.0 ranktilt\nq Q0 a 2 1.0 ranktilt\n"
+    assert json.loads(sidecar(path).read_text())["queries_without_documents"] == ["p", "r"]
+    loaded = Run.load(path)
+    assert loaded.queries == ("q", "p", "r")
+    assert np.diff(loaded.offsets).tolist() == [2, 0, 0]
+    assert loaded.spec == {"ranker": "bm25", "file": str(path)}
+    again = loaded.save(tmp_path / "again.trec")
+    assert Run.load(again).queries == ("q", "p", "r")
+
+
+def test_a_query_named_as_without_documents_that_has_some_is_there_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.trec", LINE)
+    write(sidecar(path), '{"queries_without_documents": ["q1", "q2"]}')
+    assert Run.load(path).queries == ("q1", "q2")
+
+
+@pytest.mark.parametrize("names", ['"q1"', "[1]", "null"])
+def test_queries_without_documents_must_be_ids(tmp_path: Path, names: str) -> None:
+    path = write(tmp_path / "run.trec", LINE)
+    write(sidecar(path), f'{{"queries_without_documents": {names}}}')
+    with pytest.raises(DataError, match=r"/run\.trec\.json: queries_without_documents: expected a list of query ids"):
+        Run.load(path)
+
+
 def test_a_run_without_a_spec_is_named_by_its_file(tmp_path: Path) -> None:
     run = Run.load(write(tmp_path / "run.trec", LINE))
     assert run.spec == {"ranker": str(tmp_path / "run.trec"), "file": str(tmp_path / "run.trec")}

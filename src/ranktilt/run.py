@@ -13,13 +13,14 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.files import write_files
 from ranktilt.runfile import RunFile, line_of, read_run_file
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
+_WITHOUT = "queries_without_documents"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +134,10 @@ class Run:
                 raise UserError(f"{noun} id {blank[0]!r} has a blank in it, which the TREC format cannot hold")
         line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
         text = self.frame().select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
-        spec = json.dumps(dict(self.spec), indent=1, default=str) + "\n"
+        # A line of the TREC format names a document, so a query for which none was found is named beside it.
+        without = [query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n]
+        told = {**self.spec, _WITHOUT: without} if without else dict(self.spec)
+        spec = json.dumps(told, indent=1, default=str) + "\n"
         return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
 
     @classmethod
@@ -153,7 +157,7 @@ class Run:
         -------
         Run
             Entries sorted by falling score, whatever the file's order; ties keep the file's order, which no
-            measure reads.
+            measure reads. Queries for which nothing was found are there if the spec names them, as `save` writes it.
 
         Raises
         ------
@@ -173,7 +177,8 @@ class Run:
             spec = {**spec, **_read_spec(sidecar(path)), "file": str(path)}
         if score_order != "score":
             spec["score_order"] = score_order
-        run = cls.from_frame(found.frame, queries=found.queries, spec=spec)
+        queries = list(dict.fromkeys([*found.queries, *_without(spec.pop(_WITHOUT, []), sidecar(path))]))
+        run = cls.from_frame(found.frame, queries=queries, spec=spec)
         _refuse_duplicates(path, run, found)
         return run
 
@@ -293,6 +298,12 @@ def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
     query, doc = found.frame.select("query_id", "doc_id").row(row)
     line = line_of(path, row) if found.has_lines else None
     raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
+
+
+def _without(names: Any, path: Path) -> list[str]:
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise DataError(path, f"{_WITHOUT}: expected a list of query ids, got {shorten(names)}")
+    return names
 
 
 def _read_spec(path: Path) -> dict[str, Any]:
