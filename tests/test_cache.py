@@ -1,11 +1,15 @@
 """The cache: exact floats under content keys, shared between processes, safe against interruption and damage."""
 
+import itertools
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,8 +31,14 @@ def raw_keys(*values: bytes) -> Keys:
     return np.frombuffer(b"".join(v.ljust(KEY_BYTES, b"\0") for v in values), dtype=f"V{KEY_BYTES}")
 
 
+def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]:
+    """Which keys are there, and all their vectors."""
+    found, stored = cache.get(keys)
+    return found, stored.read(0, len(keys))
+
+
 def shards(folder: Path) -> list[str]:
-    return sorted(os.listdir(folder)) if folder.exists() else []
+    return sorted(p.name for p in folder.glob("*.vectors"))
 
 
 # Where it lies
@@ -91,14 +101,14 @@ def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
 def test_what_was_stored_is_found(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
     cache.put(content_keys(["a", "b"]), vectors([1, 2, 3], [4, 5, 6]))
-    found, values = cache.get(content_keys(["b", "x", "a", "b"]))
+    found, values = got(cache, content_keys(["b", "x", "a", "b"]))
     assert found.tolist() == [True, False, True, True]
     assert values.tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
     assert values.dtype == np.float32
 
 
 def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
-    found, values = VectorCache(tmp_path / "absent").get(content_keys(["a", "b"]))
+    found, values = got(VectorCache(tmp_path / "absent"), content_keys(["a", "b"]))
     assert found.tolist() == [False, False]
     assert values.shape == (2, 0)
     assert not (tmp_path / "absent").exists()
@@ -107,7 +117,7 @@ def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
 def test_nothing_is_looked_up_in_vain(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["a"]), vectors([1, 2]))
-    found, values = cache.get(content_keys([]))
+    found, values = got(cache, content_keys([]))
     assert (len(found), values.shape) == (0, (0, 2))
 
 
@@ -123,7 +133,7 @@ def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, 
     cache = VectorCache(tmp_path_factory.mktemp("cache"))
     keys = content_keys(str(i) for i in range(len(values)))
     cache.put(keys, values)
-    found, again = cache.get(keys[::-1])
+    found, again = got(cache, keys[::-1])
     assert found.all()
     assert again.tobytes() == values[::-1].tobytes()
 
@@ -133,7 +143,7 @@ def test_keys_that_end_in_zero_bytes_are_told_apart(tmp_path: Path) -> None:
     values = np.arange(len(keys), dtype=np.float32)[:, None]
     cache = VectorCache(tmp_path)
     cache.put(keys, values)
-    found, again = cache.get(keys)
+    found, again = got(cache, keys)
     assert found.all()
     assert again.tolist() == values.tolist()
     assert not cache.get(raw_keys(b"\x01\x00\x00\x01", b"\x00\x00\x01", b"\xff\x01"))[0].any()
@@ -149,7 +159,7 @@ def test_any_keys_over_any_shards(
     for start in range(0, len(stored), 2):
         part = stored[start : start + 2]
         cache.put(raw_keys(*part), vectors(*([numbers[value]] for value in part)))
-    found, values = cache.get(raw_keys(*sought))
+    found, values = got(cache, raw_keys(*sought))
     assert found.tolist() == [value in numbers for value in sought]
     assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
 
@@ -158,7 +168,7 @@ def test_a_key_stored_twice_is_found_once(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
     for _ in range(2):
         cache.put(content_keys(["a"]), vectors([7, 8]))
-    assert cache.get(content_keys(["a"]))[1].tolist() == [[7, 8]]
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[7, 8]]
 
 
 def test_many_shards_are_searched(tmp_path: Path) -> None:
@@ -167,7 +177,7 @@ def test_many_shards_are_searched(tmp_path: Path) -> None:
     for i in range(0, 60, 3):
         cache.put(content_keys(texts[i : i + 3]), vectors([i], [i + 1], [i + 2]))
     assert len(shards(tmp_path)) == 20
-    found, values = cache.get(content_keys([*texts, "60"]))
+    found, values = got(cache, content_keys([*texts, "60"]))
     assert found.tolist() == [True] * 60 + [False]
     assert values[:60, 0].tolist() == list(range(60))
 
@@ -180,7 +190,7 @@ def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
     one.put(content_keys(["a"]), vectors([1]))
     two.put(content_keys(["b"]), vectors([2]))
     for cache in (one, two):
-        assert cache.get(content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
+        assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
 WRITER = """
@@ -204,7 +214,7 @@ def test_two_processes_store_at_once(tmp_path: Path) -> None:
         _, complaint = writer.communicate(timeout=60)
         assert (writer.returncode, complaint) == (0, b"")
     for name, sign in (("a", 1), ("b", 1), ("both", -1)):
-        found, values = VectorCache(folder).get(content_keys(f"{name}{i}" for i in range(20)))
+        found, values = got(VectorCache(folder), content_keys(f"{name}{i}" for i in range(20)))
         assert found.all()
         assert values[:, 0].tolist() == [sign * i for i in range(20)]
 
@@ -216,18 +226,18 @@ def test_a_stray_temporary_file_is_passed_over(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["a"]), vectors([1]))
     write(tmp_path / "0123.tmp", b"half a sha")
-    assert cache.get(content_keys(["a"]))[1].tolist() == [[1]]
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[1]]
 
 
 @pytest.mark.parametrize("keep", [0, 3, 60, -1])
 def test_a_truncated_shard_is_passed_over_and_said(tmp_path: Path, keep: int) -> None:
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["lost"]), vectors([1, 2]))
-    (damaged,) = tmp_path.iterdir()
+    (damaged,) = tmp_path.glob("*.vectors")
     damaged.write_bytes(damaged.read_bytes()[:keep])
     cache.put(content_keys(["a"]), vectors([3, 4]))
     with pytest.warns(DataWarning) as caught:
-        found, values = cache.get(content_keys(["lost", "a"]))
+        found, values = got(cache, content_keys(["lost", "a"]))
     assert found.tolist() == [False, True]
     assert values.tolist() == [[0, 0], [3, 4]]
     message = f"{damaged}: a damaged file of the cache is passed over, what it held is made again: "
@@ -236,7 +246,7 @@ def test_a_truncated_shard_is_passed_over_and_said(tmp_path: Path, keep: int) ->
 
 def test_what_a_damaged_shard_held_can_be_stored_again(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
-    write(tmp_path / "0.npy", b"damaged")
+    write(tmp_path / "0.vectors", b"damaged")
     cache.put(content_keys(["a"]), vectors([1]))
     with pytest.warns(DataWarning, match="damaged file"):
         assert cache.get(content_keys(["a"]))[0].tolist() == [True]
@@ -280,3 +290,224 @@ def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
         VectorCache(folder).require_writable()
     assert str(caught.value) == f"{folder}: cannot be written: Permission denied; choose a place you may write to"
     assert shards(folder) == []
+
+
+# What was found is read from the files
+
+
+def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32") -> tuple[VectorCache, Keys]:
+    """A cache of `count` vectors (i, -i), in files of four."""
+    cache, keys = VectorCache(folder, dtype=dtype), content_keys(map(str, range(count)))
+    for start in range(0, count, 4):
+        part = np.arange(start, min(start + 4, count), dtype=np.float32)
+        cache.put(keys[start : start + 4], np.stack([part, -part], axis=1))
+    return cache, keys
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 39)), st.integers(0, 45), st.integers(0, 45))
+def test_rows_are_read_in_the_order_asked_for(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int
+) -> None:
+    cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"))
+    _, stored = cache.get(keys)
+    assert stored.take(rows)[:, 0].tolist() == rows
+    block = stored.read(start, stop)
+    assert block[:, 1].tolist() == [-i for i in range(40)[start:stop]]
+    assert block.dtype == np.float32
+    assert block.flags.c_contiguous
+    assert (stored.shape, len(stored)) == ((40, 2), 40)
+
+
+def test_what_was_not_found_is_read_as_zeros(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path)
+    found, stored = cache.get(np.concatenate([keys[3:5], content_keys(["unknown"])]))
+    assert found.tolist() == [True, True, False]
+    assert stored.take([2, 0, 2, 1]).tolist() == [[0, 0], [3, -3], [0, 0], [4, -4]]
+
+
+READER = """
+import sys
+from pathlib import Path
+import numpy as np
+from ranktilt.cache import VectorCache, content_keys
+
+cache, keys = VectorCache(Path(sys.argv[1])), content_keys(map(str, range(40_000)))
+def anonymous():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+before = anonymous()
+found, stored = cache.get(keys)
+most = 0
+for start in range(0, 40_000, 1000):
+    block = stored.read(start, start + 1000)
+    most = max(most, anonymous() - before)
+print(found.all(), most)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
+def test_reading_block_by_block_holds_no_more_than_blocks(tmp_path: Path) -> None:
+    keys = content_keys(map(str, range(40_000)))
+    VectorCache(tmp_path).put(keys, np.ones((40_000, 512), dtype=np.float32))  # 82 MB
+    command = [sys.executable, "-c", READER, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found, kilobytes = done.stdout.split()
+    assert found == "True"
+    assert int(kilobytes) < 30_000
+
+
+# Half precision
+
+
+def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
+    keys = content_keys(map(str, range(100)))
+    made = np.random.default_rng(0).normal(size=(100, 50)).astype(np.float32)
+    sizes = []
+    for dtype in ("float32", "float16"):
+        cache = VectorCache(tmp_path / dtype, dtype=dtype)
+        cache.put(keys, made)
+        sizes.append(sum(p.stat().st_size for p in (tmp_path / dtype).glob("*.vectors")))
+        _, values = got(cache, keys)
+        assert values.dtype == np.float32
+        expected = made if dtype == "float32" else made.astype(np.float16).astype(np.float32)
+        assert values.tobytes() == expected.tobytes()
+    assert sizes[0] - sizes[1] == 100 * 50 * 2
+
+
+def test_numbers_beyond_float16_are_refused(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path, dtype="float16")
+    with pytest.raises(UserError) as caught:
+        cache.put(content_keys(["a"]), vectors([1, 65_520]))
+    assert str(caught.value) == f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"
+    assert shards(tmp_path) == []
+
+
+def test_an_unknown_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        VectorCache(tmp_path, dtype="float61")
+    assert str(caught.value) == (
+        "unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"
+    )
+
+
+# Many files
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_many_small_files_become_few(tmp_path: Path, dtype: str) -> None:
+    cache, keys = stored_numbers(tmp_path, 4 * 130, dtype=dtype)
+    assert len(shards(tmp_path)) <= 64
+    found, values = got(cache, keys)
+    assert found.all()
+    assert values[:, 0].tolist() == list(range(520))
+
+
+def test_what_is_open_is_read_on_after_a_merge(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path, 4 * 64)
+    _, stored = cache.get(keys)
+    before = shards(tmp_path)
+    cache.put(content_keys(["more"]), vectors([7, 8]))
+    assert len(shards(tmp_path)) == 65 - 48 + 1
+    assert len(set(before) - set(shards(tmp_path))) >= 47
+    assert stored.read(0, 256)[:, 0].tolist() == list(range(256))
+
+
+def test_a_merge_keeps_a_key_once(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for _ in range(65):
+        cache.put(content_keys(["a"]), vectors([1, 2]))
+    sizes = sorted(p.stat().st_size for p in tmp_path.glob("*.vectors"))
+    assert len(sizes) == 18
+    assert len(set(sizes)) == 1
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]
+
+
+BUSY = """
+import sys
+from pathlib import Path
+import numpy as np
+from ranktilt.cache import VectorCache, content_keys
+
+cache, name = VectorCache(Path(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+for i in range(150):
+    cache.put(content_keys([f"{name}{i}"]), np.full((1, 3), i, dtype=np.float32))
+    found, stored = cache.get(content_keys(f"{name}{j}" for j in range(i + 1)))
+    assert found.all() and stored.read(0, i + 1)[:, 0].tolist() == list(range(i + 1))
+"""
+
+
+def test_processes_that_merge_and_read_do_not_meet(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", BUSY, str(tmp_path)]
+    busy = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in "ab"]
+    for one in busy:
+        _, complaint = one.communicate(timeout=120)
+        assert (one.returncode, complaint) == (0, b"")
+    assert len(shards(tmp_path)) <= 66
+    assert got(VectorCache(tmp_path), content_keys(f"a{i}" for i in range(150)))[0].all()
+
+
+ENDLESS = """
+import itertools, sys
+from pathlib import Path
+import numpy as np
+from ranktilt.cache import VectorCache, content_keys
+
+cache = VectorCache(Path(sys.argv[1]))
+for i in itertools.count():
+    cache.put(content_keys([f"{i} {j}" for j in range(500)]), np.full((500, 400), i, dtype=np.float32))
+    print(i, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_loses_nothing_that_was_stored(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDLESS, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        for line in itertools.islice(writer.stdout, 3):
+            last = int(line)
+        writer.kill()
+    found, values = got(VectorCache(tmp_path), content_keys(f"{i} {j}" for i in range(last + 1) for j in range(500)))
+    assert found.all()
+    assert values[:, 0].tolist() == np.repeat(np.arange(last + 1), 500).tolist()
+
+
+def test_vectors_of_another_length_are_passed_over_and_said(tmp_path: Path) -> None:
+    for name, values in (("a", [1, 2]), ("b", [1, 2, 3])):
+        VectorCache(tmp_path).put(content_keys([name]), vectors(values))
+    with pytest.warns(DataWarning, match=r"a damaged file .*: vectors of [23] numbers, not [23]"):
+        found, _ = got(VectorCache(tmp_path), content_keys(["a", "b"]))
+    assert sorted(found.tolist()) == [False, True]
+
+
+# What it says of itself
+
+
+def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Path) -> None:
+    folder = tmp_path / "embeddings" / "0123"
+    cache = VectorCache(folder, about={"model": "größe"})
+    cache.put(content_keys(["a"]), vectors([1]))
+    about = folder / "about.json"
+    assert json.loads(about.read_text(encoding="utf-8")) == {"what": "embeddings", "model": "größe"}
+    os.utime(about, (0, 0))
+    cache.get(content_keys(["b"]))
+    assert about.stat().st_mtime == 0
+    cache.get(content_keys(["a"]))
+    assert about.stat().st_mtime > 0
+
+
+def test_a_folder_that_says_nothing_of_itself_is_read(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path)
+    (tmp_path / "about.json").unlink()
+    found, values = got(cache, keys)
+    assert found.all()
+    assert values[:, 0].tolist() == list(range(40))
+    assert not (tmp_path / "about.json").exists()
+
+
+def test_a_folder_that_was_pruned_meanwhile_is_made_again(tmp_path: Path) -> None:
+    cache, _ = stored_numbers(tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    cache.put(content_keys(["a"]), vectors([1, 2]))
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]

@@ -465,7 +465,7 @@ class TestDense:
         made = found(pairs(12, 6), ByRow(str(tiny)), depths=(3,))
         failed = {row.check for row in made.failures}
         assert failed == {"null", "chunk sizes"}
-        assert rows(made, "chunk sizes")[0].details.startswith("cells 1, texts 1, depth 3: ")
+        assert rows(made, "chunk sizes")[0].details.startswith("memory 1, texts 1, depth 3: ")
 
     def test_nothing_of_it_stays_in_the_cache(
         self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -288,3 +288,27 @@ def test_a_dataclass_of_ones_own_prints_as_typed() -> None:
 def test_numbers_have_no_underscores(value: str) -> None:
     with pytest.raises(UserError, match=r"option 'k1' of bm25: expected a number"):
         ranker(f"bm25(k1={value})")
+
+
+def test_a_pipeline_checks_every_stage_before_the_first_one_ranks() -> None:
+    seen: list[str] = []
+
+    @dataclass(frozen=True)
+    class Noted(Upside):
+        name: ClassVar[str] = "noted"
+        fails: bool = False
+
+        def check(self) -> None:
+            seen.append("checked")
+            if self.fails:
+                raise UserError("no such model")
+
+        def rank(self, collection: Collection, run: Run | None = None) -> Run:
+            seen.append("ranked")
+            return super().rank(collection, run)
+
+    (BM25() >> Noted() >> Noted()).rank(toy())
+    assert seen == ["checked", "checked", "ranked", "ranked"]
+    with pytest.raises(UserError, match="^no such model$"):
+        (BM25() >> Noted() >> Noted(fails=True)).rank(toy())
+    assert seen[4:] == ["checked", "checked"]

@@ -1,7 +1,11 @@
 """Neural encoders: found, fingerprinted, run once a text, and cached."""
 
+import json
 import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ranktilt import ranker
+from ranktilt.cache import Vectors
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
-from ranktilt.rankers import encoder as module
+from ranktilt.rankers.chunks import Chunks, chunked
+from ranktilt.rankers.dense import Dense
 from ranktilt.rankers.encoder import Encoder, encoder
+from ranktilt.rankers.tokens import Tokens
+from tests.conftest import ROOT
 from tests.rankers.tiny import LENGTH, tiny_model, write_json
+from tests.toy import toy
 
 neural = pytest.mark.neural
 TEXTS = ["red apples", "river", "red apples", "", "old clock bell", "river"]
@@ -24,17 +34,27 @@ def found(folder: Path, **options: Any) -> Encoder:
     return encoder(str(folder), **{"max_tokens": None, "precision": "float32", "device": "cpu", **options})
 
 
+def unit(vectors: Vectors) -> Vectors:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def encoded(model: Encoder, texts: list[str], kind: Any = "document") -> Vectors:
+    """The vector of each text."""
+    stored, row = model.encode(texts, kind, "x")
+    return stored.take(row)
+
+
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Keep the texts of every forward pass."""
     made: Calls = []
-    forward = Encoder._forward
+    prepare = Encoder._prepare
 
     def counting(self: Encoder, texts: list[str], kind: Any) -> Any:
         made.append(texts)
-        return forward(self, texts, kind)
+        return prepare(self, texts, kind)
 
-    monkeypatch.setattr(Encoder, "_forward", counting)
+    monkeypatch.setattr(Encoder, "_prepare", counting)
     return made
 
 
@@ -64,11 +84,11 @@ def broken(tiny: Path, tmp_path: Path) -> Callable[[str, bytes | None], Path]:
 
 @neural
 def test_each_distinct_text_is_encoded_once(tiny: Path, own_cache: Path, calls: Calls) -> None:
-    vectors, row = found(tiny).encode(TEXTS, "document", "x")
+    stored, row = found(tiny).encode(TEXTS, "document", "x")
     assert sorted(text for texts in calls for text in texts) == sorted(set(TEXTS))
-    assert vectors.shape == (4, 32)
-    assert vectors.dtype == np.float32
-    assert row.tolist() == [0, 1, 0, 2, 3, 1]
+    assert stored.shape == (4, 32)
+    assert sorted(set(row.tolist())) == [0, 1, 2, 3]
+    assert [TEXTS[row.tolist().index(r)] for r in row] == TEXTS
 
 
 @neural
@@ -76,8 +96,7 @@ def test_vectors_are_those_of_sentence_transformers(tiny: Path, own_cache: Path)
     from sentence_transformers import SentenceTransformer
 
     expected = SentenceTransformer(str(tiny), device="cpu").encode(TEXTS)
-    vectors, row = found(tiny).encode(TEXTS, "document", "x")
-    assert vectors[row] == pytest.approx(expected, abs=1e-5)
+    assert encoded(found(tiny), TEXTS) == pytest.approx(expected, abs=1e-6)
 
 
 @neural
@@ -88,25 +107,25 @@ def test_queries_and_documents_have_their_own_prompts(tiny: Path, tmp_path: Path
     write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "ask ", "document": "tell "}})
     plain = SentenceTransformer(str(tiny), device="cpu")
     for kind, prompt in (("query", "ask "), ("document", "tell ")):
-        vectors, row = found(folder).encode(TEXTS, kind, "x")
-        assert vectors[row] == pytest.approx(plain.encode([prompt + text for text in TEXTS]), abs=1e-5)
+        assert encoded(found(folder), TEXTS, kind) == pytest.approx(
+            plain.encode([prompt + text for text in TEXTS]), abs=1e-5
+        )
 
 
 @neural
 def test_a_second_run_loads_no_model(tiny: Path, own_cache: Path, no_model: Callable[[], None]) -> None:
-    first, row = found(tiny).encode(TEXTS, "document", "x")
+    first = encoded(found(tiny), TEXTS)
     no_model()
-    second, again = found(tiny).encode(TEXTS[::-1], "document", "x")
-    assert first[row].tobytes() == second[again][::-1].tobytes()
+    assert encoded(found(tiny), TEXTS[::-1])[::-1].tobytes() == first.tobytes()
 
 
 @neural
 def test_only_what_is_missing_is_encoded(tiny: Path, own_cache: Path, calls: Calls) -> None:
-    before, _ = found(tiny).encode(["red apples", "river"], "document", "x")
+    before = encoded(found(tiny), ["red apples", "river"])
     calls.clear()
-    after, row = found(tiny).encode(["bell", "river", "clock", "red apples"], "document", "x")
+    after = encoded(found(tiny), ["bell", "river", "clock", "red apples"])
     assert sorted(text for texts in calls for text in texts) == ["bell", "clock"]
-    assert after[row[[3, 1]]].tobytes() == before.tobytes()
+    assert after[[3, 1]].tobytes() == before.tobytes()
 
 
 @neural
@@ -124,53 +143,46 @@ def test_nothing_to_encode_is_no_trouble(tiny: Path, own_cache: Path, no_model: 
 
 
 @neural
-@pytest.mark.parametrize("shard", [1, 2, 3, 100])
-def test_shards_do_not_show(tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, shard: int) -> None:
-    monkeypatch.setattr(module, "SHARD", shard)
-    vectors, row = found(tiny).encode(TEXTS, "document", "x")
-    files = list(own_cache.rglob("*.npy"))
-    monkeypatch.setattr(module, "SHARD", 512)
-    shutil.rmtree(own_cache)
-    whole, _ = found(tiny).encode(TEXTS, "document", "x")
-    assert vectors[row] == pytest.approx(whole[row], abs=1e-5)
-    assert len(files) == -(-len(set(TEXTS)) // shard)
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize(("precision", "near"), [("float32", 1e-6), ("bfloat16", 2e-3)])
+def test_the_size_of_batches_hardly_shows(
+    tiny: Path, own_cache: Path, tmp_path: Path, size: int, precision: str, near: float
+) -> None:
+    whole = unit(encoded(found(tiny, precision=precision), TEXTS))
+    with chunked(Chunks(piece=size, shard=size, cache=tmp_path / "away")):
+        other = unit(encoded(found(tiny, precision=precision), TEXTS))
+    cosines = (whole @ other.T).diagonal()
+    assert cosines == pytest.approx(np.ones(len(TEXTS)), abs=near)
 
 
 @neural
-def test_the_longest_texts_come_first_and_progress_reaches_its_end(
-    tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SHARD", 1)
+def test_the_order_of_the_texts_does_not_show_at_all(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
+    first = encoded(found(tiny), TEXTS)
+    with chunked(Chunks(cache=tmp_path / "away")):
+        assert encoded(found(tiny), TEXTS[::-1])[::-1].tobytes() == first.tobytes()
+
+
+@neural
+def test_the_longest_texts_come_first_and_progress_counts_tokens(tiny: Path, own_cache: Path, calls: Calls) -> None:
     seen: list[tuple[str, int, int]] = []
-    with listening(lambda *step: seen.append(step)):
-        found(tiny).encode(["river", "red apples", "bell"], "document", "encoding")
-    assert calls == [["red apples"], ["river"], ["bell"]]
-    assert seen == [("encoding", done, 19) for done in (0, 10, 15, 19)]
+    with listening(lambda *step: seen.append(step)), chunked(Chunks(piece=1)):
+        found(tiny).encode(["river", "red apples", "bell", "x" * 90], "document", "encoding")
+    assert calls == [["x" * 90], ["red apples"], ["river"], ["bell"]]
+    # A letter is a token, two are around every text, and the model cuts after 24.
+    assert [step for step in seen if step[0] == "encoding"] == [("encoding", done, 48) for done in (0, 24, 35, 42, 48)]
+    assert [step for step in seen if step[0] != "encoding"] == [("encoding (counting tokens)", 4, 4)]
 
 
 @neural
-def test_an_interruption_keeps_finished_shards(
+def test_without_a_tokenizer_file_characters_decide_the_batches(
     tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SHARD", 2)
-    texts = [letter * 3 for letter in "abcdefg"]
-    counting = Encoder._forward
-
-    def interrupted(self: Encoder, some: list[str], kind: Any) -> Any:
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return counting(self, some, kind)
-
-    monkeypatch.setattr(Encoder, "_forward", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        found(tiny).encode(texts, "document", "x")
-    finished = [text for part in calls for text in part]
-    assert len(finished) == 4
-
+    with_counts = encoded(found(tiny), TEXTS)
+    shutil.rmtree(own_cache)
     calls.clear()
-    monkeypatch.setattr(Encoder, "_forward", counting)
-    found(tiny).encode(texts, "document", "x")
-    assert sorted(finished + [text for part in calls for text in part]) == texts
+    monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
+    assert encoded(found(tiny), TEXTS) == pytest.approx(with_counts, abs=1e-6)
+    assert [len(texts) for texts in calls] == [4]
 
 
 @neural
@@ -178,7 +190,7 @@ def test_an_interruption_keeps_finished_shards(
 def test_texts_are_cut_after_max_tokens(tiny: Path, own_cache: Path, length: int) -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
     room = length - 2  # [CLS] and [SEP]; every letter is a token
-    vectors, _ = found(tiny, max_tokens=length).encode([letters, letters[:room], letters[: room - 1]], "document", "x")
+    vectors = encoded(found(tiny, max_tokens=length), [letters, letters[:room], letters[: room - 1]])
     assert vectors[0] == pytest.approx(vectors[1], abs=1e-5)
     assert not np.allclose(vectors[0], vectors[2], atol=1e-3)
 
@@ -186,8 +198,8 @@ def test_texts_are_cut_after_max_tokens(tiny: Path, own_cache: Path, length: int
 @neural
 def test_the_models_own_length_is_the_default(tiny: Path, own_cache: Path) -> None:
     letters = ["abcdefghijklmnopqrstuvwxyz"]
-    default, _ = found(tiny).encode(letters, "document", "x")
-    named, _ = found(tiny, max_tokens=LENGTH).encode(letters, "document", "x")
+    default = encoded(found(tiny), letters)
+    named = encoded(found(tiny, max_tokens=LENGTH), letters)
     assert default.tobytes() == named.tobytes()
 
 
@@ -201,8 +213,7 @@ def test_more_tokens_than_the_model_takes_is_one_clear_line(tiny: Path, own_cach
 
 @neural
 def test_a_lower_precision_is_near_and_not_the_same(tiny: Path, own_cache: Path) -> None:
-    exact, _ = found(tiny).encode(TEXTS, "document", "x")
-    low, _ = found(tiny, precision="bfloat16").encode(TEXTS, "document", "x")
+    exact, low = encoded(found(tiny), TEXTS), encoded(found(tiny, precision="bfloat16"), TEXTS)
     assert not np.array_equal(exact, low)
     cosine = (exact * low).sum(1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(low, axis=1)
     assert cosine.min() > 0.99
@@ -220,12 +231,21 @@ def test_vectors_that_are_no_numbers_are_refused(tiny: Path, tmp_path: Path, own
     model.save_pretrained(folder)
     with pytest.raises(UserError, match=r"nan: the model gives NaN or infinite vectors$"):
         found(folder).encode(["red"], "document", "x")
-    assert not list(own_cache.rglob("*.npy"))
+    assert not list(own_cache.rglob("embeddings/*/*.vectors"))
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_tokens": LENGTH}, {"max_tokens": 5}, {"precision": "bfloat16"}, {"max_tokens": 5, "precision": "bfloat16"}],
+    [
+        {"max_tokens": LENGTH},
+        {"max_tokens": 5},
+        {"precision": "bfloat16"},
+        {"max_tokens": 5, "precision": "bfloat16"},
+        {"store": "float16"},
+        {"pooling": "cls"},
+        {"query_prefix": "x "},
+        {"document_prefix": "x "},
+    ],
 )
 def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, options: dict[str, Any]) -> None:
     write_json(tmp_path / "config.json", {})
@@ -274,28 +294,37 @@ def test_a_read_only_cache_is_one_clear_error_before_any_encoding(tiny: Path, ow
 
 @neural
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "message"),
     [
-        ("model.safetensors", b"broken"),
-        ("model.safetensors", None),
-        ("config.json", b"{"),
-        ("config.json", b"{}"),
-        ("config.json", None),
-        ("tokenizer.json", b"{"),
-        ("modules.json", b"[]"),
-        ("1_Pooling/config.json", b"{"),
+        ("model.safetensors", b"broken", ""),
+        ("model.safetensors", None, ""),
+        ("config.json", b"{}", ""),
+        ("config.json", None, ""),
+        ("modules.json", b"[]", ""),
+        ("config.json", b"{", "/config.json: expected the model's configuration as JSON: "),
+        ("1_Pooling/config.json", b"{", "/1_Pooling/config.json: expected the model's configuration as JSON: "),
+        ("tokenizer.json", b"{", "/tokenizer.json: cannot be read as a tokenizer: "),
     ],
 )
 def test_a_broken_model_is_one_clear_line(
-    broken: Callable[[str, bytes | None], Path], own_cache: Path, name: str, content: bytes | None
+    broken: Callable[[str, bytes | None], Path], own_cache: Path, name: str, content: bytes | None, message: str
 ) -> None:
     folder = broken(name, content)
     with pytest.raises(UserError) as caught:
         found(folder).encode(["red"], "document", "x")
-    assert str(caught.value).startswith(
-        f"{folder}: cannot be loaded as a sentence-transformers model on device 'cpu': "
-    )
+    message = message or ": cannot be loaded as a sentence-transformers model on device 'cpu': "
+    assert str(caught.value).startswith(f"{folder}{message}")
     assert "\n" not in str(caught.value)
+
+
+@neural
+def test_a_model_without_a_tokenizer_is_one_clear_line(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "broken")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(UserError) as caught:
+        found(folder).encode(["red"], "document", "x")
+    assert str(caught.value) == f"{folder}: no tokenizer: expected a tokenizer.json, or the vocabulary of one"
 
 
 @neural
@@ -347,7 +376,9 @@ def test_code_of_a_models_own_architecture_is_never_run(tiny: Path, tmp_path: Pa
         folder / "config.json",
         {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}},
     )
-    with pytest.raises(UserError, match="cannot be loaded as a sentence-transformers model") as caught:
+    with pytest.raises(
+        UserError, match="its architecture 'own' is code of the model's own, which is never run"
+    ) as caught:
         found(folder).encode(["red"], "document", "x")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "ran").exists()
@@ -357,3 +388,176 @@ def test_code_of_a_models_own_architecture_is_never_run(tiny: Path, tmp_path: Pa
 @pytest.mark.parametrize(("written", "expected"), [(None, "cosine"), ("cosine", "cosine"), ("dot", "dot")])
 def test_the_similarity_is_the_models_own(tmp_path: Path, written: str | None, expected: str) -> None:
     assert found(tiny_model(tmp_path, similarity=written)).similarity == expected
+
+
+# How vectors are kept and made
+
+
+@neural
+def test_half_precision_vectors_are_the_same_the_first_time_as_the_second(tiny: Path, own_cache: Path) -> None:
+    exact = encoded(found(tiny), TEXTS)
+    first = encoded(found(tiny, store="float16"), TEXTS)
+    second = encoded(found(tiny, store="float16"), TEXTS)
+    assert first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
+    assert first.tobytes() != exact.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": "float61"}, "unknown store of dense 'float61'; did you mean 'float16'? (valid: float32, float16)"),
+        (
+            {"pooling": "men"},
+            "unknown pooling of dense 'men'; did you mean 'mean'? (valid: auto, mean, cls, lasttoken)",
+        ),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        found(tmp_path, **options)
+    assert str(caught.value) == message
+
+
+def by_hand(folder: Path, text: str, pooling: str) -> Any:
+    """A text's vector, made with transformers alone."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    features = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        tokens = AutoModel.from_pretrained(folder)(**features).last_hidden_state[0]
+    return {"mean": tokens.mean(dim=0), "cls": tokens[0], "lasttoken": tokens[-1]}[pooling].numpy()
+
+
+@neural
+@pytest.mark.parametrize("bare", [True, False])
+@pytest.mark.parametrize("pooling", ["auto", "mean", "cls", "lasttoken"])
+def test_a_vector_is_pooled_as_asked_for(tiny: Path, tmp_path: Path, own_cache: Path, pooling: str, bare: bool) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    if bare:
+        for name in ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"):
+            (folder / name).unlink()
+    texts = ["red apples", "river bell old", "a"]
+    expected = [by_hand(folder, text, "mean" if pooling == "auto" else pooling) for text in texts]
+    assert encoded(found(folder, pooling=pooling), texts) == pytest.approx(np.array(expected), abs=1e-5)
+
+
+@neural
+def test_a_model_without_pooling_has_none_that_could_be_replaced(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    modules = json.loads((folder / "modules.json").read_text())
+    write_json(folder / "modules.json", modules[:1])
+    with pytest.raises(UserError) as caught:
+        encoded(found(folder, pooling="cls"), ["red"])
+    assert str(caught.value) == f"{folder}: the model has no pooling that pooling=cls could replace"
+
+
+@neural
+def test_prefixes_of_the_user_stand_in_place_of_the_models(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "prompted")
+    write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "ask ", "document": "tell "}})
+    own = found(folder, query_prefix="q ", document_prefix="")
+    assert encoded(own, ["red"], "query") == pytest.approx(encoded(found(tiny), ["q red"]), abs=1e-6)
+    assert encoded(own, ["red"]) == pytest.approx(encoded(found(tiny), ["red"]), abs=1e-6)
+    assert own.tokens.prompt == ""
+
+
+@pytest.mark.parametrize(
+    ("prompts", "query", "document"),
+    [
+        ({}, "", ""),
+        ({"query": "q: ", "passage": "p: "}, "q: ", "p: "),
+        ({"document": "", "corpus": "c: "}, "", "c: "),
+        ({"document": "d: ", "passage": "p: "}, "", "d: "),
+        (None, "", ""),
+    ],
+)
+def test_the_models_own_prefixes(tmp_path: Path, prompts: dict[str, str] | None, query: str, document: str) -> None:
+    write_json(tmp_path / "config_sentence_transformers.json", {"prompts": prompts})
+    model = found(tmp_path)
+    assert (model.prefix("query"), model.prefix("document")) == (query, document)
+
+
+# Without torch
+
+
+CACHED = """
+import sys
+from ranktilt import ranker
+from tests.toy import toy
+
+run = ranker(sys.argv[1]).rank(toy())
+heavy = {"torch", "transformers", "sentence_transformers", "tokenizers"} & set(sys.modules)
+print(sorted(heavy), run.scores.tolist())
+"""
+
+
+@neural
+def test_when_all_vectors_are_cached_nothing_heavy_is_imported(tiny: Path, own_cache: Path) -> None:
+    spec = repr(Dense(str(tiny)))
+    first = ranker(spec).rank(toy())
+    command = [sys.executable, "-c", CACHED, spec]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == f"[] {first.scores.tolist()}"
+
+
+ENCODING = """
+import sys, time
+from pathlib import Path
+from ranktilt.rankers.chunks import Chunks, chunked
+from ranktilt.rankers.encoder import Encoder, encoder
+
+prepare, log, pause = Encoder._prepare, Path(sys.argv[2]), float(sys.argv[3])
+def slow(self, texts, kind):
+    time.sleep(pause)
+    with log.open("a") as stream:
+        stream.write("".join(f"{text}\\n" for text in texts))
+    return prepare(self, texts, kind)
+Encoder._prepare = slow
+
+texts = [f"{'ab' * (i % 9)}{i}" for i in range(200)]
+model = encoder(sys.argv[1], max_tokens=None, precision="float32", device="cpu")
+with chunked(Chunks(shard=8)):
+    stored, row = model.encode(texts, "document", "x")
+print(stored.take(row).tobytes().hex())
+"""
+
+
+@neural
+@pytest.mark.slow
+def test_after_a_kill_nothing_finished_is_encoded_again(tiny: Path, tmp_path: Path) -> None:
+    def command(name: str, pause: float) -> tuple[list[str], dict[str, str]]:
+        arguments = [sys.executable, "-c", ENCODING, str(tiny), str(tmp_path / f"{name}.log"), str(pause)]
+        return arguments, {**os.environ, "RANKTILT_CACHE": str(tmp_path / name)}
+
+    def whole(name: str) -> str:
+        arguments, environment = command(name, 0)
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout
+
+    expected = whole("undisturbed")
+    arguments, environment = command("killed", 0.05)
+    with subprocess.Popen(arguments, env=environment) as process:
+        while len(list((tmp_path / "killed").glob("embeddings/*/*.vectors"))) < 5:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+    log = tmp_path / "killed.log"
+    before = log.read_text().split()
+    assert 40 <= len(before) < 200
+    log.unlink()
+    assert whole("killed") == expected
+    after = log.read_text().split()
+    assert len(set(after)) == len(after)
+    assert len(before) + len(after) - 200 <= 3 * 8  # what was computed but not yet stored, and prepared ahead
+
+
+@neural
+def test_two_processes_fill_one_cache(tiny: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
+    processes = []
+    for name in "ab":
+        arguments = [sys.executable, "-W", "error", "-c", ENCODING, str(tiny), str(tmp_path / name), "0"]
+        processes.append(subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True))
+    outputs = [process.communicate(timeout=300)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert outputs[0] == outputs[1] != ""

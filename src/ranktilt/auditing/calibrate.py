@@ -30,7 +30,6 @@ from ranktilt.measures.base import Measure, measure
 from ranktilt.progress import listening, report
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.rankers.chunks import Chunks, chunked
-from ranktilt.rankers.dense import Dense
 from ranktilt.run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -42,7 +41,7 @@ DRAWS = 500
 LABELLINGS = 25
 QUERIES = 50
 POPULATION = 4_000
-CHUNKS = (Chunks(1, 1, 1), Chunks(97, 7, 3), Chunks(1 << 12, 16, 5), Chunks())
+CHUNKS = (Chunks(1, 1, 1), Chunks(1 << 26, 7, 3), Chunks(1 << 28, 16, 5), Chunks())
 RANGE = (0.93, 0.97)
 _CUT = 10
 _SMALL = 24
@@ -188,7 +187,7 @@ class _Work:
     def rows(self, ranker: Ranker) -> Iterator[Outcome]:
         """Every check that needs a ranker."""
         yield from self._null(ranker)
-        if any(isinstance(stage, Dense) for stage in _stages(ranker)):
+        if any(hasattr(stage, "tokens") for stage in _stages(ranker)):
             yield from self._chunk_sizes(ranker)
         yield from self._antisymmetry(ranker)
         yield from self._known_tilt(ranker)
@@ -224,7 +223,7 @@ class _Work:
             with steps, tempfile.TemporaryDirectory() as folder, chunked(replace(sizes, cache=Path(folder))):
                 for depth, variant in _variants(ranker, (3, 2 * _SMALL)):
                     where = (
-                        f"cells {sizes.cells or 'usual'}, texts {sizes.piece or 'usual'}, depth {depth or 'its own'}"
+                        f"memory {sizes.memory or 'usual'}, texts {sizes.piece or 'usual'}, depth {depth or 'its own'}"
                     )
                     self._level(tally, copies, variant.rank(copies), PAGE, where)
         yield from tally.rows()

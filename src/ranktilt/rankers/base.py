@@ -60,6 +60,9 @@ class Ranker(ABC):
             file holds).
         """
 
+    def check(self) -> None:
+        """Find out, before stages ahead of it take their time, whether it can rank; `UserError` says why not."""
+
     @classmethod
     def from_stage(cls, stage: Stage) -> Self:
         """Make the ranker that a stage's text describes; unknown options and wrong values are refused."""
@@ -119,12 +122,18 @@ class Pipeline(Ranker):
     stages: tuple[Ranker, ...]
     name: ClassVar[str] = "pipeline"
 
+    def check(self) -> None:
+        """Find out about every stage before the first one takes its time; see `Ranker.check`."""
+        for stage in self.stages:
+            stage.check()
+
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Rank with each stage in turn; see `Ranker.rank`."""
         if not self.stages:
             raise UserError("a pipeline needs at least one stage")
         if run is None and _keeps_tail(self.stages[0]):
             raise UserError(f"{self.stages[0]!r}: tail=keep is for a re-ranker; here no stage stands before it")
+        self.check()
         found = _ranked(self.stages, collection, run)
         return replace(found, spec={**found.spec, "ranker": repr(self)})
 

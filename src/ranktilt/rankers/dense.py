@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -12,20 +13,24 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.cache import Stored
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.rankers.base import FirstStage, Rows, Scores
-from ranktilt.rankers.chunks import cells
-from ranktilt.rankers.encoder import PRECISIONS, Encoder, Vectors, encoder
+from ranktilt.rankers import hub, models
+from ranktilt.rankers.base import FirstStage, Rows, Scores, cut
+from ranktilt.rankers.candidates import Candidates
+from ranktilt.rankers.encoder import POOLINGS, PRECISIONS, STORES, Encoder, Vectors, encoder
+from ranktilt.rankers.search import products, search
 from ranktilt.rankers.tokens import Tokens
+from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
-_CELLS = 1 << 25
+TAILS = ("drop", "keep")
 
 
 @dataclass(frozen=True)
 class Dense(FirstStage):
-    """Ranks by the similarity of a sentence encoder's vectors.
+    """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
 
     Parameters
     ----------
@@ -40,6 +45,17 @@ class Dense(FirstStage):
         Of the forward pass; ``auto`` is bfloat16 where the processor has it.
     device : str, optional
         Torch's name of the device.
+    store : {"float32", "float16"}, optional
+        As which vectors are cached; float16 halves the cache and rounds the vectors.
+    pooling : {"auto", "mean", "cls", "lasttoken"}, optional
+        How a text's vector is made from its tokens'; ``auto`` is the model's own way, for a bare transformer the
+        model table's, else the mean.
+    query_prefix, document_prefix : str, optional
+        What is put before each text; the model's own, or the model table's, by default.
+    tail : {"drop", "keep"}, optional
+        As a re-ranker: what a pipeline does with documents that the stage before ranked below its ``@k``.
+    k : int, optional
+        How deep to search (1,000 by default), or how many candidates to keep (all by default).
     """
 
     name: ClassVar[str] = "dense"
@@ -50,19 +66,31 @@ class Dense(FirstStage):
     max_tokens: int | None = field(default=None, kw_only=True)
     precision: str = field(default="auto", kw_only=True)
     device: str | None = field(default=None, kw_only=True)
+    store: str = field(default="float32", kw_only=True)
+    pooling: str = field(default="auto", kw_only=True)
+    query_prefix: str | None = field(default=None, kw_only=True)
+    document_prefix: str | None = field(default=None, kw_only=True)
+    tail: str = field(default="drop", kw_only=True)
+    k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.similarity not in SIMILARITIES:
-            raise unknown("similarity of dense", self.similarity, SIMILARITIES)
-        if self.precision not in PRECISIONS:
-            raise unknown("precision of dense", self.precision, PRECISIONS)
+        choices = (
+            ("similarity", SIMILARITIES),
+            ("precision", PRECISIONS),
+            ("store", STORES),
+            ("pooling", POOLINGS),
+            ("tail", TAILS),
+        )
+        for option, valid in choices:
+            if getattr(self, option) not in valid:
+                raise unknown(f"{option} of dense", getattr(self, option), valid)
         if self.max_tokens is not None and self.max_tokens < 1:
             raise UserError(f"dense: expected max_tokens of at least 1, got {self.max_tokens}")
 
     def provenance(self) -> dict[str, Any]:
         """Return the model's hash, the precision it computes in, and the versions of what computes."""
-        model = self._encoder()
+        model = self.encoder
         packages = ("torch", "transformers", "sentence-transformers")
         return {
             "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
@@ -82,31 +110,95 @@ class Dense(FirstStage):
 
     def tokens(self) -> Tokens | None:
         """Return the model's tokenizer; None where it has none that can be read without the model's own code."""
-        tokens = self._encoder().tokens
+        tokens = self.encoder.tokens
         return tokens if tokens.readable else None
 
-    def _encoder(self) -> Encoder:
-        return encoder(self.model, max_tokens=self.max_tokens, precision=self.precision, device=self.device)
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model, with what the model table knows of it; nothing is loaded yet."""
+        known = models.model(self.model, self.name)
+        pooling, query, document = self.pooling, self.query_prefix, self.document_prefix
+        if known is not None:
+            bare = not (hub.find(self.model, for_=f"dense:{self.model}") / "modules.json").is_file()
+            pooling = known.pooling if pooling == "auto" and bare and known.pooling else pooling
+            query = known.query_prefix or None if query is None else query
+            document = known.document_prefix or None if document is None else document
+        return encoder(
+            self.model,
+            max_tokens=self.max_tokens,
+            precision=self.precision,
+            device=self.device,
+            store=self.store,
+            pooling=pooling,
+            query_prefix=query,
+            document_prefix=document,
+        )
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Search the collection, or score a run's candidates; see `Ranker.rank`.
+
+        Parameters
+        ----------
+        collection : Collection
+            What to rank.
+        run : Run, optional
+            Candidates to re-rank; the whole collection is searched without one.
+
+        Returns
+        -------
+        Run
+            A candidate's score is, to the last bit, the one that a search of the whole collection gives it.
+        """
+        if run is not None:
+            return self._rerank(collection, Candidates.of(collection, run, self))
+        if self.tail != "drop":
+            raise UserError(f"{self!r}: tail=keep is for a re-ranker; here no stage stands before it")
+        return super().rank(collection)
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
-        model = self._encoder()
-        similarity = self._similarity(model)
-        texts = collection.texts(self.text).to_list()
-        documents, row = model.encode(texts, "document", f"{self!r}: encoding documents")
-        queries, query = model.encode(collection.judged["text"].to_list(), "query", f"{self!r}: encoding queries")
-        if similarity == "cosine":
-            documents, queries = _unit(documents), _unit(queries)
+        cosine, texts = self.cosine, collection.texts(self.text)
+        documents, row, queries = self._vectors(texts, collection.judged["text"])
         copies = _Copies.of(row, len(documents))
-        for scores in _products(queries, documents, query):
-            yield copies.best(scores, self.k + slack)
+        label, k = f"{self!r}: searching", self.depth + slack
+        for found, scores in search(queries, documents, k, cosine=cosine, label=label):
+            yield copies.of_texts(found, scores)
 
-    def _similarity(self, model: Encoder) -> str:
-        similarity = model.similarity if self.similarity == "auto" else self.similarity
+    def _rerank(self, collection: Collection, found: Candidates) -> Run:
+        cosine = self.cosine
+        rows, place = np.unique(found.rows, return_inverse=True)
+        texts = collection.texts(self.text).gather(rows)
+        documents, row, queries = self._vectors(texts, found.texts)
+        scores = products(queries, documents, found.query, row[place], cosine=cosine)
+        parts = cut(found.by_query(scores.astype(np.float64)), collection.tie_keys(), self.k)
+        spec = {**found.spec(self), **self.provenance()}
+        tokens = self.tokens()
+        if tokens is not None and tokens.limit is not None:
+            over = tokens.counts(texts.to_list(), f"{self!r}: counting tokens") > tokens.limit
+            spec |= found.truncated(over[place], tokens.limit, collection)
+        return Run(tuple(found.names), *parts, collection.ids, spec)
+
+    def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
+        """Vectors of the distinct texts, the row of each text, and each query's vector."""
+        documents, row = self.encoder.encode(texts.to_list(), "document", f"{self!r}: encoding documents")
+        asked, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
+        return documents, row, asked.take(query)
+
+    def check(self) -> None:
+        """Find out without loading the model whether it is there and its vectors can be compared."""
+        _ = self.cosine
+
+    @property
+    def cosine(self) -> bool:
+        """Whether vectors are compared by cosine; by dot product otherwise."""
+        known = models.model(self.model, self.name)
+        similarity = self.similarity
+        if similarity == "auto":
+            similarity = known.similarity if known and known.similarity else self.encoder.similarity
         if similarity not in SIMILARITIES:
             message = f"{self!r}: the model asks for {similarity!r}, which is not supported; choose cosine or dot"
             raise UserError(message)
-        return similarity
+        return similarity == "cosine"
 
 
 @dataclass(frozen=True)
@@ -118,28 +210,13 @@ class _Copies:
     count: Rows
 
     @classmethod
-    def of(cls, row: npt.NDArray[np.int64], n_texts: int) -> _Copies:
+    def of(cls, row: Rows, n_texts: int) -> _Copies:
         count = np.bincount(row, minlength=n_texts)
         return cls(np.argsort(row, kind="stable"), np.cumsum(count) - count, count)
 
-    def best(self, scores: npt.NDArray[np.float32], k: int) -> tuple[Rows, Scores]:
-        """Rows and scores of the documents of the k best texts, and of all texts tied with the last."""
-        texts = np.arange(len(scores))
-        if len(scores) > k:
-            texts = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+    def of_texts(self, texts: Rows, scores: npt.NDArray[np.float32]) -> tuple[Rows, Scores]:
+        """Rows and scores of all documents with these texts."""
         count = self.count[texts]
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         rows = self.order[np.repeat(self.start[texts], count) + within]
-        return rows, np.repeat(scores[texts], count).astype(np.float64)
-
-
-def _products(queries: Vectors, documents: Vectors, query: Rows) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield each query's scores over all distinct texts; memory is bounded by the block, not by the queries."""
-    step = max(cells(_CELLS) // max(len(documents), 1), 1)
-    for start in range(0, len(query), step):
-        yield from queries[query[start : start + step]] @ documents.T
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    norm = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.where(norm > 0, norm, 1)).astype(np.float32)
+        return rows, np.repeat(scores, count).astype(np.float64)

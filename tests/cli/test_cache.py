@@ -1,0 +1,122 @@
+"""``ranktilt cache`` as a user meets it."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranktilt.cache import VectorCache, content_keys
+from tests.cli.conftest import Cli
+from tests.toy import write
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with the vectors of two models, one of them not used since 1970, and a leftover."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RANKTILT_CACHE", str(folder))
+    for name, count in (("one", 3), ("two", 1200)):
+        about = {"model": name, "folder": f"/{name}", "options": {"precision": "float32", "store": "float16"}}
+        cache = VectorCache(folder / "embeddings" / name, dtype="float16", about=about)
+        cache.put(content_keys(map(str, range(count))), np.ones((count, 100), dtype=np.float32))
+    for file in (folder / "embeddings" / "one").iterdir():
+        os.utime(file, (0, 0))
+    write(folder / "tokens" / "x" / "0.npy", b"old")
+    return folder
+
+
+def entries(cli: Cli) -> list[str]:
+    return [one["model"] for one in json.loads(cli("cache", "--format", "json").out)["entries"]]
+
+
+def test_an_empty_cache(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "none"))
+    result = cli("cache")
+    assert (result.code, result.out, result.err) == (0, f"{tmp_path / 'none'}: 0 B\nnothing is kept\n", "")
+    assert cli("cache", "--prune").code == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
+    result = cli("cache")
+    lines = result.out.splitlines()
+    assert (result.code, result.err) == (0, "")
+    assert lines[0] == f"{folder}: 260 kB"
+    assert lines[1].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
+    assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "259", "kB", "today"]
+    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "841", "B"]
+    assert lines[4].endswith(" days ago")
+    assert lines[5] == "1 leftover that nothing reads, 3 B (1 old format): ranktilt cache --prune"
+
+
+def test_json_is_for_scripts(cli: Cli, folder: Path) -> None:
+    found = json.loads(cli("cache", "--format", "json").out)
+    assert found["folder"] == str(folder)
+    assert found["entries"][1] | {"bytes": 0} == {
+        "what": "embeddings",
+        "model": "one",
+        "settings": "float32, store=float16",
+        "entries": 3,
+        "bytes": 0,
+        "last_use": "1970-01-01T00:00:00Z",
+        "folder": str(folder / "embeddings" / "one"),
+    }
+    assert found["leftovers"] == [{"path": str(folder / "tokens" / "x" / "0.npy"), "why": "old format", "bytes": 3}]
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [(["--model", "two"], "two"), (["--older-than", "30d"], "one"), (["--older-than", "9999h"], "one")],
+)
+def test_a_choice_is_shown_before_it_is_removed(cli: Cli, folder: Path, options: list[str], shown: str) -> None:
+    table = cli("cache", *options).out
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("embeddings")] == [shown]
+    assert sorted(entries(cli)) == ["one", "two"]
+    result = cli("cache", *options, "--prune")
+    assert (result.code, result.out) == (0, "")
+    assert result.err.startswith("removed 1 entry and 1 leftover: ")
+    assert entries(cli) == sorted({"one", "two"} - {shown})
+
+
+def test_prune_alone_removes_what_nothing_reads(cli: Cli, folder: Path) -> None:
+    result = cli("cache", "--prune")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == (
+        "removed 0 entries and 1 leftover: 3 B free again\nentries stay; --model, --older-than or --all remove them\n"
+    )
+    assert sorted(entries(cli)) == ["one", "two"]
+
+
+def test_all_removes_everything(cli: Cli, folder: Path) -> None:
+    result = cli("cache", "--prune", "--all")
+    assert (result.code, result.err) == (0, "removed 2 entries and 1 leftover: 260 kB free again\n")
+    assert entries(cli) == []
+
+
+def test_quiet_says_nothing(cli: Cli, folder: Path) -> None:
+    assert cli("cache", "--prune", "--all", "--quiet")[1:] == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--all"], "--all goes with --prune: ranktilt cache --prune --all removes all that the cache keeps"),
+        (
+            ["--prune", "--all", "--model", "one"],
+            "--all removes everything; leave it out to remove what --model and --older-than choose",
+        ),
+        (["--model", "three"], "unknown model in the cache 'three' (valid: one, two)"),
+        (
+            ["--older-than", "soon"],
+            "--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got 'soon'",
+        ),
+        (["--format", "jsn"], "unknown format 'jsn'; did you mean 'json'? (valid: table, json)"),
+    ],
+)
+def test_a_mistake_is_one_line_and_removes_nothing(cli: Cli, folder: Path, options: list[str], message: str) -> None:
+    result = cli("cache", *options)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"ranktilt: {message}\n"
+    assert len(entries(cli)) == 2
