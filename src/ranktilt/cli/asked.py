@@ -79,7 +79,9 @@ class Asked:
         if self.groups is not None:
             collection = with_labels(collection, self.groups, by=column or "source")
         choose_pairs(grouping(collection, column), pairs)
-        return collection, [r.rank(collection) for r in rankers]
+        for one in rankers:
+            one.check()
+        return collection, [ranked(r, collection) for r in rankers]
 
     def _labelled(self, column: str, split: str | None, score_order: str) -> tuple[Collection, list[Run]]:
         from ranktilt.data.labelled import labelled
@@ -96,6 +98,16 @@ class Asked:
         collection = labelled(self.groups or "", runs, by=column, qrels=qrels)
         self.check_page(collection)
         return collection, runs
+
+
+def ranked(ranker: Ranker, collection: Collection) -> Run:
+    """Rank, and refuse what a ranker of another package gives in place of a run."""
+    from ranktilt.run import Run
+
+    run = ranker.rank(collection)
+    if not isinstance(run, Run):
+        raise UserError(f"ranker {ranker!r} gave {type(run).__name__}, expected a Run")
+    return run
 
 
 def _replay(path: Path, score_order: str = "score") -> str:

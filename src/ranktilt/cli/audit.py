@@ -38,6 +38,7 @@ def command(
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     device: options.Device = None,
+    memory: options.Memory = None,
     threads: options.Threads = None,
     format: options.Format = "table",
     json: options.Json = None,
@@ -49,7 +50,7 @@ def command(
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
     asked = Asked(folder, tuple(ranker or ()), tuple(run or ()), groups, qrels, card=card, page=page)
     asked.check(controls=controls, near=near, by=by, score_order=score_order)
-    with reporting(quiet=quiet):
+    with reporting(quiet=quiet), options.within(memory):
         from ranktilt.auditing.audit import audit, check_choices
         from ranktilt.auditing.card import PAGE
         from ranktilt.auditing.controls import controls as control

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +39,12 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the whole audit; - for stdout.")]
 Text = Annotated[str | None, typer.Option("--text", help="What of a document is ranked: title+text, text or title.")]
 Device = Annotated[str | None, typer.Option("--device", help="Device of neural rankers, such as cpu or cuda:0.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="SIZE", help="What exact search may hold, such as 1GB (default: a quarter of the memory)."
+    ),
+]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")]
 
 Folder = Annotated[
@@ -110,6 +117,15 @@ Resamples = Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap 
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
 PerQuery = Annotated[Path | None, typer.Option("--per-query", metavar="FILE.csv", help="Write a row a query.")]
 Save = Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write audit, table and runs there.")]
+
+
+@contextmanager
+def within(memory: str | None) -> Iterator[None]:
+    """Let search hold no more than ``--memory`` says inside the ``with`` block; the usual share where it is None."""
+    from ranktilt.rankers.chunks import Chunks, chunked, read_size
+
+    with chunked(Chunks(memory=None if memory is None else read_size(memory))):
+        yield
 
 
 def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:

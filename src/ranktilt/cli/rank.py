@@ -1,0 +1,170 @@
+"""``ranktilt rank``: rank now, audit later."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.asked import ranked
+from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.places import check_places, collection_files
+from ranktilt.errors import UserError, counted
+from ranktilt.files import write_files
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+    from ranktilt.rankers.base import Ranker
+    from ranktilt.run import Run
+
+_STDOUT = Path("stdout")
+_LONGEST = 80
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")],
+    *,
+    ranker: options.Rankers = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where the run goes; a folder (DIR/) for several; - for stdout."
+        ),
+    ],
+    qrels: Annotated[
+        str | None,
+        typer.Option("--qrels", metavar="FILE", help="Judgments that name the queries to rank; none for all queries."),
+    ] = None,
+    split: options.Split = None,
+    text: options.Text = None,
+    exclude_self: options.ExcludeSelf = None,
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Rank although judgments name unknown documents or queries.")
+    ] = False,
+    device: options.Device = None,
+    memory: options.Memory = None,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Rank the judged queries (all where nothing is judged) and keep the run, in TREC format, to audit it later."""
+    if not ranker:
+        raise UserError("nothing to rank with: name a ranker, such as -r bm25")
+    with reporting(quiet=quiet), options.within(memory):
+        from ranktilt.data.load import load
+
+        rankers = options.rankers(ranker, text=text, exclude_self=exclude_self, device=device)
+        files = _files(output, rankers)
+        _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
+        collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
+        for one in rankers:
+            one.check()
+        runs = [_ranked(one, collection) for one in rankers]
+        if files:
+            write_files({path: data for file, run in zip(files, runs, strict=True) for path, data in _kept(file, run)})
+        else:
+            with results() as stream:
+                stream.write(runs[0].contents(_STDOUT)[_STDOUT].decode())
+        for file, run in zip(files or [_STDOUT], runs, strict=True):
+            for line in _notes(file, run, judged=bool(collection.qrels.height)):
+                say(line, quiet=quiet)
+        if any(file.is_file() for file in files):
+            how = _same({"--split": split, "--qrels": qrels}, exclude_self, ignore_unknown)
+            say(_next(folder, files, how), quiet=quiet)
+
+
+def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
+    """A file for each run; none for stdout."""
+    several = len(rankers) > 1
+    if output == "-":
+        if several:
+            raise UserError(f"-o -: stdout holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/")
+        return []
+    path = Path(output)
+    if not (output.endswith(("/", os.sep)) or path.is_dir()):
+        if several:
+            raise UserError(
+                f"-o {output}: a file holds one run, got {len(rankers)} rankers; name a folder, such as -o runs/"
+            )
+        return [path]
+    if path.exists() and not path.is_dir():
+        raise UserError(f"-o {output}: expected a folder, this is a file")
+    names = [re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")[:_LONGEST] for one in rankers]
+    before = [names[:place].count(name) for place, name in enumerate(names)]
+    return [path / f"{name}{f'-{n + 1}' if n else ''}.trec" for name, n in zip(names, before, strict=True)]
+
+
+def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
+    """Files that rankers read: saved runs."""
+    from ranktilt.rankers.stage import parse_stages
+
+    for one in rankers:
+        for stage in parse_stages(repr(one)):
+            if stage.name == "replay" and stage.argument:
+                yield Path(stage.argument)
+
+
+def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """Refuse places that cannot be written, before anything is ranked."""
+    from ranktilt.run import sidecar
+
+    many = len(files) > 1
+    places = {f"-o {file.name}" if many else "-o": file for file in files}
+    places |= {f"{option}, its sidecar": sidecar(file) for option, file in places.items() if _regular(file)}
+    check_places(places, stdout=(), inputs=inputs)
+
+
+def _regular(file: Path) -> bool:
+    """Whether something can lie beside it: nothing does beside a pipe or ``/dev/null``."""
+    return file.is_file() or not file.exists()
+
+
+def _ranked(one: Ranker, collection: Collection) -> Run:
+    run = ranked(one, collection)
+    command = shlex.join(["ranktilt", *sys.argv[1:]])
+    return replace(run, spec={"ranker": repr(one), **run.spec, "command": command})
+
+
+def _kept(file: Path, run: Run) -> list[tuple[Path, bytes]]:
+    return [(path, data) for path, data in run.contents(file).items() if path == file or _regular(file)]
+
+
+def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
+    """Say what was found, what was not read, and what was left out."""
+    lengths = sorted(int(n) for n in run.offsets[1:] - run.offsets[:-1])
+    least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)
+    each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    documents = "document" if least == most == 1 else "documents"
+    yield f"{place}: {counted(len(lengths), 'query', 'queries')}, {each} {documents} a query ({run.name})"
+    nothing = lengths.count(0)
+    if nothing:
+        counts = "; an audit counts that as 0" if judged else ""
+        yield f"{run.name}: found nothing for {counted(nothing, 'query', 'queries')}{counts}"
+    cut = run.spec.get("truncated")
+    if cut and any(cut["share"].values()):
+        shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
+        yield f"{run.name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
+    own = int(run.spec.get("own_documents_dropped", 0))
+    if own:
+        yield f"{run.name}: own documents of {counted(own, 'query', 'queries')} left out (--no-exclude-self)"
+
+
+def _same(named: dict[str, str | None], exclude_self: bool | None, ignore_unknown: bool) -> list[str]:
+    """The options that an audit of the run needs too."""
+    how = [part for option, value in named.items() if value is not None for part in (option, value)]
+    if exclude_self is not None:
+        how.append("--exclude-self" if exclude_self else "--no-exclude-self")
+    return [*how, *(["--ignore-unknown"] if ignore_unknown else [])]
+
+
+def _next(folder: Path, files: Sequence[Path], how: Sequence[str]) -> str:
+    runs = [part for file in files for part in ("--run", str(file))]
+    return f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs, *how])}"
