@@ -12,14 +12,20 @@ import ranktilt
 from ranktilt import Ranker, UserError, ranker
 from ranktilt.rankers.analyze import analyzers
 from ranktilt.rankers.base import Pipeline
-from ranktilt.rankers.dense import PRECISIONS, SIMILARITIES, Dense
+from ranktilt.rankers.cross_encoder import CrossEncoder
+from ranktilt.rankers.dense import SIMILARITIES, Dense
+from ranktilt.rankers.hub import PRECISIONS
 from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.rankers.monobert import MonoBERT
+from ranktilt.rankers.monot5 import MonoT5
 from ranktilt.rankers.replay import Replay
-from ranktilt.specs import RANKERS, ranker_class, ranker_names
+from ranktilt.specs import RANKERS, foreign_rankers, ranker_class, ranker_names
 from tests.toy import toy
 
+OURS = ", ".join(RANKERS)
 depths = st.integers(1, 10**6)
 maybe = st.none() | st.booleans()
+maybe_depth = st.none() | depths
 names = st.one_of(
     st.sampled_from(["minilm", "org/model-v1.5", "C:\\runs\\a b.trec", 'a "b" (c)@5>>d', "übung>", " x ", "=", "a,b"]),
     st.text(min_size=1),
@@ -27,6 +33,16 @@ names = st.one_of(
 shared = {"k": depths, "text": st.sampled_from(["title+text", "text", "title"]), "exclude_self": maybe}
 lexical = {**shared, "analyzer": st.sampled_from(analyzers())}
 bm25 = {**lexical, "k1": st.floats(0, 1e300), "b": st.floats(0, 1)}
+re_ranker = {
+    "k": maybe_depth,
+    "text": shared["text"],
+    "tail": st.sampled_from(["drop", "keep"]),
+    "max_query_tokens": maybe_depth,
+    "max_document_tokens": maybe_depth,
+    "limits": st.sampled_from(["model", "paper"]),
+    "precision": st.sampled_from(PRECISIONS),
+    "device": st.none() | st.text(),
+}
 rankers = st.one_of(
     st.builds(BM25, **bm25, method=st.sampled_from(["lucene", "robertson", "atire", "bm25l", "bm25+"])),
     st.builds(BM25, **bm25, method=st.sampled_from(["bm25l", "bm25+"]), delta=st.none() | st.floats(0, 1e300)),
@@ -40,6 +56,7 @@ rankers = st.one_of(
         precision=st.sampled_from(PRECISIONS),
         device=st.none() | st.text(),
     ),
+    *(st.builds(kind, names, **re_ranker) for kind in (CrossEncoder, MonoBERT, MonoT5)),
     st.builds(Replay, names, k=st.none() | depths, exclude_self=maybe),
 )
 
@@ -67,6 +84,11 @@ def test_a_pipeline_reads_back_from_its_text(stages: list[Ranker]) -> None:
         ("dense:minilm@10", Dense("minilm", k=10)),
         ("replay:runs/a.trec(exclude_self=true)", Replay("runs/a.trec", exclude_self=True)),
         ("bm25@100>>tfidf", BM25(k=100) >> TFIDF()),
+        ("bm25@100>>cross-encoder:minilm", BM25(k=100) >> CrossEncoder("minilm")),
+        (
+            "bm25@100>>monot5:base(tail=keep,limits=paper)@10",
+            BM25(k=100) >> MonoT5("base", tail="keep", limits="paper", k=10),
+        ),
     ],
 )
 def test_a_text_makes_a_ranker(text: str, expected: Ranker) -> None:
@@ -81,10 +103,10 @@ def test_a_ranker_comes_back_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("bm26", "unknown ranker 'bm26'; did you mean 'bm25'? (valid: bm25, tfidf, dense, replay)"),
-        ("BM25", "unknown ranker 'BM25'; did you mean 'bm25'? (valid: bm25, tfidf, dense, replay)"),
-        ("colbert", "unknown ranker 'colbert' (valid: bm25, tfidf, dense, replay)"),
-        ("bm25>>tfdif", "unknown ranker 'tfdif'; did you mean 'tfidf'? (valid: bm25, tfidf, dense, replay)"),
+        ("bm26", f"unknown ranker 'bm26'; did you mean 'bm25'? (valid: {OURS})"),
+        ("BM25", f"unknown ranker 'BM25'; did you mean 'bm25'? (valid: {OURS})"),
+        ("xyz", f"unknown ranker 'xyz' (valid: {OURS})"),
+        ("bm25>>tfdif", f"unknown ranker 'tfdif'; did you mean 'tfidf'? (valid: {OURS})"),
         (
             "bm25(kl=0.9)",
             "unknown option of bm25 'kl'; did you mean 'k1'? "
@@ -99,6 +121,9 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         ("bm25:x", "bm25 takes no argument, got 'x'"),
         ("dense", "dense needs an argument: dense:MODEL"),
         ("dense:m(max_tokens=1.5)", "option 'max_tokens' of dense: expected a whole number, got '1.5'"),
+        ("bm25>>monobert", "monobert needs an argument: monobert:MODEL"),
+        ("bm25>>monobert:large@0", "monobert: expected a depth of at least 1, got @0"),
+        ("bm25>>monot5:base(tail=cut)", "unknown tail of monot5 'cut' (valid: drop, keep)"),
         ("replay", "replay needs an argument: replay:FILE"),
     ],
 )
@@ -131,10 +156,6 @@ class Length(FirstStage):
         scores = self.sign * collection.docs["text"].str.len_chars().to_numpy().astype(np.float64)
         for _ in range(collection.judged.height):
             yield np.arange(len(scores)), scores
-
-
-class Stranger:
-    pass
 """
 
 
@@ -165,7 +186,7 @@ def test_a_ranker_of_another_package_is_found(plugin: Any) -> None:
 
 def test_names_of_other_packages_are_listed_after_ours(plugin: Any) -> None:
     plugin("zeta = ranktilt_length:Length", "alpha = ranktilt_length:Length", "bm25 = ranktilt_length:Length")
-    assert ranker_names() == ["bm25", "tfidf", "dense", "replay", "alpha", "zeta"]
+    assert ranker_names() == [*RANKERS, "alpha", "zeta"]
     with pytest.raises(UserError, match="did you mean 'alpha'"):
         ranker("alfa")
 
@@ -175,10 +196,143 @@ def test_our_names_cannot_be_taken(plugin: Any) -> None:
     assert ranker("bm25") == BM25()
 
 
-def test_what_is_no_ranker_is_refused(plugin: Any) -> None:
-    plugin("odd = ranktilt_length:Stranger")
-    with pytest.raises(UserError, match=r"^ranker 'odd' is no subclass of ranktilt's Ranker$"):
+WRONG = """
+from dataclasses import dataclass
+
+from ranktilt.rankers.base import Ranker
+
+
+class Stranger:
+    pass
+
+
+def function(collection):
+    pass
+
+
+@dataclass(frozen=True)
+class Idle(Ranker):
+    name = "odd"
+
+
+class Plain(Ranker):
+    name = "odd"
+
+    def rank(self, collection, run=None):
+        pass
+
+
+@dataclass(frozen=True)
+class Renamed(Plain):
+    name = "even"
+
+
+@dataclass(frozen=True)
+class Nameless(Ranker):
+    def rank(self, collection, run=None):
+        pass
+
+
+@dataclass(frozen=True)
+class Needy(Plain):
+    host: str
+    port: int
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Shallow(Plain):
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Named(Plain):
+    argument = "index"
+    index: str
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Install a package that announces something as the ranker odd."""
+
+    def install(value: str, code: str = WRONG, *, module: str = "odd_ranker") -> None:
+        (tmp_path / f"{module}.py").write_text(code)
+        info = tmp_path / f"{module}-2.1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 2.1\n")
+        (info / "entry_points.txt").write_text(f"[ranktilt.rankers]\nodd = {value}\n")
+        monkeypatch.syspath_prepend(tmp_path)
+
+    yield install
+    for module in ("odd_ranker", "other_ranker"):
+        sys.modules.pop(module, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("Stranger", "is no subclass of ranktilt's Ranker"),
+        ("function", "is no subclass of ranktilt's Ranker"),
+        ("Idle", "does not implement rank"),
+        ("Plain", "is no dataclass; put @dataclass(frozen=True) above it"),
+        ("Renamed", "calls itself 'even'; its name and its entry point's must be one"),
+        ("Nameless", "calls itself None; its name and its entry point's must be one"),
+        ("Needy", "needs a default for host and port: options may be left out"),
+        ("Absent", "cannot be imported: AttributeError: module 'odd_ranker' has no attribute 'Absent'"),
+    ],
+)
+def test_what_is_no_ranker_is_refused(odd: Any, value: str, fault: str) -> None:
+    odd(f"odd_ranker:{value}")
+    with pytest.raises(UserError) as caught:
         ranker("odd")
+    assert str(caught.value) == f"ranker 'odd' of odd_ranker 2.1 (odd_ranker:{value}) {fault}"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import nobody_has_this", "ModuleNotFoundError: No module named 'nobody_has_this'"),
+        ("raise RuntimeError('no licence\\nsecond line')", "RuntimeError: no licence"),
+        ("raise KeyError", "KeyError"),
+        ("def broken(:", "SyntaxError: invalid syntax (odd_ranker.py, line 1)"),
+    ],
+)
+def test_a_package_that_fails_to_import_says_why_in_one_line(odd: Any, code: str, reason: str) -> None:
+    odd("odd_ranker:Odd", code)
+    with pytest.raises(UserError) as caught:
+        ranker("bm25>>odd")
+    message = f"ranker 'odd' of odd_ranker 2.1 (odd_ranker:Odd) cannot be imported: {reason}"
+    assert str(caught.value) == message
+    assert caught.value.__cause__ is not None
+
+
+def test_two_packages_of_one_ranker_are_refused(odd: Any) -> None:
+    odd("odd_ranker:Shallow")
+    odd("other_ranker:Shallow", module="other_ranker")
+    with pytest.raises(UserError) as caught:
+        ranker("odd")
+    assert (
+        str(caught.value) == "ranker 'odd' is announced by odd_ranker 2.1 and other_ranker 2.1; uninstall all but one"
+    )
+
+
+def test_a_depth_is_refused_where_there_is_none(odd: Any) -> None:
+    odd("odd_ranker:Shallow")
+    assert repr(ranker("odd(depth=3)")) == "odd(depth=3)"
+    with pytest.raises(UserError, match=r"^odd takes no depth, got @5$"):
+        ranker("odd@5")
+
+
+def test_an_argument_needs_no_default(odd: Any) -> None:
+    odd("odd_ranker:Named")
+    assert repr(ranker("odd:my.index")) == "odd:my.index"
+
+
+def test_other_packages_rankers_are_listed_without_importing_them(odd: Any) -> None:
+    odd("odd_ranker:Odd", "raise RuntimeError")
+    assert foreign_rankers() == [("odd", "odd_ranker 2.1")]
+    assert "odd_ranker" not in sys.modules
 
 
 @pytest.mark.parametrize("name", ranktilt.__all__)

@@ -1,16 +1,26 @@
-"""The workflow in examples/ci does what it says, its steps run in a repository of their own."""
+"""The examples do what they say: the workflow in a repository of its own, the engines against a server or a client."""
 
+import ast
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
+import threading
+import types
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ranktilt import Run, ranker
+from ranktilt.rankers.engine import Engine
 from tests.house import tree
-from tests.toy import write, write_cocktail
+from tests.toy import QUERIES, toy, write, write_cocktail
 
 WORKFLOW = tree.ROOT / "examples" / "ci" / "ranktilt.yml"
 STEP = re.compile(r"^      - name: (\w+).*?^        run: (.*?)(?=^      - |^      #|\Z)", re.DOTALL | re.MULTILINE)
@@ -75,3 +85,142 @@ def test_without_a_baseline_the_limit_alone_counts(repository: Path) -> None:
 def test_every_setting_is_used() -> None:
     text = "\n".join(scripts().values())
     assert set(settings()) == set(re.findall(r"\$([A-Z_]+)", text)) - {"BASE", "GITHUB_STEP_SUMMARY"}
+
+
+ENGINES = sorted((tree.ROOT / "examples" / "engines").glob("*.py"))
+DOCUMENTS = [("d1-human", 2.5), ("d2-llm", 1.5), ("d3-llm", 0.5)]
+
+
+def named(page: Path) -> str:
+    return page.stem
+
+
+def code_lines(page: Path) -> int:
+    """Lines of code, without the text at the top, comments and empty lines."""
+    body = page.read_text(encoding="utf-8").split('"""', 2)[2]
+    return sum(bool(line.partition("#")[0].strip()) for line in body.splitlines())
+
+
+def imported_early(page: Path) -> set[str]:
+    """Packages that are imported when the module is."""
+    nodes = ast.parse(page.read_text(encoding="utf-8")).body
+    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    named += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in named}
+
+
+def test_there_is_an_example_a_kind_of_engine() -> None:
+    assert [page.stem for page in ENGINES] == ["http_api", "opensearch", "pgvector"]
+
+
+@pytest.mark.parametrize("page", ENGINES, ids=named)
+def test_an_engine_is_short_and_says_how_it_is_run(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert code_lines(page) <= 16
+    assert imported_early(page) <= {"functools", "os"}, "a client is imported where it is used"
+    [typed] = re.findall(r"^    ranktilt audit DIR -r (.+)$", text, re.MULTILINE)
+    assert ranker(shlex.split(typed)[0]) == Engine(
+        f"{page.stem}:search", k=100, **({"concurrency": 4} if "concurrency" in typed else {})
+    )
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The examples' folder as the current one; its modules are forgotten afterwards."""
+    monkeypatch.chdir(ENGINES[0].parent)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    for page in ENGINES:
+        sys.modules.pop(page.stem, None)
+
+
+def first_of(run: Run) -> list[str]:
+    return [run.ids[int(run.docs[start])] for start in run.offsets[:-1]]
+
+
+def test_the_http_api_is_asked(engines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            asked.append((url.path, parse_qs(url.query), self.headers["Authorization"]))
+            hits = [{"id": name, "score": score} for name, score in DOCUMENTS]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"hits": hits}).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("SEARCH_URL", f"http://127.0.0.1:{server.server_port}/api")
+    monkeypatch.setenv("SEARCH_TOKEN", "t")
+    try:
+        run = ranker("engine:http_api:search@3").rank(toy())
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert sorted(asked, key=str) == sorted(
+        (("/api", {"q": [text], "size": ["3"]}, "Bearer t") for text in QUERIES.values()), key=str
+    )
+    assert first_of(run) == ["d1-human"] * 3
+    assert run.scores.tolist() == [2.5, 1.5, 0.5] * 3
+
+
+CLIENTS = {
+    "opensearch": """
+        ASKED = []
+        class OpenSearch:
+            def __init__(self, url):
+                assert url == "http://somewhere:9200"
+            def search(self, *, index, body):
+                ASKED.append((index, body["query"]["multi_match"]["query"], body["size"], body["_source"]))
+                return {"hits": {"hits": [{"_id": name, "_score": score} for name, score in HITS]}}
+        """,
+    "pgvector": """
+        import contextlib
+        ASKED = []
+        class ConnectionPool:
+            def __init__(self, url, **options):
+                assert url == "http://somewhere:9200"
+            @contextlib.contextmanager
+            def connection(self):
+                yield self
+            def execute(self, text, values):
+                ASKED.append((text.count("%(v)s"), values["v"], values["k"], text.startswith("SELECT id, 1 - ")))
+                return self
+            def fetchall(self):
+                return HITS
+        class SentenceTransformer:
+            def __init__(self, name): ...
+            def encode(self, text, *, show_progress_bar):
+                return self
+            def tolist(self):
+                return [0.5, -1.0]
+        """,
+}
+MODULES = {"opensearch": ["opensearchpy"], "pgvector": ["psycopg_pool", "sentence_transformers"]}
+ASKS = {
+    "opensearch": [("docs", text, 3, False) for text in QUERIES.values()],
+    "pgvector": [(2, "[0.5, -1.0]", 3, True)] * 3,
+}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_client_is_asked_for_ids_and_scores(engines: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = types.ModuleType("client")
+    client.__dict__["HITS"] = DOCUMENTS
+    exec(textwrap.dedent(CLIENTS[name]), client.__dict__)
+    for module in MODULES[name]:
+        monkeypatch.setitem(sys.modules, module, client)
+    for variable, value in (("SEARCH_URL", "http://somewhere:9200"), ("SEARCH_INDEX", "docs")):
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("DATABASE_URL", "http://somewhere:9200")
+    run = ranker(f"engine:{name}:search@3").rank(toy())
+    assert sorted(client.__dict__["ASKED"]) == sorted(ASKS[name])
+    assert first_of(run) == ["d1-human"] * 3

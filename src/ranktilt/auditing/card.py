@@ -120,10 +120,10 @@ class Twins:
         return cls(pair, rows, (query, number), units)
 
     def asked(self, aligned: Aligned, missing: str) -> Twins:
-        """Leave out the relevant pairs of queries that a run lacks, unless they count as zero."""
-        if self.wanted is None or missing == "zero":
+        """Leave out the relevant pairs of queries that count nowhere: see `Aligned.left_out`."""
+        if self.wanted is None:
             return self
-        keep = ~aligned.absent[self.wanted[0]]
+        keep = ~aligned.left_out(missing)[self.wanted[0]]
         return replace(self, wanted=(self.wanted[0][keep], self.wanted[1][keep]))
 
 

@@ -344,6 +344,8 @@ def _is_saved(ranker: Ranker) -> bool:
 def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
     if name != "near-identical" and _is_saved(ranker):
         return "a saved run cannot be ranked again"
+    if name != "near-identical" and any(stage.name == "engine" for stage in _stages(ranker)):
+        return "the engine's documents cannot be changed"
     if name == "tokens" and reader is None:
         return "no token limit" if not _neural(ranker) else "its tokens cannot be counted"
     if name == "tokens" and reader is not None and reader.text == "title":

@@ -112,6 +112,17 @@ class Aligned:
         """Number of judged queries of the collection that the run does not hold."""
         return int(self.absent.sum())
 
+    @property
+    def failed(self) -> npt.NDArray[np.bool_]:
+        """Queries that the run lacks because its engine failed to answer them."""
+        names = pl.Series(list(self.run.spec.get("failed") or ()), dtype=pl.String)
+        told = pl.Series(self.judgments.queries, dtype=pl.String).is_in(names.implode()).to_numpy()
+        return np.asarray(self.absent & told)
+
+    def left_out(self, missing: str) -> npt.NDArray[np.bool_]:
+        """Queries that count nowhere: all that the run lacks, or, where those count as zero, the failed ones."""
+        return self.absent if missing == "exclude" else self.failed
+
     def untied(self) -> Aligned:
         """Return the run as trec_eval orders it (score as float32, then id, both descending), without ties."""
         by_id = np.argsort(self.run.ids.arg_sort().to_numpy())[self.run.docs[self.entry]]

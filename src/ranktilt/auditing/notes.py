@@ -18,10 +18,13 @@ from ranktilt.errors import counted
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
     """Say what a run lacks and what it holds beyond a collection's documents."""
     name, spec = one.run.name, one.run.spec
-    if one.missing:
-        noun = ("judged query", "judged queries") if len(one.judgments.grade) else ("query", "queries")
+    noun = ("judged query", "judged queries") if len(one.judgments.grade) else ("query", "queries")
+    failed = int(one.failed.sum())
+    if one.missing > failed:
         how = "" if not len(one.judgments.grade) else ", counted as 0" if missing == "zero" else ", not counted"
-        yield f"{name}: {counted(one.missing, *noun)} not in the run{how}"
+        yield f"{name}: {counted(one.missing - failed, *noun)} not in the run{how}"
+    if failed:
+        yield f"{name}: {counted(failed, *noun)} failed by the engine, not counted"
     beyond = (one.row < 0) | (one.row >= collection.docs.height)
     if beyond.any():
         strange = one.run.ids.gather(one.run.docs[one.entry[beyond]])

@@ -17,6 +17,7 @@ from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
+_CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", "failed")
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Candidates:
             With the candidates' own spec under ``candidates``.
         """
         run = self.run.spec
-        told = {key: value for key, value in run.items() if key == "collection" or key.startswith("own_documents")}
+        told = {key: value for key, value in run.items() if key in _CARRIED}
         return {"ranker": repr(ranker), "ranktilt": __version__, **told, "candidates": dict(run)}
 
     def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:

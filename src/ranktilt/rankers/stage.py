@@ -18,6 +18,8 @@ _STAGE = re.compile(
 )
 _OPTION = re.compile(rf'\s*(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>{_QUOTED}|[^,"]*?)\s*')
 _PIECES = re.compile(rf"{_QUOTED}|>>|,")
+_SECRET = re.compile(r"://[^/\s\"]*@(?!\s*\d+\s*(?:>>|$))")
+"""User and password of an address, which no message must show; an `@` and a number at the end are a depth."""
 _GRAMMAR = "name[:argument][(option=value,…)][@k], stages joined by >>"
 
 
@@ -55,13 +57,13 @@ def parse_stages(text: str) -> list[Stage]:
     UserError
         If the text does not follow the grammar.
     """
-    return [_parse(part, text) for part in _split(text, ">>")]
+    return [_parse(part, _SECRET.sub("://…@", text)) for part in _split(text, ">>")]
 
 
 def _parse(part: str, whole: str) -> Stage:
     match = _STAGE.fullmatch(part)
     if match is None:
-        raise UserError(f"cannot read ranker {whole!r} at {part.strip()!r}: expected {_GRAMMAR}")
+        raise UserError(f"cannot read ranker {whole!r} at {_SECRET.sub('://…@', part.strip())!r}: expected {_GRAMMAR}")
     options: dict[str, str] = {}
     written = match["options"] or ""
     for piece in _split(written, ",") if written.strip() else []:

@@ -1,0 +1,174 @@
+"""What an engine answered: checked, put in falling order, and what is odd about it counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import UserError, shorten
+
+Floats = npt.NDArray[np.float64]
+Hits = list[tuple[str, float]]
+
+EXPECTED = "a list of (document id, score)"
+
+
+@dataclass
+class Oddities:
+    """Counts over all answers.
+
+    Parameters
+    ----------
+    results : int
+        Results that came for the first time in their answer.
+    most : int
+        Results of the query that got most.
+    duplicates, unknown, not_finite : int
+        Results whose document had come before, is not in the collection, or whose score is NaN or infinite.
+    rising, tied : int
+        Results whose score is above the one before, or equals it.
+    fewer, empty : int
+        Queries with fewer results than asked for (or than there are documents), and with none.
+    first : dict
+        Of duplicates, unknown, not_finite and rising, where the first one was.
+    """
+
+    results: int = 0
+    most: int = 0
+    duplicates: int = 0
+    unknown: int = 0
+    not_finite: int = 0
+    rising: int = 0
+    tied: int = 0
+    fewer: int = 0
+    empty: int = 0
+    first: dict[str, str] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """Return what is odd by name, counts of 0 left out."""
+        counts = {name: getattr(self, name) for name in ("duplicates", "unknown", "not_finite", "rising", "tied")}
+        return {name: n for name, n in {**counts, "fewer": self.fewer, "empty": self.empty}.items() if n}
+
+    def note(self, kind: str, document: str, query: str) -> None:
+        """Count one, and keep the place of the first."""
+        setattr(self, kind, getattr(self, kind) + 1)
+        self.first.setdefault(kind, f"{document!r} for query {query!r}")
+
+
+def checked(answer: Any, query: str, who: str) -> Hits:
+    """Check the types of one answer.
+
+    Parameters
+    ----------
+    answer : object
+        What the engine returned.
+    query : str
+        Id of the query, for the message.
+    who : str
+        The ranker, for the message.
+
+    Returns
+    -------
+    list of tuple
+        Document ids and scores, in the engine's order.
+
+    Raises
+    ------
+    UserError
+        If it is no list of pairs of a string and a number.
+    """
+    if not isinstance(answer, list | tuple):
+        raise UserError(f"{who}: query {query!r}: expected {EXPECTED}, got {_what(answer)}")
+    for rank, hit in enumerate(answer, start=1):
+        fault = _fault(hit)
+        if fault:
+            raise UserError(f"{who}: query {query!r}, result {rank}: {fault}")
+    return [(str(document), float(score)) for document, score in answer]
+
+
+def _fault(hit: Any) -> str:
+    if not (isinstance(hit, list | tuple) and len(hit) == 2):
+        return f"expected a pair (document id, score), got {_what(hit)}"
+    document, score = hit
+    if not isinstance(document, str):
+        hint = "; str(id) makes one" if isinstance(document, Real) else ""
+        return f"expected the document id as a string, got {_what(document)}{hint}"
+    if not isinstance(score, Real | np.number) or isinstance(score, bool):
+        return f"expected the score as a number, got {_what(score)}"
+    return ""
+
+
+def _what(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {shorten(value, 60)}"
+
+
+def sifted(hits: Hits, query: str, known: Container[str], odd: Oddities) -> Hits:
+    """Leave out what comes twice, and count what is odd.
+
+    Parameters
+    ----------
+    hits : list of tuple
+        Document ids and scores, in the engine's order.
+    query : str
+        Id of the query.
+    known : container of str
+        Ids of the collection.
+    odd : Oddities
+        Counts, added to.
+
+    Returns
+    -------
+    list of tuple
+        Each document at its first place; unknown ones too.
+    """
+    kept: dict[str, float] = {}
+    before = math.nan
+    for document, score in hits:
+        if document in kept:
+            odd.note("duplicates", document, query)
+            continue
+        if document not in known:
+            odd.note("unknown", document, query)
+        if not math.isfinite(score):
+            odd.note("not_finite", document, query)
+        elif score > before:
+            odd.note("rising", document, query)
+        odd.tied += score == before
+        kept[document] = before = score
+    odd.results += len(kept)
+    odd.most = max(odd.most, len(kept))
+    odd.empty += not kept
+    return list(kept.items())
+
+
+def falling(scores: Sequence[float]) -> Floats:
+    """Make scores fall strictly, keeping their order and, where they fall, their values.
+
+    Parameters
+    ----------
+    scores : sequence of float
+        In the engine's order; may tie, rise, be NaN or infinite.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        A score that is not below the one before, or is not finite, becomes the next number below the one before.
+        Those ahead of the first finite score lie just above it. −0, −1, −2, … where none is finite.
+    """
+    start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)
+    if start is None:
+        return -np.arange(len(scores), dtype=np.float64)
+    out = [float(score) for score in scores]
+    for place in reversed(range(start)):
+        out[place] = math.nextafter(out[place + 1], math.inf)
+    for place in range(start + 1, len(out)):
+        if not out[place] < out[place - 1] or math.isinf(out[place]):
+            out[place] = math.nextafter(out[place - 1], -math.inf)
+    made = np.array(out)
+    return made if np.isfinite(made).all() else -np.arange(len(scores), dtype=np.float64)
