@@ -1,7 +1,10 @@
-"""Documents a second of ``dense:minilm`` beside sentence-transformers' default ``encode`` on the same texts.
+"""Neural encoding: speed beside sentence-transformers, what each lossy mode changes, and audits of what is cached.
 
-Both run on this machine's processor or accelerator as torch finds it. The model is loaded and warmed up on a few
-texts before the clock starts; RankTilt's cache lies in an empty temporary folder, and writing to it is timed.
+- Documents a second of ``dense:minilm`` and of sentence-transformers' default ``encode`` on the same texts, on this
+  machine's processor or accelerator as torch finds it. The model is loaded and warmed up on a few texts before the
+  clock starts; RankTilt's cache lies in an empty temporary folder, and writing to it is timed.
+- NFCorpus ranked in each lossy mode beside float32: nDCG@10, Relative Δ, and the correlation of the ranks.
+- The whole command ``ranktilt audit DIR -r dense:minilm`` in a fresh process, twice: the second finds all vectors.
 """
 
 from __future__ import annotations
@@ -9,11 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common import (
+    TINY,
     Contender,
     Measured,
     Watch,
@@ -25,12 +33,24 @@ from common import (
     memory,
     nfcorpus,
     publish,
+    say,
     seconds,
     table,
+    target,
 )
+
+if TYPE_CHECKING:
+    import ranktilt as rt
 
 PACKAGES = ("ranktilt", "torch", "transformers", "sentence-transformers", "tokenizers")
 TEXTS = 600
+MODES = {
+    "float32": "precision=float32",
+    "bfloat16": "precision=bfloat16",
+    "float32, store=float16": "precision=float32,store=float16",
+    "bfloat16, store=float16": "precision=bfloat16,store=float16",
+}
+REFERENCE, DEPTH = "float32", 100
 WARM = ("one text to warm up", "and another one, so that both sides have run before the clock starts")
 
 
@@ -101,11 +121,66 @@ def library(folder: Path, given: argparse.Namespace) -> Measured:
     return {**watch.parts, "documents": len(texts), "low": 0.0}
 
 
+def modes(folder: Path, given: argparse.Namespace) -> Measured:
+    """Rank the collection in every mode and compare each with the reference."""
+    import ranktilt as rt
+
+    collection = rt.load(folder / "collection")
+    found: Measured = {}
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["RANKTILT_CACHE"] = cache
+        runs: dict[str, rt.Run] = {}
+        for name, options in MODES.items():
+            say(f"ranking in {name}")
+            _round(collection, options)
+            runs[name] = rt.ranker(f"dense:minilm({options})").rank(collection)
+    for name, run in runs.items():
+        result = rt.audit(collection, run, ["nDCG@10"], resamples=100)
+        ungrouped = rt.audit(collection, run, ["nDCG@10"], by=None, resamples=100).by_group()
+        found[f"{name}: nDCG@10"] = float(ungrouped["mean"][0])
+        found[f"{name}: Relative Δ"] = float(result.tilts[0].value)
+        found[f"{name}: correlation"] = correlation(runs[REFERENCE], run)
+    return found
+
+
+def _round(collection: rt.Collection, options: str) -> None:
+    """Put rounded copies of vectors that are there into the cache of the mode that stores float16.
+
+    They are what that mode would store, for it computes the same and rounds; encoding all once more is saved.
+    """
+    if "store=float16" not in options:
+        return
+    from ranktilt.cache import VectorCache, cache_folder, content_keys
+    from ranktilt.rankers.dense import Dense
+
+    precision = options.split(",")[0].removeprefix("precision=")
+    whole, half = (Dense("minilm", precision=precision, store=store).encoder for store in ("float32", "float16"))
+    for kind, texts in (("document", collection.texts()), ("query", collection.judged["text"])):
+        keys = content_keys(texts.unique().to_list(), prefix=kind)
+        _, stored = VectorCache(cache_folder() / "embeddings" / whole.fingerprint).get(keys)
+        VectorCache(cache_folder() / "embeddings" / half.fingerprint, dtype="float16").put(
+            keys, stored.read(0, len(keys))
+        )
+
+
+def correlation(reference: rt.Run, run: rt.Run) -> float:
+    """Mean over the queries of Kendall's τ-b between the ranks of the reference's first documents in both runs."""
+    import polars as pl
+    from scipy.stats import kendalltau
+
+    first = reference.frame().filter(pl.col("rank") <= DEPTH)
+    both = first.join(run.frame(), on=["query_id", "doc_id"], how="left", suffix="_other", maintain_order="left")
+    behind = pl.col("rank_other").fill_null(pl.col("rank_other").max() + 1)
+    parts = both.with_columns(behind).partition_by("query_id")
+    return float(sum(kendalltau(p["rank"], p["rank_other"]).statistic for p in parts) / len(parts))
+
+
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
     "ranktilt": default,
     "ranktilt-float32": float32,
     "sentence-transformers": library,
+    "modes": modes,
 }
 LABELS = {
     "ranktilt": "dense:minilm (default precision: {})",
@@ -126,7 +201,67 @@ def section(folder: Path, what: str, rounds: int) -> str:
         for n, m in found.items()
     ]
     header = ["contender", "documents a second", "ratio", "load and warm up (s)", "peak memory"]
-    return "\n".join([f"### {what}, median of {rounds}", "", table(header, rows)])
+    lines = [f"### {what}, median of {rounds}", "", table(header, rows)]
+    if low == "bfloat16":
+        lines += [
+            "",
+            target("default precision / sentence-transformers", speed["ranktilt"] / peer, at_least=1.7, unit="×"),
+        ]
+    return "\n".join(lines)
+
+
+def lossy_section(folder: Path, what: str) -> str:
+    """Compare every mode with the reference."""
+    found = fresh(__file__, "modes", folder)
+    exact = found[f"{REFERENCE}: nDCG@10"], found[f"{REFERENCE}: Relative Δ"]
+    rows = []
+    for name in MODES:
+        score, tilt = found[f"{name}: nDCG@10"], found[f"{name}: Relative Δ"]
+        changes = ("–", "–") if name == REFERENCE else (f"{score - exact[0]:+.4f}", f"{tilt - exact[1]:+.2f}")
+        rows.append(
+            [name, f"{score:.4f}", changes[0], f"{tilt:+.2f} %", changes[1], f"{found[f'{name}: correlation']:.4f}"]
+        )
+    header = ["mode", "nDCG@10", "change", "Relative Δ nDCG@10", "change", f"τ of the first {DEPTH}"]
+    largest = max(abs(found[f"{name}: nDCG@10"] - exact[0]) for name in MODES)
+    lines = [f"### What lossy modes change: {what}", "", table(header, rows), ""]
+    lines.append(target("largest change of nDCG@10", largest, at_most=0.001, unit=""))
+    return "\n".join(lines)
+
+
+def cached_section(folder: Path, what: str) -> str:
+    """Time the same audit twice."""
+    times = []
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "RANKTILT_CACHE": cache}
+        code = "from ranktilt.cli.main import main; main()"
+        command = [sys.executable, "-c", code, "audit", str(folder / "collection"), "-r", "dense:minilm", "--quiet"]
+        for number in ("first", "second"):
+            say(f"{number} audit")
+            start = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)
+            times.append(time.perf_counter() - start)
+    rows = [
+        ["first audit: all vectors are made", seconds(times[0])],
+        ["second audit: all are cached", seconds(times[1])],
+    ]
+    lines = [f"### An audit by dense:minilm, whole process: {what}", "", table(["", "seconds"], rows), ""]
+    lines.append(target("first / second", times[0] / times[1], at_least=20, unit="×"))
+    return "\n".join(lines)
+
+
+def write_collection(folder: Path, *, quick: bool) -> str:
+    """Put the collection that is ranked and audited into the folder; say what it is."""
+    import generate
+
+    import ranktilt as rt
+
+    data = None if quick else nfcorpus()
+    if data is not None:
+        (folder / "collection").symlink_to(data, target_is_directory=True)
+        return "NFCorpus, human and rewritten documents"
+    small = generate.Size(pairs=12, queries=6, words=30, vocabulary=500)
+    rt.save(generate.collection(small), folder / "collection")
+    return TINY if quick else f"{TINY} (NFCorpus is absent)"
 
 
 def main() -> None:
@@ -140,11 +275,12 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / ("quick" if given.quick else "texts")
-
         count = int(fresh(__file__, "prepare", folder)["texts"])
         origin = "texts of NFCorpus" if nfcorpus() is not None else "generated texts (NFCorpus is absent)"
-        table_ = section(folder, f"{count} {origin}", 1 if given.quick else given.rounds)
-    publish("dense", "\n\n".join(["## Dense encoding", machine(PACKAGES), table_]), given)
+        parts = [section(folder, f"{count} {origin}", 1 if given.quick else given.rounds)]
+        what = write_collection(folder, quick=given.quick)
+        parts += [lossy_section(folder, what), cached_section(folder, what)]
+    publish("dense", "\n\n".join(["## Dense encoding", machine(PACKAGES), *parts]), given)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ It stands in for data that cannot be redistributed where only the size and the s
 is made of: 45 % of the words are function words, the others follow Zipf's law over 400,000 forms with endings that
 a stemmer removes; sentences have capitals, commas and full stops; the second version of a document has 40 % of its
 words drawn anew; each query takes its content words from one document, and both versions of it are relevant.
+
+Where real words matter more than a layout, `shuffled` makes any number of documents of another collection's sentences.
 """
 
 from __future__ import annotations
@@ -201,6 +203,34 @@ def rankings(
         docs[query] = np.concatenate([pair, pair + size.pairs])[best]
         scores[query] = both[best]
     return np.arange(size.queries + 1) * depth, docs.ravel(), scores.ravel()
+
+
+def sentences(texts: pl.Series) -> pl.Series:
+    """Sentences of texts, as full stops divide them."""
+    found = texts.str.extract_all(r"[^.!?]+[.!?]+").explode().drop_nulls().str.strip_chars()
+    return found.filter(found.str.len_bytes() > 20).unique(maintain_order=True).alias("sentence")
+
+
+def shuffled(pool: pl.Series, count: int, *, words: int = 190, seed: int = 0) -> pl.Series:
+    """Make new documents of sentences drawn from a pool: with real words in their real proportions, of any number.
+
+    Parameters
+    ----------
+    pool : polars.Series
+        Sentences.
+    count : int
+        How many documents.
+    words : int, optional
+        Mean length.
+    seed : int, optional
+        Of every draw; the first documents are the same whatever their number.
+    """
+    each = max(round(words / (pool.str.count_matches(" ").mean() + 1)), 1)
+    made = []
+    for start in range(0, count, CHUNK):
+        drawn = np.random.default_rng([seed, 3, start]).integers(len(pool), size=(CHUNK, each))
+        made.append(pool.gather(drawn[: count - start].ravel()).reshape((-1, each)).arr.join(" "))
+    return pl.concat(made).alias("text")
 
 
 def main() -> None:

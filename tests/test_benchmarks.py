@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from benchmarks import common, generate
@@ -39,6 +40,24 @@ def test_lexical_prints_both_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_search_prints_its_tables(tmp_path: Path) -> None:
+    pytest.importorskip("beir")
+    text = run("search.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    rivals = {"ranktilt, dot", "ranktilt, cosine", "beir's exact search, cosine"}
+    assert rivals < set(found)
+    assert all(found[name][-1].endswith(" GB") for name in rivals)
+    growth = {name: cells for name, cells in found.items() if name.startswith(("dense: ", "BM25: "))}
+    assert len(growth) == 8
+    for cells in growth.values():
+        assert len(cells) == 4
+        assert -1 < float(cells[-1]) < 3
+    for section in ("search", "growth"):
+        assert text.count(f"<!-- {section}: start -->") == text.count(f"<!-- {section}: end -->") == 1
+    assert "### 2,000 × 16 vectors" in text
+
+
+@pytest.mark.slow
 def test_evaluate_prints_its_table(tmp_path: Path) -> None:
     text = run("evaluate.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
@@ -54,6 +73,20 @@ def test_intervals_prints_its_table(tmp_path: Path) -> None:
         for share, low, high in (cells[1:4], cells[5:8]):
             assert 100 * (20 - int(low) - int(high)) / 20 == float(share.removesuffix(" %"))
     assert text.count("(target 93–97 %: ") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.neural
+def test_rerank_prints_both_tables(tmp_path: Path) -> None:
+    text = run("rerank.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    speed = [name for name in found if name.startswith(("cross-encoder:", "sentence-transformers"))]
+    assert [found[name][1].endswith("×") for name in speed] == [True] * 3
+    rankers = ["tfidf", "bm25", "bm25@100>>cross-encoder:", "bm25@100>>cross-encoder:(precision=float32)"]
+    assert [name for name in found if name in rankers] == rankers
+    assert all(0 <= float(found[name][1]) <= 1 for name in rankers)
+    difference = float(text.split("from the library's: ")[1].split(".\n")[0])
+    assert difference < 1e-4
 
 
 def test_a_section_takes_the_place_of_its_last_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,6 +189,26 @@ def test_each_generated_query_has_one_relevant_document_in_both_versions() -> No
     for query, text in made.queries.select("id", "text").iter_rows():
         plain = {word.strip(",.") for word in texts[relevant[query]]}
         assert len(plain & set(text.split())) >= 3
+
+
+def test_shuffled_documents_are_whole_sentences_of_the_pool() -> None:
+    texts = pl.Series(["A first sentence stands here. And a second one follows it! Short. 3.5 is no end", ""])
+    pool = generate.sentences(texts)
+    assert pool.to_list() == ["A first sentence stands here.", "And a second one follows it!"]
+    made = generate.shuffled(pool, 50, words=20, seed=1)
+    assert len(made) == 50
+    for text in made:
+        assert text.replace(pool[0], "").replace(pool[1], "").strip() == ""
+    assert 15 <= made.str.split(" ").list.len().mean() <= 25
+
+
+def test_fewer_shuffled_documents_are_the_first_of_more() -> None:
+    pool = generate.sentences(generate.collection(generate.QUICK).docs["text"])
+    few, many = (generate.shuffled(pool, n) for n in (10, 9_000))
+    assert many.head(10).to_list() == few.to_list()
+    assert many.n_unique() == 9_000
+    assert 150 < many.str.split(" ").list.len().mean() < 230
+    assert generate.shuffled(pool, 10, seed=1).to_list() != few.to_list()
 
 
 def test_generated_rankings_fall_and_name_no_document_twice() -> None:

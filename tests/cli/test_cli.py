@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
+from ranktilt.specs import RANKERS
 from tests.cli.conftest import Cli, refused
 from tests.toy import jsonl, write, write_beir, write_run
 
@@ -21,7 +22,7 @@ BM25 = ("-r", "bm25", "--resamples", "100")
     [
         (
             ["-r", "bm52"],
-            "unknown ranker 'bm52'; did you mean 'bm25'? (valid: bm25, tfidf, dense, replay)",
+            f"unknown ranker 'bm52'; did you mean 'bm25'? (valid: {', '.join(RANKERS)})",
         ),
         (
             ["-r", "bm25(k2=1)"],
@@ -362,12 +363,16 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines() if line.startswith("  ")] == [
         "audit",
+        "cache",
         "calibrate",
         "check",
         "compare",
         "demo",
         "gate",
         "mix",
+        "models",
+        "rank",
+        "train",
     ]
 
 

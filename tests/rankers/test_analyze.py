@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from typing import Any
 
 import polars as pl
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection
 from ranktilt.errors import DataWarning, MissingExtra, UserError
 from ranktilt.rankers import analyze
-from ranktilt.rankers.analyze import analyzer, analyzers, stop_words, terms
+from ranktilt.rankers.analyze import Vocabulary, analyzer, analyzers, foreign, stop_words
 from ranktilt.rankers.lexical import BM25, TFIDF
 from tests.toy import collection_of, toy
 
@@ -298,48 +297,23 @@ def test_other_analyzers_take_any_script(how: str) -> None:
     assert run.frame()["doc_id"].to_list() == ["d0"]
 
 
-def counted(found: Collection, how: str = "english", text: str = "text") -> list[dict[str, float]]:
-    shared = terms(found, how, text)
-    names = list(shared.vocabulary.terms)
-    rows = shared.counts.toarray()
-    return [{names[i]: float(n) for i, n in enumerate(row) if n} for row in rows]
+def test_terms_are_numbered_as_they_come_and_sorted_within_one_call() -> None:
+    vocabulary = Vocabulary(analyzer("whitespace"))
+    owner, term = vocabulary.encode(pl.Series([["b", "a", "b"], ["c"]]), grow=True)
+    assert vocabulary.terms == {"a": 0, "b": 1, "c": 2}
+    assert (owner.tolist(), term.tolist()) == ([0, 0, 0, 1], [1, 0, 1, 2])
+    vocabulary.encode(pl.Series([["a", "0"]]), grow=True)
+    assert vocabulary.terms == {"a": 0, "b": 1, "c": 2, "0": 3}
 
 
-def test_terms_are_counted_by_document() -> None:
-    found = collection("The cat sat; cats sit. CAT!", "", "of the", "a cat's hat")
-    assert counted(found) == [{"cat": 3, "sat": 1, "sit": 1}, {}, {}, {"cat": 1, "hat": 1}]
+def test_a_vocabulary_with_names_knows_them_and_learns_none_from_queries() -> None:
+    vocabulary = Vocabulary(analyzer("english"), ["river", "appl"])
+    owner, term = vocabulary.encode(pl.Series([["apples", "unknown"], ["the", "rivers"]]), grow=False)
+    assert (owner.tolist(), term.tolist()) == ([0, 1], [1, 0])
+    assert list(vocabulary.terms) == ["river", "appl"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("title", {"red": 1}), ("text", {"river": 1}), ("title+text", {"red": 1, "river": 1})],
-)
-def test_what_is_counted_can_be_chosen(text: str, expected: dict[str, float]) -> None:
-    found = collection_of([{"id": "d", "title": "red", "text": "river"}], {"q": "x"}, {"q": {"d": 1}})
-    assert counted(found, text=text) == [expected]
-
-
-def test_counts_are_shared_by_rankers_and_made_once() -> None:
-    found = toy()
-    BM25(k1=0.9).rank(found)
-    made = terms(found, "english", "title+text")
-    TFIDF().rank(found)
-    assert terms(found, "english", "title+text") is made
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 4])
-def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["red apples", "apples", "", "blue river red", "sea"]
-    expected = counted(collection(*texts))
-    monkeypatch.setattr(analyze, "CHUNK", chunk)
-    assert counted(collection(*texts)) == expected
-
-
-def test_query_terms_that_no_document_holds_are_left_out() -> None:
-    shared = terms(collection("red apples red", "sea"), "english", "text")
-    counts: Any = shared.of_queries(pl.Series(["apples red APPLES unknown", "nothing here", ""])).toarray()
-    assert counts.shape == (3, 3)
-    column = shared.vocabulary.terms
-    assert counts[0, column["appl"]] == 2
-    assert counts[0, column["red"]] == 1
-    assert counts.sum() == 3
+def test_terms_of_other_scripts() -> None:
+    assert foreign(["word", "слово", "α-synuclein", "2024", "日", "naïve"]).tolist() == [
+        False, True, False, False, True, False
+    ]  # fmt: skip

@@ -9,7 +9,9 @@ import pytest
 from ranktilt import Collection, Ranker, ranker
 from ranktilt.rankers.lexical import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
+from ranktilt.specs import RANKERS
 from tests.rankers.contract import Make, RankerContract
+from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.toy import write
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
@@ -55,6 +57,58 @@ class TestDense(RankerContract):
             return ranker(f"dense:{tiny}{request.param}{depth}")
 
         return make
+
+
+class TestPipeline(RankerContract):
+    """Lexical ranking, and then a saved run's words: no model is needed for a pipeline."""
+
+    @pytest.fixture(params=["bm25@4>>counting", "tfidf@3>>counting(tail=keep)", "bm25>>counting>>counting(tail=keep)"])
+    def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
+        monkeypatch.setitem(RANKERS, "counting", "tests.rankers.counting:Counting")
+
+        def make(collection: Collection, **options: Any) -> Ranker:
+            depth = f"@{options.pop('k')}" if "k" in options else ""
+            assert not options
+            return ranker(f"{request.param}{depth}")
+
+        return make
+
+
+@pytest.mark.neural
+class TestDenseReRanks(RankerContract):
+    @pytest.fixture(params=["bm25@4>>dense:{tiny}", "tfidf@2>>dense:{tiny}(similarity=dot,tail=keep)"])
+    def make(self, request: pytest.FixtureRequest, tiny: Path) -> Make:
+        def make(collection: Collection, **options: Any) -> Ranker:
+            depth = f"@{options.pop('k')}" if "k" in options else ""
+            assert not options
+            return ranker(f"{request.param.format(tiny=tiny)}{depth}")
+
+        return make
+
+
+@pytest.mark.neural
+class TestReRankers(RankerContract):
+    @pytest.fixture(
+        params=[
+            "dense:{tiny}@4>>cross-encoder:{one}",
+            "dense:{tiny}@3>>cross-encoder:{two}(limits=paper,precision=bfloat16)",
+            "tfidf@4>>cross-encoder:{one}(max_document_tokens=3,tail=keep)",
+            "dense:{tiny}@4>>monobert:{two}",
+            "dense:{tiny}@4>>monot5:{t5}",
+        ]
+    )
+    def make(self, request: pytest.FixtureRequest, tiny: Path, rerankers: dict[str, Path]) -> Make:
+        def make(collection: Collection, **options: Any) -> Ranker:
+            depth = f"@{options.pop('k')}" if "k" in options else ""
+            assert not options
+            return ranker(f"{request.param.format(tiny=tiny, **rerankers)}{depth}")
+
+        return make
+
+    @pytest.fixture(scope="class")
+    def rerankers(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+        one, two, t5 = (tmp_path_factory.mktemp(name) for name in ("one", "two", "t5"))
+        return {"one": tiny_classifier(one), "two": tiny_classifier(two, labels=2), "t5": tiny_t5(t5)}
 
 
 def overlaps(collection: Collection) -> dict[str, dict[str, float]]:

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Ranker, ranker
 from ranktilt.errors import UserError
 from ranktilt.rankers import lexical
+from ranktilt.rankers.chunks import Chunks, chunked
+from ranktilt.rankers.index import terms
 from ranktilt.rankers.lexical import BM25, TFIDF
 from tests.toy import collection_of, toy
 
@@ -247,3 +249,65 @@ def test_a_collection_ranked_by_two_rankers_gives_each_its_own_scores() -> None:
     alone = [TFIDF().rank(toy()), BM25().rank(toy()), BM25(k1=0.9, b=0.4).rank(toy())]
     together = [TFIDF().rank(collection), BM25().rank(collection), BM25(k1=0.9, b=0.4).rank(collection)]
     assert together == alone
+
+
+def of_all_terms(ranker: BM25 | TFIDF, collection: Collection) -> list[dict[int, float]]:
+    """Weigh every term of every document in one matrix, then add up a query's columns in the order of their numbers."""
+    number = terms(collection, ranker.analyzer, ranker.text).vocabulary.terms
+    documents = [Counter(text.split()) for text in collection.texts()]
+    counts = np.array([[float(words[name]) for name in number] for words in documents])
+    lengths, frequency = counts.sum(axis=1), (counts > 0).sum(axis=0).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if isinstance(ranker, TFIDF):
+            weights = (1 + np.log(counts)) * lexical._idf_plain(float(len(documents)), frequency)
+        else:
+            idf, saturated = lexical._VARIANTS[ranker.method]
+            norm = 1 - ranker.b + ranker.b * lengths / lengths.mean()
+            delta = lexical._DELTA.get(ranker.method, 0.0)
+            weights = saturated(counts, norm[:, None], ranker.k1, delta) * idf(float(len(documents)), frequency)
+    found = []
+    for text in collection.judged["text"]:
+        words = Counter(text.split())
+        mine: dict[int, float] = {}
+        for name in sorted(set(words) & set(number), key=number.__getitem__):
+            for row in np.flatnonzero(counts[:, number[name]]).tolist():
+                mine[row] = mine.get(row, 0.0) + words[name] * float(weights[row, number[name]])
+        found.append(mine)
+    return found
+
+
+def drawn_collection(documents: int, seed: int) -> Collection:
+    draw = np.random.default_rng(seed)
+    words = np.array([f"w{n}" for n in range(30)])
+    share = 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
+    docs = [
+        {"id": f"d{n}", "text": " ".join(draw.choice(words, int(draw.integers(0, 25)), p=share))}
+        for n in range(documents)
+    ]
+    asked = {f"q{n}": " ".join(draw.choice([*words, "unknown"], 4)) for n in range(9)}
+    return collection_of(docs, asked, {q: {"d0": 1} for q in asked})
+
+
+@every_ranker
+@pytest.mark.parametrize("memory", [None, 1, 40 * 192])
+def test_weighing_only_the_queries_terms_changes_no_bit(ranker: BM25 | TFIDF, memory: int | None) -> None:
+    collection = drawn_collection(200, 3)
+    with chunked(Chunks(memory)):
+        run = ranker.rank(collection)
+    for query, expected in enumerate(of_all_terms(ranker, collection)):
+        part = slice(run.offsets[query], run.offsets[query + 1])
+        assert dict(zip(run.docs[part].tolist(), run.scores[part].tolist(), strict=True)) == expected
+
+
+def test_queries_are_taken_together_as_far_as_the_memory_goes() -> None:
+    starts, asked = np.array([0, 2, 3, 3, 5, 6]), np.array([0, 1, 1, 2, 3, 0])
+    sizes = np.array([10, 20, 30, 40])
+    for postings, groups in {
+        1: [(0, 3), (3, 4), (4, 5)],
+        30: [(0, 3), (3, 4), (4, 5)],
+        80: [(0, 3), (3, 5)],
+        100: [(0, 5)],
+    }.items():
+        with chunked(Chunks(postings * lexical._POSTING)):
+            assert list(lexical._groups(starts, asked, sizes)) == groups
+    assert list(lexical._groups(np.array([0]), asked, sizes)) == []

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 from ranktilt._version import __version__
-from ranktilt.cli import audit, calibrate, check, compare, demo, gate, mix
+from ranktilt.cli import audit, cache, calibrate, check, compare, demo, gate, mix, models, rank, train
 from ranktilt.errors import UserError
 
 app = typer.Typer(
@@ -23,15 +23,19 @@ app = typer.Typer(
 )
 _VERBS: dict[str, Callable[..., None]] = {
     "audit": audit.command,
+    "cache": cache.command,
     "calibrate": calibrate.command,
     "check": check.command,
     "compare": compare.command,
     "demo": demo.command,
     "gate": gate.command,
     "mix": mix.command,
+    "models": models.command,
+    "rank": rank.command,
 }
 for _name, _command in _VERBS.items():
     app.command(_name)(_command)
+app.add_typer(train.app, name="train")
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
 _INTERRUPTED = 130

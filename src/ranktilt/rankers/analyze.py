@@ -1,12 +1,9 @@
-"""Text to terms: the analyzers, and the term counts that all lexical rankers share."""
+"""Text to terms: the analyzers, and the vocabulary that numbers the terms."""
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as package_files
@@ -14,15 +11,10 @@ from importlib.resources import files as package_files
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import scipy.sparse as sp
 import Stemmer
 
-from ranktilt.collection import Collection
-from ranktilt.errors import DataWarning, unknown
+from ranktilt.errors import unknown
 from ranktilt.optional import need
-from ranktilt.progress import report
-
-CHUNK = 16_384
 
 # Word boundaries of Unicode (UAX 29) as Lucene's StandardTokenizer draws them: letters may be joined by an
 # apostrophe, full stop, colon or middle dot, digits by what stands in numbers; ideographs stand alone.
@@ -153,9 +145,9 @@ def _drop(stop: frozenset[str]) -> Normalize:
 class Vocabulary:
     """Distinct tokens to term numbers, growing with the documents and fixed for the queries."""
 
-    def __init__(self, how: Analyzer) -> None:
+    def __init__(self, how: Analyzer, names: Iterable[str] = ()) -> None:
         self.how = how
-        self.terms: dict[str, int] = {}
+        self.terms: dict[str, int] = {name: number for number, name in enumerate(names)}
         self._of_token: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -189,78 +181,7 @@ class Vocabulary:
             self._of_token[token] = number
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Term counts of a collection: ``counts[document, term]`` and the vocabulary behind the columns."""
-
-    counts: sp.csr_array
-    vocabulary: Vocabulary
-
-    def of_queries(self, texts: pl.Series) -> sp.csr_array:
-        """Count the collection's terms in queries; terms that no document holds are left out."""
-        owner, term = self.vocabulary.encode(self.vocabulary.how.split(texts), grow=False)
-        return _count(owner, term, (len(texts), len(self.vocabulary)))
-
-
-def terms(collection: Collection, how: str, text: str) -> Terms:
-    """Return the term counts of a collection's documents, made once for all rankers that share them."""
-    return collection.memo(("terms", how, text), lambda: _make(collection, how, text))
-
-
-def _make(collection: Collection, how: str, text: str) -> Terms:
-    texts = collection.texts(text)
-    vocabulary = Vocabulary(analyzer(how))
-    parts = [texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK)]
-    encoded = []
-    for number, tokens in enumerate(_ahead(vocabulary.how.split, parts), start=1):
-        encoded.append((*vocabulary.encode(tokens, grow=True), len(tokens)))
-        report(f"analyzer {how}: documents", min(number * CHUNK, len(texts)), len(texts))
-    width = len(vocabulary)
-    blocks = [_count(owner, term, (n, width)) for owner, term, n in encoded]
-    counts = sp.csr_array(sp.vstack(blocks, format="csr")) if blocks else _count(*_NOTHING, (0, width))
-    if how == "english":
-        _warn_of_script(collection, counts, vocabulary)
-    return Terms(counts, vocabulary)
-
-
-def _ahead(work: Callable[[pl.Series], pl.Series], parts: list[pl.Series]) -> Iterator[pl.Series]:
-    """Work on the next parts in threads while the caller uses the last one; no more than a few are held."""
-    threads = pl.thread_pool_size()
-    with ThreadPoolExecutor(threads) as pool:
-        waiting = deque(pool.submit(work, part) for part in parts[:threads])
-        for part in [*parts[threads:], *[None] * threads]:
-            if waiting:
-                done = waiting.popleft().result()
-                if part is not None:
-                    waiting.append(pool.submit(work, part))
-                yield done
-
-
-_NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
-
-
-def _count(owner: npt.NDArray[np.int64], term: npt.NDArray[np.int64], shape: tuple[int, int]) -> sp.csr_array:
-    ones = np.ones(len(owner), dtype=np.float32)
-    counts = sp.coo_array((ones, (owner.astype(np.int32), term.astype(np.int32))), shape=shape).tocsr()
-    counts.sum_duplicates()
-    return sp.csr_array(counts)
-
-
-def _warn_of_script(collection: Collection, counts: sp.csr_array, vocabulary: Vocabulary) -> None:
-    foreign = _foreign(vocabulary.terms)
-    if not foreign.any():
-        return
-    share = counts @ foreign / np.maximum(counts.sum(axis=1), 1)
-    rows = np.flatnonzero(share > 0.5)
-    if len(rows):
-        warnings.warn(
-            f"analyzer 'english' meets {len(rows)} documents in a script that is not Latin "
-            f"(first: {collection.ids[int(rows[0])]!r}); choose another, such as bm25(analyzer=whitespace)",
-            DataWarning,
-            stacklevel=2,
-        )
-
-
-def _foreign(names: Iterable[str]) -> npt.NDArray[np.float64]:
+def foreign(names: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Return which terms have letters and none of them Latin."""
     series = pl.Series(list(names), dtype=pl.String)
-    return (series.str.contains(r"\p{L}") & ~series.str.contains(r"\p{Latin}")).cast(pl.Float64).to_numpy()
+    return (series.str.contains(r"\p{L}") & ~series.str.contains(r"\p{Latin}")).to_numpy()

@@ -1,22 +1,25 @@
-"""Lexical rankers: BM25 and TF-IDF over shared term counts, one sparse product a block of queries."""
+"""Lexical rankers: BM25 and TF-IDF over a shared index; only the queries' terms are ever weighed."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.rankers.analyze import Terms, analyzer, terms
+from ranktilt.rankers.analyze import analyzer
 from ranktilt.rankers.base import FirstStage, Rows, Scores, worth_a_look
+from ranktilt.rankers.chunks import memory
+from ranktilt.rankers.index import Ints, Postings, Terms, terms
 
 Array = npt.NDArray[np.float64]
+_POSTING = 192
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,30 +39,65 @@ class Lexical(FirstStage):
         analyzer(self.analyzer)
 
     @abstractmethod
-    def weights(self, counts: sp.csr_array) -> sp.csr_array:
-        """Turn term counts (documents × terms) into term weights of the same shape, none below 0."""
+    def weights(self, found: Postings, lengths: Array) -> Array:
+        """Weigh terms in the documents that hold them.
+
+        Parameters
+        ----------
+        found : Postings
+            Some terms.
+        lengths : ndarray of float64, shape (n_documents,)
+            Terms of each document of the collection, repeats counted.
+
+        Returns
+        -------
+        ndarray of float64
+            A weight a posting, at least 0; it depends on no other posting.
+        """
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
         shared: Terms = terms(collection, self.analyzer, self.text)
-        weights = sp.csr_array(self.weights(shared.counts).T.tocsr())
         queries = shared.of_queries(collection.judged["text"])
-        documents = weights.indices.astype(np.intp)
-        scores = np.zeros(shared.counts.shape[0])
-        for low, high in zip(queries.indptr[:-1], queries.indptr[1:], strict=True):
-            weightless = []
-            for term, times in zip(queries.indices[low:high], queries.data[low:high], strict=True):
-                posting = slice(weights.indptr[term], weights.indptr[term + 1])
-                rows, values = documents[posting], weights.data[posting]
-                scores[rows] += values if times == 1 else float(times) * values
-                if not values[0]:
-                    weightless.append(rows)
-            found = worth_a_look(scores, self.k + slack)
-            if len(found) < self.k + slack:  # a word of no weight finds its documents too
-                for rows in weightless:
-                    found = np.union1d(found, rows)
-            yield found, scores[found]
-            scores.fill(0)
+        lengths, scores = shared.lengths, np.zeros(len(shared.lengths))
+        for first, last in _groups(queries.indptr, queries.indices, shared.sizes):
+            asked = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
+            found = shared.postings(asked)
+            weights = self.weights(found, lengths)
+            ends = np.concatenate([[0], np.cumsum(found.sizes)])
+            for low, high in zip(queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True):
+                weightless = []
+                numbers = np.searchsorted(asked, queries.indices[low:high])
+                for term, times in zip(numbers, queries.data[low:high], strict=True):
+                    rows, values = found.rows[ends[term] : ends[term + 1]], weights[ends[term] : ends[term + 1]]
+                    scores[rows] += values if times == 1 else float(times) * values
+                    if not values[0]:
+                        weightless.append(rows)
+                best = worth_a_look(scores, self.k + slack)
+                if len(best) < self.k + slack:  # a word of no weight finds its documents too
+                    for rows in weightless:
+                        best = np.union1d(best, rows)
+                yield best, scores[best]
+                scores.fill(0)
+
+
+def _groups(starts: Ints, asked: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
+    """First and last of consecutive queries whose terms' postings fit into the memory together; at least one query."""
+    most = memory() // _POSTING
+    held: set[int] = set()
+    first = room = 0
+    for query, (low, high) in enumerate(pairwise(starts.tolist())):
+        new = set(asked[low:high].tolist()) - held
+        more = int(sizes[list(new)].sum())
+        if more and query > first and room + more > most:
+            yield first, query
+            held, first, room = set(), query, 0
+            new = set(asked[low:high].tolist())
+            more = int(sizes[list(new)].sum())
+        held |= new
+        room += more
+    if first < len(starts) - 1:
+        yield first, len(starts) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,16 +142,14 @@ class BM25(Lexical):
         if self.delta is not None and not (np.isfinite(self.delta) and self.delta >= 0):
             raise UserError(f"bm25: expected delta of at least 0, got {self.delta}")
 
-    def weights(self, counts: sp.csr_array) -> sp.csr_array:
-        """BM25 weight of each term in each document."""
-        length = np.asarray(counts.sum(axis=1), dtype=np.float64)
-        mean = length.mean() if length.any() else 1.0
-        norm = 1 - self.b + self.b * length / mean
-        tf = counts.data.astype(np.float64)
+    def weights(self, found: Postings, lengths: Array) -> Array:
+        """BM25 weight of terms in documents; see `Lexical.weights`."""
+        mean = lengths.mean() if lengths.any() else 1.0
+        norm = 1 - self.b + self.b * lengths / mean
         idf, frequency = _VARIANTS[self.method]
         delta = _DELTA.get(self.method, 0.0) if self.delta is None else self.delta
-        saturated = frequency(tf, np.repeat(norm, np.diff(counts.indptr)), self.k1, delta)
-        return _weighted(counts, saturated, idf(float(counts.shape[0]), document_frequency(counts)))
+        saturated = frequency(found.times, norm[found.rows], self.k1, delta)
+        return saturated * np.repeat(idf(float(len(lengths)), found.sizes.astype(np.float64)), found.sizes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,19 +158,10 @@ class TFIDF(Lexical):
 
     name: ClassVar[str] = "tfidf"
 
-    def weights(self, counts: sp.csr_array) -> sp.csr_array:
-        """TF-IDF weight of each term in each document."""
-        df = document_frequency(counts)
-        return _weighted(counts, 1 + np.log(counts.data.astype(np.float64)), _idf_plain(float(counts.shape[0]), df))
-
-
-def document_frequency(counts: sp.csr_array) -> Array:
-    """Return in how many documents each term occurs."""
-    return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
-
-
-def _weighted(counts: sp.csr_array, frequency: Array, idf: Array) -> sp.csr_array:
-    return sp.csr_array((frequency * idf[counts.indices], counts.indices, counts.indptr), shape=counts.shape)
+    def weights(self, found: Postings, lengths: Array) -> Array:
+        """TF-IDF weight of terms in documents; see `Lexical.weights`."""
+        idf = _idf_plain(float(len(lengths)), found.sizes.astype(np.float64))
+        return (1 + np.log(found.times)) * np.repeat(idf, found.sizes)
 
 
 def _idf_lucene(n: float, df: Array) -> Array:
