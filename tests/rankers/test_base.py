@@ -309,6 +309,6 @@ def test_a_pipeline_checks_every_stage_before_the_first_one_ranks() -> None:
 
     (BM25() >> Noted() >> Noted()).rank(toy())
     assert seen == ["checked", "checked", "ranked", "ranked"]
-    with pytest.raises(UserError, match="^no such model$"):
+    with pytest.raises(UserError, match=r"^no such model$"):
         (BM25() >> Noted() >> Noted(fails=True)).rank(toy())
     assert seen[4:] == ["checked", "checked"]

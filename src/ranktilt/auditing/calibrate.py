@@ -144,7 +144,8 @@ def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
     engine = next((r for r in rankers if getattr(_stages(r)[0], "live", False)), None)
     if engine is not None:
         raise UserError(
-            f"{engine!r} cannot be calibrated: an engine holds no copies of documents, and may tell identical texts apart"
+            f"{engine!r} cannot be calibrated: an engine holds no copies of documents, and may tell identical texts "
+            "apart"
         )
     if not collection.judged.height or not collection.docs.height:
         raise UserError("nothing to calibrate on: the collection has no documents or no queries")

@@ -60,7 +60,7 @@ class Ranker(ABC):
             file holds).
         """
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - most rankers have nothing to find out
         """Find out, before stages ahead of it take their time, whether it can rank; `UserError` says why not."""
 
     @classmethod
