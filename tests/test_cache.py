@@ -21,6 +21,8 @@ from tests.toy import no_permission, no_room, write
 
 SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
 
+HINT = " (RANKTILT_CACHE names the cache's folder)"
+
 
 def vectors(*rows: list[float]) -> Vectors:
     return np.array(rows, dtype=np.float32)
@@ -278,7 +280,7 @@ def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -
         cache.require_writable()
     with pytest.raises(UserError) as later:
         cache.put(content_keys(["a"]), vectors([1]))
-    message = f"{folder}: cannot be written: Not a directory; choose another place"
+    message = f"{folder}: cannot be written: Not a directory; choose another place{HINT}"
     assert (str(before.value), str(later.value)) == (message, message)
     assert (tmp_path / "f").read_text() == "kept"
 
@@ -288,7 +290,7 @@ def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
     folder.mkdir()
     with no_permission(folder), pytest.raises(UserError) as caught:
         VectorCache(folder).require_writable()
-    assert str(caught.value) == f"{folder}: cannot be written: Permission denied; choose a place you may write to"
+    assert str(caught.value) == f"{folder}: cannot be written: Permission denied; choose a place you may write to{HINT}"
     assert shards(folder) == []
 
 

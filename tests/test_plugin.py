@@ -193,3 +193,9 @@ def test_what_is_no_run_is_refused(ranktilt: Run, tmp_path: Path) -> None:
     done = ranktilt("rank", "toy", "-r", "nothing", "-o", "run.trec")
     assert done == (2, "", "ranktilt: ranker nothing gave list, expected a Run\n")
     assert not (tmp_path / "run.trec").exists()
+
+
+@pytest.mark.parametrize("spec", ["bm25@0", "tfidf@0"])
+def test_a_depth_of_nothing_is_refused_for_every_ranker(spec: str) -> None:
+    with pytest.raises(rt.UserError, match=r"^\w+: expected a depth of at least 1, got @0$"):
+        rt.ranker(spec)

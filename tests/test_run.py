@@ -559,3 +559,13 @@ def test_an_empty_query_at_either_end_does_not_hide_a_rise() -> None:
     assert np.diff(falling.offsets).tolist() == [0, 2, 0]
     with pytest.raises(UserError, match="must fall"):
         Run(("e", "q", "f"), np.array([0, 0, 2, 2]), docs, np.array([1.0, 2.0]), ids)
+
+
+def test_what_stages_did_not_read_is_told_from_the_last_to_the_first() -> None:
+    first = {"ranker": "dense:a@50", "truncated": {"limit": 256, "share": {"human": 0.5}}}
+    second = {"ranker": "dense:a@50>>cross-encoder:b", "candidates": first}
+    third = {**second, "truncated": {"limit": 128, "share": {"human": 0.25}}}
+    assert table(("q", "a", 1.0), **first).truncated == [("dense:a@50", first["truncated"])]
+    assert table(("q", "a", 1.0), **second).truncated == [("dense:a@50", first["truncated"])]
+    assert [name for name, _ in table(("q", "a", 1.0), **third).truncated] == [second["ranker"], "dense:a@50"]
+    assert table(("q", "a", 1.0), ranker="bm25").truncated == []

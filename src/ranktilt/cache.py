@@ -215,15 +215,18 @@ class VectorCache:
             raise UserError(f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32")
         order = np.argsort(keys)
         try:
-            try:
-                self._store(keys[order], made[order])
-            except FileNotFoundError:  # another process pruned the folder at this very moment
+            for _ in range(_PATIENCE):
+                with suppress(FileNotFoundError, FileExistsError):  # another process prunes at this very moment
+                    self._store(keys[order], made[order])
+                    break
+            else:
                 self._store(keys[order], made[order])
         except OSError as error:
-            raise cannot_write(self.folder, error) from error
-        if len(self._paths()) > MOST_FILES:
-            with suppress(OSError), _alone(self.folder):
-                self._merge()
+            raise self._cannot_write(error) from error
+        with suppress(OSError):
+            if len(self._paths()) > MOST_FILES:
+                with _alone(self.folder):
+                    self._merge()
 
     def require_writable(self) -> None:
         """Find out before hours of work whether the cache can be written; `UserError` if not."""
@@ -232,10 +235,13 @@ class VectorCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             probe.write_bytes(b"0")
         except OSError as error:
-            raise cannot_write(self.folder, error) from error
+            raise self._cannot_write(error) from error
         finally:
             with suppress(OSError):
                 probe.unlink(missing_ok=True)
+
+    def _cannot_write(self, error: OSError) -> UserError:
+        return UserError(f"{cannot_write(self.folder, error)} (RANKTILT_CACHE names the cache's folder)")
 
     def _store(self, keys: Keys, made: npt.NDArray[np.floating[Any]]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -276,6 +282,8 @@ class VectorCache:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
             small = sorted(self._shards(), key=lambda shard: len(shard.keys))[:MERGED]
+        if len(small) < 2:
+            return
         keys = np.concatenate([shard.keys for shard in small])
         part = np.repeat(np.arange(len(small), dtype=np.int32), [len(shard.keys) for shard in small])
         row = np.concatenate([np.arange(len(shard.keys)) for shard in small])

@@ -86,6 +86,20 @@ class Run:
         """Query number of each entry."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
 
+    @property
+    def truncated(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """What the stages that made the run did not read to its end: a stage's text, and its limit and shares.
+
+        The last stage comes first; each tells ``limit`` in tokens and ``share`` of each source's documents, in [0, 1].
+        """
+        found, spec = [], self.spec
+        while isinstance(spec, Mapping):
+            cut = spec.get("truncated")
+            if isinstance(cut, Mapping):
+                found.append((str(spec.get("ranker", self.name)), cut))
+            spec = spec.get("candidates", ())
+        return found
+
     def frame(self) -> pl.DataFrame:
         """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
         ranks = np.arange(len(self.docs)) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1

@@ -133,7 +133,9 @@ def _fault(found: object, name: str) -> str:
 
 
 def _depth_fits(kind: type[Ranker], stage: Stage) -> type[Ranker]:
-    """Refuse ``@k`` where a ranker has no depth."""
+    """Refuse ``@k`` where a ranker has no depth, and a depth of nothing."""
+    if stage.k is not None and stage.k < 1:
+        raise UserError(f"{stage.name}: expected a depth of at least 1, got @{stage.k}")
     if stage.k is not None and "k" not in {f.name for f in fields(kind)}:  # type: ignore[arg-type]
         raise UserError(f"{stage.name} takes no depth, got @{stage.k}")
     return kind

@@ -103,3 +103,9 @@ def test_the_controls_cannot_change_an_engines_documents() -> None:
     raw = audit(collection, run, "RR@10", resamples=100)
     found = controls(collection, [ranker("engine:m:f")], [run], raw, which=["length", "titles"])
     assert [one.changed for one in found.controls[1:]] == ["the engine's documents cannot be changed"] * 2
+
+
+@pytest.mark.parametrize("failed", [3, True, None, [["q4"]], {"q9": "unknown"}])
+def test_what_a_spec_wrongly_says_has_failed_is_passed_over(failed: object) -> None:
+    collection = four()
+    assert mean(answered(collection, "q1", "q2", "q3", failed=failed), collection, "human") == 0.75

@@ -12,7 +12,8 @@ from ranktilt import UserError
 from ranktilt.rankers.answers import Oddities, checked, falling, sifted
 
 NAN, INF = math.nan, math.inf
-UP, DOWN = np.nextafter(1.0, INF), np.nextafter(1.0, -INF)
+UP, DOWN = 1 + 2.0**-23, 1 - 2.0**-24
+"""The neighbours of 1 in float32, in which trec_eval compares scores."""
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -25,9 +26,9 @@ LARGEST = float(np.finfo(np.float64).max)
         ([1.0, 1.0, 0.5], [1.0, DOWN, 0.5]),
         ([1.0, 2.0, 0.5], [1.0, DOWN, 0.5]),
         ([1.0, NAN, 0.5], [1.0, DOWN, 0.5]),
-        ([1.0, INF, -INF], [1.0, DOWN, np.nextafter(DOWN, -INF)]),
+        ([1.0, INF, -INF], [1.0, DOWN, 1 - 2.0**-23]),
         ([NAN, 1.0, 0.0], [UP, 1.0, 0.0]),
-        ([INF, NAN, 1.0], [np.nextafter(UP, INF), UP, 1.0]),
+        ([INF, NAN, 1.0], [1 + 2.0**-22, UP, 1.0]),
         ([NAN, INF, NAN], [0, -1, -2]),
         ([INF, LARGEST], [0, -1]),
         ([-LARGEST, 5.0], [0, -1]),
@@ -43,9 +44,10 @@ def test_made_scores_are_finite_and_fall_strictly(scores: list[float]) -> None:
     assert len(made) == len(scores)
     assert np.isfinite(made).all()
     assert (np.diff(made) < 0).all()
+    assert (np.diff(made.astype(np.float32)) < 0).all()
 
 
-@given(st.lists(st.floats(-1e9, 1e9), unique=True, max_size=30))
+@given(st.lists(st.floats(-1e9, 1e9, width=32), unique=True, max_size=30))
 def test_scores_that_fall_are_left_as_they_are(scores: list[float]) -> None:
     ordered = sorted(scores, reverse=True)
     assert falling(ordered).tolist() == ordered
@@ -108,3 +110,12 @@ def test_another_type_is_refused(answer: Any, message: str) -> None:
     with pytest.raises(UserError) as caught:
         checked(answer, "q7", "engine:a:b")
     assert str(caught.value) == f"engine:a:b: {message}"
+
+
+@pytest.mark.parametrize("hit", [("d0", 10**400), ("\ud800", 1.0)])
+def test_what_no_run_could_hold_is_named(hit: tuple[str, float]) -> None:
+    with pytest.raises(UserError) as caught:
+        checked([("d1", 2.0), hit], "q1", "engine:m:f")
+    assert str(caught.value).startswith(
+        "engine:m:f: query 'q1', result 2: expected a document id in valid Unicode and a score that a float holds, got "
+    )

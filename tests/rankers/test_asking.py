@@ -209,3 +209,31 @@ def test_a_strange_header_does_no_harm(text: str) -> None:
 )
 def test_an_error_is_told_in_one_line(error: Exception, text: str) -> None:
     assert said(error) == text
+
+
+_INTERRUPTED = """
+import signal, sys, threading, time, os
+import polars
+from ranktilt.rankers.asking import Patience, replies
+signal.signal(signal.SIGINT, signal.default_int_handler)
+polars.DataFrame({"a": [1, 2]}).group_by("a").len()
+started = threading.Event()
+def ask(numbers):
+    started.set()
+    time.sleep(600)
+def interrupt():
+    started.wait()
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    list(replies(ask, 3, Patience(concurrency=2, timeout=500.0, attempts=1)))
+except KeyboardInterrupt:
+    os._exit(42)
+"""
+
+
+@pytest.mark.slow
+def test_an_interruption_ends_a_wait_for_engines_that_hang() -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED], timeout=120, check=False)
+    assert done.returncode == 42

@@ -145,3 +145,8 @@ def test_scores_stay_what_they_are(tiny: Path, own_cache: Path, tmp_path: Path, 
         found = one.rank(toy())
     assert np.array_equal(found.docs, usual.docs)
     assert found.scores == pytest.approx(usual.scores, abs=1e-6)
+
+
+def test_a_size_of_hundreds_of_digits_is_no_size() -> None:
+    with pytest.raises(UserError, match=r"^memory: expected a size such as 1GB, 512MB or 0\.5GiB, got "):
+        read_size("9" * 400)

@@ -278,7 +278,9 @@ def test_a_cache_that_cannot_be_is_one_clear_error_before_any_encoding(
     with pytest.raises(UserError) as caught:
         found(tiny).encode(TEXTS, "document", "x")
     assert str(caught.value).startswith(f"{tmp_path / 'file' / 'below' / 'embeddings'}")
-    assert str(caught.value).endswith(": cannot be written: Not a directory; choose another place")
+    assert str(caught.value).endswith(
+        ": cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
+    )
     assert calls == []
 
 
@@ -287,7 +289,9 @@ def test_a_cache_that_cannot_be_is_one_clear_error_before_any_encoding(
 def test_a_read_only_cache_is_one_clear_error_before_any_encoding(tiny: Path, own_cache: Path, calls: Calls) -> None:
     own_cache.mkdir()
     own_cache.chmod(0o500)
-    with pytest.raises(UserError, match=r"cannot be written: Permission denied; choose a place you may write to$"):
+    with pytest.raises(
+        UserError, match=r"cannot be written: Permission denied; choose a place you may write to \(RANKTILT_CACHE"
+    ):
         found(tiny).encode(TEXTS, "document", "x")
     assert calls == []
 
@@ -561,3 +565,15 @@ def test_two_processes_fill_one_cache(tiny: Path, tmp_path: Path) -> None:
     outputs = [process.communicate(timeout=300)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     assert outputs[0] == outputs[1] != ""
+
+
+@neural
+def test_a_reranker_is_no_encoder(tmp_path: Path) -> None:
+    from tests.rankers.tiny_rerankers import tiny_classifier
+
+    folder = tiny_classifier(tmp_path)
+    with pytest.raises(UserError) as caught:
+        encoder(str(folder), max_tokens=None, precision="float32", device=None)
+    assert str(caught.value) == (
+        f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"
+    )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit
+from ranktilt.auditing.audit import TIES
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.live import LiveEngine, Session
@@ -317,3 +318,24 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
     with pytest.raises(UserError) as caught:
         Fake(answer=always(), **options)
     assert str(caught.value) == message
+
+
+def test_ties_of_an_engine_stay_in_its_order_however_ties_are_broken() -> None:
+    run = Fake(answer=always(*((name, 1.0) for name in ("d1-human", "d2-llm", "d3-llm"))), k=3).rank(toy())
+    found = [audit(toy(), run, ["nDCG@1", "RR@10"], ties=ties, resamples=100).values for ties in TIES]
+    assert found[0] == pytest.approx(found[1], nan_ok=True)
+
+
+def test_a_share_that_may_fail_is_not_rounded_down() -> None:
+    calls = dict.fromkeys(QUERIES.values(), 0)
+
+    def answer(query: str, k: int) -> list[tuple[str, float]]:
+        calls[query] += 1
+        if query == QUERIES["q3"]:
+            raise ValueError("no")
+        return GOOD[:k]
+
+    share = 1 / 3 - 1e-12  # a third of three queries, as floating point has it
+    with told():
+        run = Fake(answer=answer, k=2, attempts=1, max_failed=share).rank(toy())
+    assert list(run.spec["failed"]) == ["q3"]

@@ -19,6 +19,7 @@ from ranktilt import Collection, MissingExtra, Run, UserError, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.milvus import Milvus, signed
+from ranktilt.rankers.milvus_found import check_vectors
 from ranktilt.rankers.milvus_index import LONGEST, client, cut_bytes, name_of, order
 from tests.rankers.contract import Make
 from tests.rankers.live import LiveContract
@@ -683,3 +684,21 @@ def test_nfcorpus_is_ranked_as_dense_does(shared_data: Path, tmp_path: Path) -> 
         ranked = sorted(known.values(), reverse=True)[:100]
         assert list(found.values()) == pytest.approx(ranked, abs=1e-5)
         assert all(abs(known[name] - score) < 1e-5 for name, score in found.items())
+
+
+def test_vectors_of_other_texts_are_refused_although_all_point_nearly_the_same_way() -> None:
+    draw = np.random.default_rng(0)
+    own = (1 + 0.1 * draw.standard_normal((40, 64))).astype(np.float32)
+    check_vectors("milvus:x", own, own)
+    check_vectors("milvus:x", own + np.float32(1e-3) * draw.standard_normal(own.shape).astype(np.float32), own)
+    with pytest.raises(UserError) as caught:
+        check_vectors("milvus:x", np.roll(own, 1, axis=0), own)
+    assert str(caught.value) == (
+        "milvus:x: its vectors are those of other documents: only 0% of 40 documents are nearest to their own text"
+    )
+
+
+def test_a_metric_is_for_vectors() -> None:
+    with pytest.raises(UserError) as caught:
+        ranker("milvus:x.db(mode=bm25,metric=l2)")
+    assert str(caught.value) == "milvus: metric=l2 is for vectors; mode=bm25 has a metric of its own"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers import search as module
 from ranktilt.rankers.chunks import Chunks, chunked
@@ -242,3 +243,11 @@ def test_from_a_mapped_file(tmp_path: Path) -> None:
     np.save(tmp_path / "vectors.npy", documents)
     mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
     assert found(drawn(3, 20, 1), mapped, 5) == found(drawn(3, 20, 1), documents, 5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
+def test_vectors_that_are_no_numbers_end_the_search(bad: float) -> None:
+    documents = np.ones((5, 4), dtype=np.float32)
+    documents[3, 1] = bad
+    with pytest.raises(UserError, match=r"^vectors that are no numbers, or too large: is a file of the cache damaged"):
+        list(search(np.ones((1, 4), dtype=np.float32), Held(documents), 2, cosine=False, label=""))

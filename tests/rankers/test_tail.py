@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, Ranker, Run, UserError
+from ranktilt import Collection, Ranker, Run, UserError, ranker
 from ranktilt.rankers.base import Pipeline
 from ranktilt.rankers.lexical import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
@@ -155,3 +155,57 @@ def test_a_kept_tail_needs_a_stage_before_it() -> None:
     with pytest.raises(UserError) as caught:
         Pipeline((Upside(tail="keep"), Upside())).rank(toy())
     assert str(caught.value) == "upside(tail=keep): tail=keep is for a re-ranker; here no stage stands before it"
+
+
+def test_a_tail_lies_below_even_where_one_is_less_than_a_step_of_float64() -> None:
+    found = appended(
+        run({"q": [("a", 3e16), ("b", 2e16)]}), run({"q": [("a", 4.0), ("b", 3.0), ("c", 2.0), ("d", 1.0)]})
+    )
+    scores = [score for _, score in listed(found)["q"]]
+    assert scores[:2] == [3e16, 2e16]
+    assert scores[1] > scores[2] > scores[3]
+
+
+@pytest.mark.neural
+def test_a_kept_tail_does_not_shorten_a_search_that_goes_deeper_than_usual(tiny: Path) -> None:
+    docs = [{"id": f"d{n}", "text": f"apple {n}"} for n in range(1_100)]
+    collection = collection_of(docs, {"q": "apple"}, {"q": {"d1": 1}})
+    searched = ranker(f"dense:{tiny}@1050")
+    found = Pipeline((searched, Upside(tail="keep"))).rank(collection)
+    assert found.frame()["doc_id"].to_list() == searched.rank(collection).frame()["doc_id"].to_list()[::-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Everything(Ranker):
+    """Ranks what it likes, whatever it is given."""
+
+    name: ClassVar[str] = "everything"
+    k: int | None = None
+    tail: str = "drop"
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        return BM25().rank(collection)
+
+
+@pytest.mark.parametrize("tail", ["drop", "keep"])
+def test_a_stage_that_ranks_what_was_no_candidate_is_refused(tail: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Pipeline((BM25(k=2), Everything(tail=tail))).rank(six())
+    name = "everything" if tail == "drop" else "everything(tail=keep)"
+    assert str(caught.value) == f"{name} ranks documents that are not among its candidates; put it first"
+
+
+def test_a_stage_may_give_back_fewer_than_its_candidates() -> None:
+    assert len(Pipeline((BM25(), Upside(k=2))).rank(six()).docs) == 2
+
+
+def test_a_stage_that_gives_no_run_is_named() -> None:
+    @dataclass(frozen=True)
+    class Nothing(Ranker):
+        name: ClassVar[str] = "nothing"
+
+        def rank(self, collection: Collection, run: Run | None = None) -> Run:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(UserError, match=r"^ranker nothing gave NoneType, expected a Run$"):
+        Pipeline((BM25(), Nothing())).rank(six())

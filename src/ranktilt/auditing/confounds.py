@@ -74,11 +74,11 @@ def confounds(
     a, b = twins.pair
     found = [*texts]
     for run in runs:
-        cut = run.spec.get("truncated")
-        if isinstance(cut, dict) and {a, b} <= set(cut["share"]):
+        for name, cut in run.truncated:
             share = cut["share"]
-            over = Confound("truncated", a, b, float(share[a]), float(share[b]), collection.docs.height)
-            found.append(over._replace(run=run.name, limit=int(cut["limit"])))
+            if {a, b} <= set(share):
+                over = Confound("truncated", a, b, float(share[a]), float(share[b]), collection.docs.height)
+                found.append(over._replace(run=name, limit=int(cut["limit"])))
     return found
 
 

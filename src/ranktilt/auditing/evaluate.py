@@ -115,9 +115,11 @@ class Aligned:
     @property
     def failed(self) -> npt.NDArray[np.bool_]:
         """Queries that the run lacks because its engine failed to answer them."""
-        names = pl.Series(list(self.run.spec.get("failed") or ()), dtype=pl.String)
-        told = pl.Series(self.judgments.queries, dtype=pl.String).is_in(names.implode()).to_numpy()
-        return np.asarray(self.absent & told)
+        told = self.run.spec.get("failed")
+        listed = told if isinstance(told, dict | list) else ()
+        names = pl.Series([name for name in listed if isinstance(name, str)], dtype=pl.String)
+        among = pl.Series(self.judgments.queries, dtype=pl.String).is_in(names.implode()).to_numpy()
+        return np.asarray(self.absent & among)
 
     def left_out(self, missing: str) -> npt.NDArray[np.bool_]:
         """Queries that count nowhere: all that the run lacks, or, where those count as zero, the failed ones."""

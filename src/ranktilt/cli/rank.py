@@ -148,10 +148,10 @@ def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
     if nothing:
         counts = "; an audit counts that as 0" if judged else ""
         yield f"{run.name}: found nothing for {counted(nothing, 'query', 'queries')}{counts}"
-    cut = run.spec.get("truncated")
-    if cut and any(cut["share"].values()):
-        shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
-        yield f"{run.name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
+    for name, cut in run.truncated:
+        if any(cut["share"].values()):
+            shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
+            yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
     own = int(run.spec.get("own_documents_dropped", 0))
     if own:
         yield f"{run.name}: own documents of {counted(own, 'query', 'queries')} left out (--no-exclude-self)"

@@ -101,6 +101,10 @@ def _fault(hit: Any) -> str:
         return f"expected the document id as a string, got {_what(document)}{hint}"
     if not isinstance(score, Real | np.number) or isinstance(score, bool):
         return f"expected the score as a number, got {_what(score)}"
+    try:
+        float(score), document.encode()
+    except (OverflowError, UnicodeEncodeError):
+        return f"expected a document id in valid Unicode and a score that a float holds, got {_what(hit)}"
     return ""
 
 
@@ -159,16 +163,20 @@ def falling(scores: Sequence[float]) -> Floats:
     -------
     ndarray of float64, shape (n,)
         A score that is not below the one before, or is not finite, becomes the next number below the one before.
-        Those ahead of the first finite score lie just above it. −0, −1, −2, … where none is finite.
+        Those ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is
+        left. They fall as float32 too, in which trec_eval compares scores: a tie there would be broken by id.
     """
+    ranks = -np.arange(len(scores), dtype=np.float64)
     start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)
     if start is None:
-        return -np.arange(len(scores), dtype=np.float64)
-    out = [float(score) for score in scores]
-    for place in reversed(range(start)):
-        out[place] = math.nextafter(out[place + 1], math.inf)
-    for place in range(start + 1, len(out)):
-        if not out[place] < out[place - 1] or math.isinf(out[place]):
-            out[place] = math.nextafter(out[place - 1], -math.inf)
-    made = np.array(out)
-    return made if np.isfinite(made).all() else -np.arange(len(scores), dtype=np.float64)
+        return ranks
+    single, out = np.float32, [float(score) for score in scores]
+    with np.errstate(over="ignore"):
+        for place in reversed(range(start)):
+            out[place] = float(np.nextafter(single(out[place + 1]), single(np.inf)))
+        for place in range(start + 1, len(out)):
+            if not single(out[place]) < single(out[place - 1]) or math.isinf(out[place]):
+                out[place] = float(np.nextafter(single(out[place - 1]), single(-np.inf)))
+        made = np.array(out)
+        narrow = made.astype(np.float32)
+    return made if np.isfinite(narrow).all() and (np.diff(narrow) < 0).all() else ranks

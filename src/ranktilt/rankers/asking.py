@@ -18,6 +18,7 @@ PAUSE = 0.5
 """Seconds before the second attempt; twice as many before each further one, with jitter."""
 LONGEST_PAUSE = 30.0
 _WIDTH = 200
+_GLANCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,19 @@ def replies(ask: Callable[[list[int]], Sequence[T]], total: int, how: Patience) 
     asking = _Asking(ask, total, how)
     try:
         for _ in range(total):
-            reply = asking.out.get()
+            reply = _next(asking.out)
             if isinstance(reply, BaseException):
                 raise reply
             yield reply
     finally:
         asking.stop.set()
+
+
+def _next(out: queue.SimpleQueue[Reply[T] | BaseException]) -> Reply[T] | BaseException:
+    """Wait in short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end."""
+    while True:
+        with suppress(queue.Empty):
+            return out.get(timeout=_GLANCE)
 
 
 class _Asking(Generic[T]):

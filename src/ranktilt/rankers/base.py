@@ -14,6 +14,7 @@ from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.progress import report
+from ranktilt.rankers.candidates import reranked
 from ranktilt.rankers.own import own_documents, own_spec
 from ranktilt.rankers.stage import Stage
 from ranktilt.rankers.tail import appended
@@ -154,19 +155,22 @@ def _ranked(stages: tuple[Ranker, ...], collection: Collection, run: Run | None,
     *before, last = stages
     if not (before and _keeps_tail(last)):
         run = _ranked(tuple(before), collection, run) if before else run
-        return (_uncut(last) if whole else last).rank(collection, run)
+        made = (_uncut(last, searches=run is None) if whole else last).rank(collection, run)
+        return reranked(made, run, last)
     everything = _ranked(tuple(before), collection, run, whole=True)
     candidates = _cut_run(everything, collection, getattr(before[-1], "k", None))
-    found = appended(_uncut(last).rank(collection, candidates), everything)
+    found = appended(reranked(_uncut(last).rank(collection, candidates), candidates, last), everything)
     return found if whole else _cut_run(found, collection, getattr(last, "k", None))
 
 
-def _uncut(stage: Ranker) -> Ranker:
+def _uncut(stage: Ranker, *, searches: bool = False) -> Ranker:
     """The same stage as deep as it goes, or as is usual where it searches a whole collection."""
     item = next((f for f in fields(stage) if f.name == "k"), None)  # type: ignore[arg-type]
     if item is None:
         return stage
     usual, k = _default(item), getattr(stage, "k", None)
+    if usual is None and searches and isinstance(stage, FirstStage):
+        usual = DEPTH
     return replace(stage, k=usual if usual is None or k is None else max(usual, k))  # type: ignore[type-var]
 
 

@@ -17,7 +17,45 @@ from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
+TAILS = ("drop", "keep")
+"""What becomes of documents that a pipeline's stage ranked below its ``@k``, when the next stage has re-ranked."""
 _CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", "failed")
+
+
+def reranked(found: Run, candidates: Run | None, ranker: object) -> Run:
+    """Refuse what a stage gives if it is no run, or holds what was no candidate of the query.
+
+    Parameters
+    ----------
+    found : Run
+        What the stage gave.
+    candidates : Run or None
+        What it was given; None for a first stage.
+    ranker : object
+        The stage, for the message: its ``repr``.
+
+    Returns
+    -------
+    Run
+        `found`.
+
+    Raises
+    ------
+    UserError
+        As said above: a ranker of another package may search where it should re-rank.
+    """
+    if not isinstance(found, Run):
+        raise UserError(f"ranker {ranker!r} gave {type(found).__name__}, expected a Run")
+    if candidates is not None and not np.isin(_entries(found, candidates), _entries(candidates, candidates)).all():
+        raise UserError(f"{ranker!r} ranks documents that are not among its candidates; put it first")
+    return found
+
+
+def _entries(run: Run, table: Run) -> Ints:
+    """A number for each pair of query and document; −1 where `table` does not know one of them."""
+    query = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String))[run.entry_queries]
+    row = run.docs.astype(np.int64) if run.ids is table.ids else codes(run.ids, table.ids)[run.docs]
+    return np.where((query < 0) | (row < 0), -1, query * len(table.ids) + row)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ SMALLEST = 64 << 20
 _SHARE = 4
 _UNKNOWN = 4 << 30
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(i?)B?|B)?", re.IGNORECASE)
+_LONGEST = 30
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -105,7 +106,7 @@ def read_size(text: str) -> int:
         If it is no size, or less than 64 MiB.
     """
     match = _SIZE.fullmatch(text.strip())
-    if match is None:
+    if match is None or len(text) > _LONGEST:
         raise UserError(f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
     number, unit, binary = match.groups()
     size = int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()]) if unit else int(float(number))

@@ -18,14 +18,13 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.rankers import hub, models
 from ranktilt.rankers.base import FirstStage, Rows, Scores, cut
-from ranktilt.rankers.candidates import Candidates
+from ranktilt.rankers.candidates import TAILS, Candidates
 from ranktilt.rankers.encoder import POOLINGS, PRECISIONS, STORES, Encoder, Vectors, encoder
 from ranktilt.rankers.search import products, search
-from ranktilt.rankers.tokens import Tokens
+from ranktilt.rankers.tokens import MOST_TOKENS, Tokens
 from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
-TAILS = ("drop", "keep")
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,9 @@ class Dense(FirstStage):
         for option, valid in choices:
             if getattr(self, option) not in valid:
                 raise unknown(f"{option} of dense", getattr(self, option), valid)
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise UserError(f"dense: expected max_tokens of at least 1, got {self.max_tokens}")
+        if self.max_tokens is not None and not 1 <= self.max_tokens <= MOST_TOKENS:
+            most = f" and at most {MOST_TOKENS:,}" if self.max_tokens > 1 else ""
+            raise UserError(f"dense: expected max_tokens of at least 1{most}, got {self.max_tokens}")
 
     def provenance(self) -> dict[str, Any]:
         """Return the model's hash, the precision it computes in, and the versions of what computes."""

@@ -230,6 +230,16 @@ def _moved(value: Any, device: Any) -> Any:
     return value.to(device, non_blocking=True) if hasattr(value, "to") else value
 
 
+def _refuse_reranker(folder: Path) -> None:
+    """Refuse a classifier of pairs, whose body alone would give vectors that were never meant to be any."""
+    if (folder / "modules.json").is_file():
+        return
+    kinds = read_json(folder / "config.json", dict).get("architectures")
+    kind = str(kinds[0]) if isinstance(kinds, list) and kinds else ""
+    if kind.endswith("ForSequenceClassification"):
+        raise UserError(f"{folder}: a {kind} is a re-ranker; cross-encoder:{folder} takes it")
+
+
 def encoder(
     model: str,
     *,
@@ -271,12 +281,14 @@ def encoder(
         If there is no such model, precision, store or pooling.
     """
     precision = hub.resolve(precision, device=device)
+    folder = hub.find(model, for_=f"dense:{model}")
+    _refuse_reranker(folder)
     for what, value, valid in (("store", store, STORES), ("pooling", pooling, POOLINGS)):
         if value not in valid:
             raise unknown(f"{what} of dense", value, valid)
     return Encoder(
         name=model,
-        folder=hub.find(model, for_=f"dense:{model}"),
+        folder=folder,
         max_tokens=max_tokens,
         precision=precision,
         device=device,

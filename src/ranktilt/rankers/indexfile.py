@@ -108,7 +108,7 @@ class IndexFolder:
             return None
         try:
             return _read(self.path)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             message = f"{self.path}: a damaged lexical index is made anew: {error}"
             warnings.warn(message, DataWarning, stacklevel=2)
             with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import time
@@ -22,6 +23,7 @@ STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
 _OLD = ".npy"
 _DAY = 86_400.0
+_DIGITS, _PATIENCE = 9, 100
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def unused_for(kept: Iterable[Kept], age: str) -> list[Kept]:
     """
     number, unit = age[:-1], age[-1:].lower()
     seconds = {"h": _DAY / 24, "d": _DAY, "w": 7 * _DAY}.get(unit)
-    if seconds is None or not number.isdecimal():
+    if seconds is None or not number.isdecimal() or len(number) > _DIGITS:
         raise UserError(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}")
     before = time.time() - int(number) * seconds
     return [one for one in kept if one.used < before]
@@ -200,9 +202,16 @@ def _unlink(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    while path.exists():
-        with suppress(FileNotFoundError):
+    for _ in range(_PATIENCE):
+        try:
             shutil.rmtree(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+        if not path.exists():
+            return
 
 
 def _kept(folder: Path, what: str) -> Kept | None:

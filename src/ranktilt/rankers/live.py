@@ -171,7 +171,7 @@ class _Gathering:
             self.replies[reply.number] = checked(reply.value, self.names[reply.number], repr(self.ranker))
             return
         self.failed[reply.number] = reply.failure
-        total, allowed = len(self.names), math.floor(self.ranker.max_failed * len(self.names))
+        total, allowed = len(self.names), math.floor(self.ranker.max_failed * len(self.names) + 1e-9)
         hopeless = not self.replies and len(self.failed) >= min(max(self.ranker.concurrency, _FEWEST), total)
         if len(self.failed) <= allowed and not hopeless:
             return

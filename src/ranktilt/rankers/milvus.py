@@ -86,6 +86,8 @@ class Milvus(LiveEngine):
         for option, choices in (("mode", MODES), ("metric", METRICS), ("text", TEXT_CHOICES)):
             if getattr(self, option) not in choices:
                 raise unknown(f"{option} of milvus", getattr(self, option), choices)
+        if self.mode == "bm25" and self.metric != "auto":
+            raise UserError(f"milvus: metric={self.metric} is for vectors; mode=bm25 has a metric of its own")
 
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[Session]:

@@ -16,6 +16,7 @@ from ranktilt.rankers.milvus_index import BUILDING, LONGEST, cut_bytes, rows
 SAMPLE = 64
 """Documents of somebody else's index that are looked at."""
 ALIKE = 0.9
+_OWN, _NEAR, _TINY = 0.5, 1e-3, 1e-12
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,13 @@ def check_vectors(who: str, stored: npt.NDArray[np.float32], own: npt.NDArray[np
     if alike < ALIKE:
         text = f"their median cosine with the model's own is {alike:.2f} over {len(own)} documents"
         raise UserError(f"{who}: its vectors are not those of this model and text: {text}")
+    # Vectors of some models all point nearly the same way, so that those of another text are alike too.
+    one, two = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), _TINY) for side in (stored, own))
+    cosines = one @ two.T
+    nearest = float(np.mean(cosines.diagonal() >= cosines.max(axis=1) - _NEAR))
+    if nearest < _OWN:
+        text = f"only {nearest:.0%} of {len(own)} documents are nearest to their own text"
+        raise UserError(f"{who}: its vectors are those of other documents: {text}")
 
 
 def _one_in_other(stored: str, text: str) -> bool:

@@ -16,13 +16,12 @@ from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.rankers import hub
 from ranktilt.rankers.base import Ranker, cut
-from ranktilt.rankers.candidates import Candidates
+from ranktilt.rankers.candidates import TAILS, Candidates
 from ranktilt.rankers.pairs import NO_LIMIT, Pairs
 from ranktilt.rankers.scorer import Scorer
-from ranktilt.rankers.tokens import Tokens
+from ranktilt.rankers.tokens import MOST_TOKENS, Tokens
 from ranktilt.run import Run
 
-TAILS = ("drop", "keep")
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
 """Tokens of a query and of a document, by name; the model's own limit holds for both together in any case."""
 
@@ -73,8 +72,9 @@ class ReRanker(Ranker):
                 raise unknown(f"{option} of {self.name}", value, valid)
         for option in ("max_query_tokens", "max_document_tokens"):
             value = getattr(self, option)
-            if value is not None and value < 1:
-                raise UserError(f"{self.name}: expected {option} of at least 1, got {value}")
+            if value is not None and not 1 <= value <= MOST_TOKENS:
+                most = f" and at most {MOST_TOKENS:,}" if value > 1 else ""
+                raise UserError(f"{self.name}: expected {option} of at least 1{most}, got {value}")
 
     @abstractmethod
     def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:

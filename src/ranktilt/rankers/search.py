@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.errors import UserError
 from ranktilt.progress import report
 from ranktilt.rankers.chunks import memory
 
@@ -151,13 +152,15 @@ class _Search:
     def _stream(self, queries: Vectors, width: int, done: int, total: int) -> _Kept:
         """Let all documents pass by a group of queries; `done` of `total` queries came before."""
         n, d = self.documents.shape
-        kept = _Kept(self.k, _rounding(queries, d), width)
+        kept = _Kept(self.k, _rounding(queries, d), np.float32(8 * d * float(np.finfo(np.float32).tiny)), width)
         step = min(max(CELLS // d, _FEWEST), _MOST)
         longest = 0.0
         for start in range(0, n, step):
             stop = min(start + step, n)
             block = self.documents.read(start, stop)
             norm = np.sqrt(np.einsum("ij,ij->i", block, block))
+            if not np.isfinite(norm).all():
+                raise UserError("vectors that are no numbers, or too large: is a file of the cache damaged? Prune it")
             longest = 1.0 if self.cosine else max(longest, float(norm.max()))
             kept.reach(longest)
             shrink = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)
@@ -211,9 +214,10 @@ class _Search:
 class _Kept:
     """Candidates of a group of queries: what may be among the best `k` by scores that are off by `error` at most."""
 
-    def __init__(self, k: int, rounding: npt.NDArray[np.float32], width: int) -> None:
+    def __init__(self, k: int, rounding: npt.NDArray[np.float32], underflow: np.float32, width: int) -> None:
         self.k, self.width = k, width
         self.rounding, self.error = rounding, rounding
+        self.underflow = underflow
         self.scores = np.empty((len(rounding), width), dtype=np.float32)
         self.rows = np.empty((len(rounding), width), dtype=np.int32)
         self.count = np.zeros(len(rounding), dtype=np.int64)
@@ -222,7 +226,7 @@ class _Kept:
 
     def reach(self, longest: float) -> None:
         """Allow for the rounding of products with vectors up to this length."""
-        self.error = self.rounding * np.float32(longest)
+        self.error = self.rounding * np.float32(longest) + self.underflow
 
     def add(self, first: int, scores: Vectors, start: int) -> None:
         """Take in the scores of some queries, from `first` on, over some documents, from row `start` on."""
@@ -278,7 +282,7 @@ def _rounding(queries: Vectors, d: int) -> npt.NDArray[np.float32]:
     sec. 3.1); so are, together, the lengths that a cosine divides by. Four times that covers both ways to the score.
     """
     length: npt.NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64), axis=1)
-    return (4 * (d + 8) * 2.0**-24 * length + d * float(np.finfo(np.float32).tiny)).astype(np.float32)
+    return (4 * (d + 8) * 2.0**-24 * length).astype(np.float32)
 
 
 def _kth(scores: Vectors, k: int) -> float:

@@ -63,7 +63,9 @@ def parse_stages(text: str) -> list[Stage]:
 def _parse(part: str, whole: str) -> Stage:
     match = _STAGE.fullmatch(part)
     if match is None:
-        raise UserError(f"cannot read ranker {whole!r} at {_SECRET.sub('://…@', part.strip())!r}: expected {_GRAMMAR}")
+        shown = _SECRET.sub("://…@", part.strip())
+        hint = "; @k stands last" if re.search(r"@\d+\s*\(", part) else ""
+        raise UserError(f"cannot read ranker {whole!r} at {shown!r}: expected {_GRAMMAR}{hint}")
     options: dict[str, str] = {}
     written = match["options"] or ""
     for piece in _split(written, ",") if written.strip() else []:

@@ -24,7 +24,7 @@ def appended(best: Run, everything: Run) -> Run:
     -------
     Run
         Scores of the others are shifted below the lowest of `best`: their differences and ties stay, save where
-        float64 cannot hold a difference any more; such a query's others get −1, −2, … under the lowest.
+        float64 cannot hold a difference any more; such a query's others follow in equal steps.
     """
     row = np.append(codes(best.ids, everything.ids), -1)
     docs, scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
@@ -48,8 +48,9 @@ def _below(scores: Scores, lowest: float) -> Scores:
     """Falling scores, shifted so that the first stands one below `lowest`."""
     if not len(scores):
         return scores
-    shifted: Scores = lowest - 1 - (scores[0] - scores)
+    gap = max(1.0, 2 * float(np.spacing(abs(lowest))))
+    shifted: Scores = lowest - gap - (scores[0] - scores)
     steps = np.diff(scores) < 0
     if ((np.diff(shifted) < 0) == steps).all():
         return shifted
-    return lowest - 1 - np.concatenate([[0], np.cumsum(steps)])
+    return np.asarray(lowest - gap * (1 + np.concatenate([[0], np.cumsum(steps)])))

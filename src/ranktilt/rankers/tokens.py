@@ -21,6 +21,8 @@ from ranktilt.optional import need
 from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
+MOST_TOKENS = 1 << 24
+"""Far more than any model reads."""
 _AT_ONCE = 2048
 
 
