@@ -75,8 +75,8 @@ def main() -> None:
 
 
 def _refuse(error: Any) -> None:
-    if len(sys.argv) < 2:
-        error.show()  # no arguments at all: the help page
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # nothing after a verb that has verbs of its own: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
     message = str(error) if isinstance(error, UserError) else _wrong_number(error) or error.format_message()

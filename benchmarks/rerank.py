@@ -1,0 +1,334 @@
+"""Re-ranking: speed beside sentence-transformers, and a cross-encoder trained here that re-ranks BM25 on NFCorpus.
+
+Speed: pairs a second of ``cross-encoder:`` beside ``CrossEncoder.predict`` with its defaults, on the same pairs of
+NFCorpus and the same model (the MiniLM body with a head that was drawn at random: speed does not depend on weights).
+Each contender runs in a process of its own; loading and a few pairs to warm up are not timed.
+
+Quality: a model is trained on the human documents of NFCorpus's train split, then ``bm25@100>>cross-encoder:`` is
+audited on the test split, at its default precision and in float32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from common import (
+    ABSENT,
+    TINY,
+    Contender,
+    Measured,
+    Watch,
+    alternating,
+    arguments,
+    compete,
+    fresh,
+    machine,
+    memory,
+    nfcorpus,
+    publish,
+    say,
+    seconds,
+    table,
+    target,
+)
+
+PACKAGES = ("ranktilt", "torch", "transformers", "sentence-transformers", "tokenizers")
+PAIRS, QUICK_PAIRS, DEPTH = 1_000, 12, 100
+WARM = [("one query to warm up", "a document"), ("and another one", "a longer document that is read before the clock")]
+MINUTES, DOCUMENT_TOKENS = 18.0, 128
+CUTOFFS = (1, 3, 5)
+LABELS = {
+    "ranktilt": "cross-encoder: (default precision: {})",
+    "ranktilt-float32": "cross-encoder:(precision=float32)",
+    "sentence-transformers": "sentence-transformers, default predict (float32)",
+}
+
+
+def quick(folder: Path) -> bool:
+    """Whether only the machinery is tried."""
+    return folder.name == "quick"
+
+
+def collection(folder: Path, split: str) -> Any:
+    """NFCorpus with one split's judgments; a generated collection for a quick look."""
+    import generate
+
+    import ranktilt as rt
+
+    data = nfcorpus()
+    return generate.collection(generate.QUICK) if quick(folder) or data is None else rt.load(data, split=split)
+
+
+def human(whole: Any) -> Any:
+    """The human side alone."""
+    docs = whole.docs.filter(pl.col("source") == "human")
+    qrels = whole.qrels.filter(pl.col("doc_id").is_in(docs["id"].implode()))
+    return type(whole)(docs, whole.queries, qrels)
+
+
+def body(folder: Path) -> str:
+    """The MiniLM body; two small layers with its tokenizer for a quick look."""
+    if not quick(folder):
+        return "minilm"
+    made = folder / "body"
+    if not made.is_dir():
+        from transformers import AutoTokenizer, BertConfig, BertModel
+
+        from ranktilt.mitigate.body import find_body
+
+        tokenizer = AutoTokenizer.from_pretrained(find_body("minilm"))
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+        BertModel(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(made)
+        tokenizer.save_pretrained(made)
+    return str(made)
+
+
+def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+    """Write the pairs and the model that all contenders share."""
+    import ranktilt as rt
+    from ranktilt.mitigate.body import Body
+
+    whole = human(collection(folder, "test"))
+    run = rt.ranker(f"bm25@{DEPTH}").rank(whole)
+    entries = np.linspace(0, len(run.docs) - 1, QUICK_PAIRS if quick(folder) else PAIRS).astype(int)
+    asked = dict(whole.queries.select("id", "text").iter_rows())
+    texts = whole.texts().to_list()
+    queries = run.entry_queries
+    pairs = [(asked[run.queries[queries[i]]], texts[run.docs[i]]) for i in entries]
+    (folder / "pairs.json").write_text(json.dumps(pairs), encoding="utf-8")
+    Body.load(body(folder), "cpu", 0).save(folder / "untrained", 512)
+    return {"pairs": len(pairs)}
+
+
+def shared(folder: Path) -> list[tuple[str, str]]:
+    """The pairs that `prepare` wrote."""
+    return [(query, text) for query, text in json.loads((folder / "pairs.json").read_text(encoding="utf-8"))]
+
+
+def ours(folder: Path, precision: str) -> Measured:
+    """Score with RankTilt, as ``cross-encoder:`` does."""
+    import sentence_transformers  # noqa: F401
+
+    from ranktilt.rankers.cross_encoder import CrossEncoder
+    from ranktilt.rankers.pairs import Pairs
+
+    def scored(pairs: Sequence[tuple[str, str]]) -> Any:
+        places = np.arange(len(pairs))
+        found = Pairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places)
+        return scorer.relevance(scorer.logits(found, "scoring"))[found.entry]
+
+    pairs, watch = shared(folder), Watch()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["RANKTILT_CACHE"] = cache
+        scorer = CrossEncoder(str(folder / "untrained"), precision=precision).scorer()
+        with watch("load"):
+            scored(WARM)
+        with watch("score"):
+            scores = scored(pairs)
+    np.save(folder / f"ranktilt-{precision}.npy", scores)
+    return {**watch.parts, "pairs": len(pairs), "low": float(scorer.precision == "bfloat16")}
+
+
+def default(folder: Path, given: argparse.Namespace) -> Measured:
+    """Score with RankTilt at its default precision."""
+    return ours(folder, "auto")
+
+
+def float32(folder: Path, given: argparse.Namespace) -> Measured:
+    """Score with RankTilt at full precision."""
+    return ours(folder, "float32")
+
+
+def library(folder: Path, given: argparse.Namespace) -> Measured:
+    """Score with sentence-transformers' defaults."""
+    from sentence_transformers import CrossEncoder
+
+    pairs, watch = shared(folder), Watch()
+    with watch("load"):
+        model = CrossEncoder(str(folder / "untrained"))
+        model.predict(WARM)
+    with watch("score"):
+        scores = model.predict(pairs)
+    np.save(folder / "library.npy", scores)
+    return {**watch.parts, "pairs": len(pairs), "low": 0.0}
+
+
+def trained(folder: Path, given: argparse.Namespace) -> Measured:
+    """Train on the human documents of the train split; goes on with what is there."""
+    from ranktilt.mitigate.cross_encoder import train_cross_encoder
+    from ranktilt.mitigate.training import Training
+
+    few = {"steps": 3, "batch": 4, "negatives": 1, "max_document_tokens": 16}
+    full = {"minutes": given.minutes, "max_document_tokens": DOCUMENT_TOKENS}
+    options = Training(sources=("human",), **(few if quick(folder) else full))
+    place = given.model or folder / "trained"
+    found = train_cross_encoder(collection(folder, "train"), body(folder), place, options=options).figures
+    parts = {name: found[name] for name in ("steps", "epochs", "pairs", "queries", "positives", "seconds")}
+    return {**parts, "first": found["loss"][0], "last": found["loss"][-1]}
+
+
+def audited(folder: Path, given: argparse.Namespace) -> Measured:
+    """Audit the trained model on the test split, at both precisions; rows go to a file."""
+    import ranktilt as rt
+
+    os.environ.setdefault("RANKTILT_CACHE", str(folder / "cache"))
+    place = given.model or folder / "trained"
+    stages = [f"bm25@{DEPTH}>>cross-encoder:{place}{more}" for more in ("", "(precision=float32)")]
+    specs = dict(zip(("tfidf", "bm25", "cross-encoder", "float32"), ("tfidf", "bm25", *stages), strict=True))
+    whole = collection(folder, "test")
+    measures = [f"nDCG@{k}" for k in (*CUTOFFS, 10)]
+    a, b = whole.sources[:2]
+    rows: dict[str, dict[str, Any]] = {}
+    runs = {}
+    for name, spec in specs.items():
+        say(f"ranking with {spec}")
+        runs[name] = run = rt.ranker(spec).rank(whole)
+        result = rt.audit(whole, [run], measures, by="source")
+        means = result.by_group().filter(pl.col("group") == "all")
+        tilts = result.relative_delta(a, b)
+        rows[name] = {
+            "mixed": means.filter(pl.col("measure") == "nDCG@10")["mean"][0],
+            "tilts": tilts.select("measure", "value", "low", "high").rows()[: len(CUTOFFS)],
+        }
+    alone = human(whole)
+    values = {}
+    for name in ("tfidf", "bm25", "cross-encoder"):
+        run = rt.ranker(specs[name]).rank(alone)
+        values[name] = rt.audit(alone, [run], ["nDCG@10"], by=None).table["value"].to_numpy()
+        rows[name]["human"] = float(np.nanmean(values[name]))
+    gain = values["cross-encoder"] - values["bm25"]
+    gain = gain[~np.isnan(gain)]
+    (folder / "audit.json").write_text(json.dumps(rows), encoding="utf-8")
+    half = 1.96 * float(gain.std(ddof=1)) / len(gain) ** 0.5
+    correlation = agreement(runs["cross-encoder"], runs["float32"])
+    return {"gain": float(gain.mean()), "half": half, "queries": len(gain), "correlation": correlation}
+
+
+def agreement(one: Any, two: Any) -> float:
+    """Spearman's rank correlation of two runs over the same candidates, mean over queries."""
+    from scipy.stats import rankdata
+
+    joined = one.frame().join(two.frame(), on=["query_id", "doc_id"])
+    found = []
+    for (_,), part in joined.group_by("query_id"):
+        sides = [rankdata(part[name].to_numpy()) for name in ("score", "score_right")]
+        if all(side.std() > 0 for side in sides):
+            found.append(np.corrcoef(*sides)[0, 1])
+    return float(np.mean(found)) if found else float("nan")
+
+
+CONTENDERS: dict[str, Contender] = {
+    "prepare": prepare,
+    "ranktilt": default,
+    "ranktilt-float32": float32,
+    "sentence-transformers": library,
+    "train": trained,
+    "audit": audited,
+}
+
+
+def speed(folder: Path, what: str, rounds: int) -> str:
+    """Measure all scorers and compare."""
+    count = int(fresh(__file__, "prepare", folder)["pairs"])
+    found = alternating(__file__, tuple(LABELS), folder, rounds)
+    pace = {name: m["pairs"] / m["score"] for name, m in found.items()}
+    peer = pace["sentence-transformers"]
+    low = "bfloat16" if found["ranktilt"]["low"] else "float32"
+    rows = [
+        [LABELS[n].format(low), f"{pace[n]:.1f}", f"{pace[n] / peer:.2f}×", seconds(m["load"]), memory(m["peak"])]
+        for n, m in found.items()
+    ]
+    theirs, full = np.load(folder / "library.npy"), np.load(folder / "ranktilt-float32.npy")
+    header = ["contender", "pairs a second", "ratio", "load and warm up (s)", "peak memory"]
+    lines = [f"### Speed: {count} pairs of {what}, median of {rounds}", "", table(header, rows), ""]
+    lines.append(f"Largest difference of a score in float32 from the library's: {np.abs(theirs - full).max():.1e}.")
+    if low == "bfloat16" and not quick(folder):
+        lines.append(
+            "\n" + target("default beside the library's default", pace["ranktilt"] / peer, at_least=1.7, unit="×")
+        )
+    return "\n".join(lines)
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A number with its sign; a dash where it is undefined."""
+    return f"{value:+.{digits}f}".replace("-", "−") if np.isfinite(value) else "–"
+
+
+def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
+    """Train, audit, and compare the precisions."""
+    more = ["--minutes", str(given.minutes), *(["--model", str(given.model)] if given.model else [])]
+    say("training")
+    made = fresh(__file__, "train", folder, *more)
+    found = fresh(__file__, "audit", folder, *more)
+    rows = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
+    names = {
+        "tfidf": "tfidf",
+        "bm25": "bm25",
+        "cross-encoder": f"bm25@{DEPTH}>>cross-encoder:",
+        "float32": f"bm25@{DEPTH}>>cross-encoder:(precision=float32)",
+    }
+    cells = [
+        [
+            label,
+            f"{rows[name]['human']:.4f}" if "human" in rows[name] else "",
+            f"{rows[name]['mixed']:.4f}",
+            *(f"{signed(value)} [{signed(low)}, {signed(high)}]" for _, value, low, high in rows[name]["tilts"]),
+        ]
+        for name, label in names.items()
+    ]
+    header = ["ranker", "nDCG@10, human only", "nDCG@10, mixed", *(f"Relative Δ nDCG@{k} (%)" for k in CUTOFFS)]
+    one, two = rows["cross-encoder"], rows["float32"]
+    change = abs(one["mixed"] - two["mixed"])
+    tilt = max(abs(x[1] - y[1]) for x, y in zip(one["tilts"], two["tilts"], strict=True))
+    lines = [
+        f"### Quality: {what}",
+        "",
+        f"Trained for {made['seconds'] / 60:.1f} minutes on human documents only: {made['steps']:,.0f} steps, "
+        f"{made['pairs']:,.0f} pairs of {made['queries']:,.0f} queries ({made['epochs']:.2f} epochs); the loss went "
+        f"from {made['first']:.2f} to {made['last']:.2f}.",
+        "",
+        table(header, cells),
+        "",
+        f"Re-ranked beside BM25, human only: nDCG@10 {signed(found['gain'], 4)} ± {found['half']:.4f} (95 %, "
+        f"{found['queries']:.0f} queries). Default precision beside float32: Relative Δ changes by "
+        f"{tilt:.2f} points at most; Spearman's rank correlation of the candidates is "
+        f"{found['correlation']:.5f} in the mean.",
+    ]
+    if not quick(folder):
+        lines += ["", target("gain over BM25, nDCG@10 human only", found["gain"], at_least=0.0, unit="")]
+        lines.append(target("change of nDCG@10 by the default precision", change, at_most=0.001, unit=""))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and write the section."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of training, at most 20")
+    parser.add_argument("--model", type=Path, help="train into this folder, or use the model in it (a temporary one)")
+    given = parser.parse_args()
+    if given.contender:
+        compete(given, CONTENDERS)
+        return
+    absent = nfcorpus() is None and not given.quick
+    with tempfile.TemporaryDirectory() as temporary:
+        tiny = given.quick or absent
+        folder = Path(temporary) / ("quick" if tiny else "full")
+        folder.mkdir()
+        what = TINY if tiny else "NFCorpus"
+        parts = [speed(folder, what, 1 if tiny else given.rounds), quality(folder, what, given)]
+    head = ["## Re-ranking", machine(PACKAGES), *([ABSENT] if absent else [])]
+    publish("rerank", "\n\n".join([*head, *parts]), given)
+
+
+if __name__ == "__main__":
+    main()

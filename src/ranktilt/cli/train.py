@@ -1,0 +1,116 @@
+"""``ranktilt train``: make a ranker of one's own; one command a kind."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.output import reporting, say
+
+if TYPE_CHECKING:
+    from ranktilt.mitigate.training import Trained
+
+app = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _kinds() -> None:
+    """Train a ranker on a collection's judgments."""
+
+
+@app.command("cross-encoder")
+def cross_encoder(
+    collection: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
+    ],
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where the model goes; an interrupted training in it goes on."
+        ),
+    ],
+    body: Annotated[
+        str, typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name.")
+    ] = "minilm",
+    split: Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")] = "train",
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source", metavar="SOURCE", help="Learn from documents of this source only; several may be given."
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
+    ] = None,
+    negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive.")] = 4,
+    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents.")] = 100,
+    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs of query and document a step.")] = 32,
+    rate: Annotated[float, typer.Option("--rate", metavar="X", help="Highest learning rate.")] = 1e-4,
+    max_query_tokens: Annotated[int, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there.")] = 30,
+    max_document_tokens: Annotated[
+        int, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there.")
+    ] = 200,
+    text: options.Text = None,
+    precision: Annotated[
+        str, typer.Option("--precision", help="auto, float32 or bfloat16; auto takes bfloat16 where it is fast.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option("--seed", help="Of every random draw: equal seeds, equal weights.")] = 0,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
+    with reporting(quiet=quiet):
+        from ranktilt.data.load import load
+        from ranktilt.mitigate.cross_encoder import train_cross_encoder
+        from ranktilt.mitigate.training import Training
+        from ranktilt.mitigate.workplace import CHECKPOINT
+
+        chosen = Training(
+            sources=tuple(dict.fromkeys(source)) if source else None, steps=steps, minutes=minutes,
+            negatives=negatives, depth=depth, batch=batch, rate=rate, text=text or "title+text",
+            max_query_tokens=max_query_tokens, max_document_tokens=max_document_tokens, precision=precision,
+            seed=seed, device=device,
+        )  # fmt: skip
+        loaded = load(collection, split=split, ignore_unknown=True)
+        try:
+            trained = train_cross_encoder(loaded, body, output, options=chosen)
+        except KeyboardInterrupt:
+            kept = (output / CHECKPOINT).is_file()
+            say(
+                f"{output}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}",
+                quiet=quiet,
+            )
+            raise
+    say(_summary(trained, collection), quiet=quiet)
+    if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
+        say(
+            "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
+            "name others: --split",
+            quiet=quiet,
+        )
+
+
+def _summary(trained: Trained, collection: Path) -> str:
+    found = trained.figures
+    steps, resumed = found["steps"], trained.resumed
+    if resumed == steps:
+        did = f"{trained.folder} is there already, trained as asked: {steps:,} steps"
+    else:
+        went_on = f" (this time from step {resumed + 1:,} on)" if resumed else ""
+        much = f"{found['pairs']:,} of the pairs that {found['queries']:,} queries allow"
+        did = f"{trained.folder}: learned from {much} in {steps:,} steps{went_on}"
+    first, last = found["loss"][0], found["loss"][-1]
+    place = str(trained.folder)
+    spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place
+    following = shlex.join(["ranktilt", "audit", str(collection), "-r", f"bm25@100>>cross-encoder:{spec}"])
+    return f"{did}; its loss went from {first:.2f} to {last:.2f}.\nNext: {following}"

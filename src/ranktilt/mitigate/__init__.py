@@ -1,0 +1,1 @@
+"""Level it: rankers trained on a collection's own judgments."""

@@ -1,0 +1,179 @@
+"""ranktilt train cross-encoder: a folder that ranks, one line for each mistake, and what to type next."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ranktilt.data.load import load
+from ranktilt.mitigate.cross_encoder import train_cross_encoder
+from tests.cli.conftest import Cli, refused
+from tests.mitigate.material import QUICK, marked_folder
+from tests.rankers.tiny import tiny_model
+from tests.toy import no_permission, write, write_cocktail
+
+pytestmark = pytest.mark.neural
+FEW = (
+    "--steps", "6", "--batch", "8", "--negatives", "3", "--max-query-tokens", "6", "--max-document-tokens", "16",
+    "--rate", "3e-3", "--precision", "float32",
+)  # fmt: skip
+
+FLATTERED = (
+    "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
+    "name others: --split"
+)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return marked_folder(tmp_path / "data")
+
+
+def test_a_model_is_trained_as_by_the_library(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    code, out, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    assert (code, out) == (0, "")
+    first, following, warned = err.splitlines()
+    assert first.startswith(
+        f"{tmp_path / 'model'}: learned from 48 of the pairs that 20 queries allow in 6 steps; its loss went from "
+    )
+    assert following == f"Next: ranktilt audit {folder} -r 'bm25@100>>cross-encoder:{tmp_path / 'model'}'"
+    assert warned == FLATTERED
+    trained = train_cross_encoder(load(folder, split="train"), tiny, tmp_path / "own", options=QUICK)
+    one, two = (path / "model.safetensors" for path in (tmp_path / "model", trained.folder))
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize(("split", "warned"), [("train", False), ("test", True)])
+def test_a_model_that_learned_from_the_audits_judgments_is_warned_of(
+    cli: Cli, folder: Path, tiny: Path, tmp_path: Path, split: str, warned: bool
+) -> None:
+    shutil.copy(folder / "qrels" / "train.tsv", folder / "qrels" / "test.tsv")
+    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--from", tiny, *FEW, "--split", split)
+    _, _, err = cli(*command)
+    assert (FLATTERED in err.splitlines()) == warned
+
+
+def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
+    code, out, err = cli("train")
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ranktilt train [OPTIONS] COMMAND [ARGS]...\n")
+    assert "cross-encoder" in err
+
+
+def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    options = ("--source", "human", "--seed", "3", "--depth", "50", "--text", "text", "--quiet")
+    assert cli("train", "cross-encoder", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options) == (0, "", "")
+    spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
+    assert (spec["sources"], spec["seed"], spec["depth"], spec["text"]) == (["human"], 3, 50, "text")
+    assert (spec["steps"], spec["batch"], spec["negatives"], spec["rate"]) == (6, 8, 3, 3e-3)
+    assert (spec["max_query_tokens"], spec["max_document_tokens"], spec["precision"]) == (6, 16, "float32")
+
+
+def test_the_same_command_again_has_nothing_to_do(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    command = ("train", "cross-encoder", folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    cli(*command)
+    code, _, err = cli(*command)
+    assert code == 0
+    assert err.startswith(f"{tmp_path / 'model'} is there already, trained as asked: 6 steps; its loss went from ")
+
+
+def test_the_next_command_can_be_typed_for_any_folder(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    _, _, err = cli("train", "cross-encoder", folder, "-o", tmp_path / "my (first)", "--from", tiny, *FEW)
+    assert err.splitlines()[1].endswith(f"""-r 'bm25@100>>cross-encoder:"{tmp_path / "my (first)"}"'""")
+
+
+def test_the_help_names_the_kinds(cli: Cli) -> None:
+    code, out, _ = cli("train", "--help")
+    assert code == 0
+    assert "cross-encoder" in out
+    out = cli("train", "cross-encoder", "--help").out
+    assert all(option in out for option in ("--from", "--source", "--minutes", "--steps", "--negatives", "--seed"))
+
+
+def mistake(cli: Cli, *arguments: str | Path) -> str:
+    return refused(cli, "train", "cross-encoder", *arguments).removeprefix("train cross-encoder: ")
+
+
+def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny)
+    assert "train" in said
+    assert "test" in said
+    assert str(folder) in said
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_unknown_source_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny, "--source", "robot")
+    assert said == "unknown source 'robot' (valid: human, llm)"
+
+
+def test_judgments_without_a_positive_are_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    write(folder / "qrels" / "train.tsv", "query-id\tcorpus-id\tscore\nq-wab\twab0-human\t0\n")
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny)
+    assert said == f"{folder}, split train: no document is judged relevant; there is nothing to learn"
+
+
+def test_a_folder_of_something_else_is_refused(cli: Cli, folder: Path, tiny: Path) -> None:
+    said = mistake(cli, folder, "-o", folder, "--from", tiny)
+    assert said == f"{folder}: holds files of something else; name a new folder"
+
+
+def test_another_spec_in_the_folder_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    command = (folder, "-o", tmp_path / "model", "--from", tiny, *FEW)
+    cli("train", "cross-encoder", *command)
+    said = mistake(cli, *command, "--seed", "1")
+    assert said == (
+        f"{tmp_path / 'model'}: holds a model trained with seed 0, asked is 1; name another folder, or remove this one"
+    )
+
+
+def test_a_body_without_tokenizer_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    body = shutil.copytree(tiny, tmp_path / "body")
+    (body / "tokenizer.json").unlink()
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", body)
+    assert said.startswith(f"{body}: has no tokenizer (expected tokenizer.json)")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_body_with_code_of_its_own_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    body = shutil.copytree(tiny, tmp_path / "body")
+    config = json.loads((body / "config.json").read_text())
+    write(body / "config.json", json.dumps({**config, "model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}))
+    assert "code of the model's own, which is never run" in mistake(cli, folder, "-o", tmp_path / "m", "--from", body)
+
+
+def test_a_place_that_cannot_be_written_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir()
+    with no_permission(tmp_path / "closed"):
+        said = mistake(cli, folder, "-o", tmp_path / "closed" / "model", "--from", tiny)
+    assert "cannot be" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--steps", "3", "--minutes", "2"), "choose a number of steps or of minutes, not both"),
+        (("--steps", "0"), "expected steps of at least 1, got 0"),
+        (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
+        (("--negatives", "0"), "expected negatives of at least 1, got 0"),
+        (("--seed", "-4"), "expected a seed of at least 0, got -4"),
+        (("--precision", "int8"), "unknown precision of training 'int8' (valid: auto, float32, bfloat16)"),
+    ],
+)
+def test_options_out_of_range_are_refused(
+    cli: Cli, folder: Path, tmp_path: Path, options: tuple[str], said: str
+) -> None:
+    assert mistake(cli, folder, "-o", tmp_path / "model", *options).removeprefix("training: ") == said
+
+
+def test_no_kind_shows_which_there_are(cli: Cli) -> None:
+    code, _, err = cli("train")
+    assert code == 2
+    assert "cross-encoder" in err
