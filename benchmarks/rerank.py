@@ -165,12 +165,16 @@ def trained(folder: Path, given: argparse.Namespace) -> Measured:
     """Train on the human documents of the train split; goes on with what is there."""
     from ranktilt.mitigate.cross_encoder import train_cross_encoder
     from ranktilt.mitigate.training import Training
+    from ranktilt.mitigate.workplace import RECORD
 
     few = {"steps": 3, "batch": 4, "negatives": 1, "max_document_tokens": 16}
     full = {"minutes": given.minutes, "max_document_tokens": DOCUMENT_TOKENS}
     options = Training(sources=("human",), **(few if quick(folder) else full))
     place = given.model or folder / "trained"
-    found = train_cross_encoder(collection(folder, "train"), body(folder), place, options=options).figures
+    if (place / RECORD).is_file():
+        found = json.loads((place / RECORD).read_text(encoding="utf-8"))["figures"]
+    else:
+        found = train_cross_encoder(collection(folder, "train"), body(folder), place, options=options).figures
     parts = {name: found[name] for name in ("steps", "epochs", "pairs", "queries", "positives", "seconds")}
     return {**parts, "first": found["loss"][0], "last": found["loss"][-1]}
 
@@ -314,6 +318,7 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="of training, at most 20")
+    parser.add_argument("--only", choices=("speed", "quality"), help="one of the two parts")
     parser.add_argument("--model", type=Path, help="train into this folder, or use the model in it (a temporary one)")
     given = parser.parse_args()
     if given.contender:
@@ -325,9 +330,13 @@ def main() -> None:
         folder = Path(temporary) / ("quick" if tiny else "full")
         folder.mkdir()
         what = TINY if tiny else "NFCorpus"
-        parts = [speed(folder, what, 1 if tiny else given.rounds), quality(folder, what, given)]
-    head = ["## Re-ranking", machine(PACKAGES), *([ABSENT] if absent else [])]
-    publish("rerank", "\n\n".join([*head, *parts]), given)
+        lost = [ABSENT] if absent else []
+        if given.only != "quality":
+            part = speed(folder, what, 1 if tiny else given.rounds)
+            publish("rerank", "\n\n".join(["## Re-ranking", machine(PACKAGES), *lost, part]), given)
+        if given.only != "speed":
+            part = quality(folder, what, given)
+            publish("rerank-quality", "\n\n".join(["## A trained re-ranker", machine(PACKAGES), *lost, part]), given)
 
 
 if __name__ == "__main__":

@@ -177,3 +177,15 @@ def test_no_kind_shows_which_there_are(cli: Cli) -> None:
     code, _, err = cli("train")
     assert code == 2
     assert "cross-encoder" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--steps", "abc", "--steps: expected a whole number, got 'abc'"),
+        ("--rate", "x", "--rate: expected a number, got 'x'"),
+    ],
+)
+def test_a_number_that_is_none_is_named(cli: Cli, folder: Path, option: str, value: str, message: str) -> None:
+    expected = (2, "", f"ranktilt train cross-encoder: {message}\n")
+    assert cli("train", "cross-encoder", folder, "-o", "m", option, value) == expected

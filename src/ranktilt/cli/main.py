@@ -36,6 +36,7 @@ _VERBS: dict[str, Callable[..., None]] = {
 for _name, _command in _VERBS.items():
     app.command(_name)(_command)
 app.add_typer(train.app, name="train")
+_COMMANDS = {**_VERBS, "cross-encoder": train.cross_encoder}  # by the last word of what is typed
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
 _INTERRUPTED = 130
@@ -86,9 +87,9 @@ def _refuse(error: Any) -> None:
 def _wrong_number(error: Any) -> str:
     """Say which option holds no number, or one out of its range; empty for any other mistake."""
     parameter, verb = getattr(error, "param", None), getattr(getattr(error, "ctx", None), "info_name", None)
-    if parameter is None or verb not in _VERBS:
+    if parameter is None or verb not in _COMMANDS:
         return ""
-    hint = get_type_hints(_VERBS[verb], include_extras=True)[parameter.name]
+    hint = get_type_hints(_COMMANDS[verb], include_extras=True)[parameter.name]
     kinds = set(get_args(hint.__origin__) or [hint.__origin__]) - {type(None)}
     kinds |= {kind for one in kinds for kind in get_args(one)}  # of a list
     if not kinds & {int, float}:
