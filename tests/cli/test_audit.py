@@ -306,7 +306,9 @@ def test_a_cache_that_cannot_be_written_is_one_line(
     code, out, err = cli("audit", toy_folder, "-r", f"dense:{model}", "--json", tmp_path / "a.json")
     assert (code, out) == (2, "")
     assert err.startswith(f"ranktilt: {toy_folder / 'queries.jsonl' / 'embeddings'}")
-    assert err.endswith(": cannot be written: Not a directory; choose another place\n")
+    assert err.endswith(
+        ": cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)\n"
+    )
     assert err.count("\n") == 1
     assert not (tmp_path / "a.json").exists()
 

@@ -14,6 +14,14 @@ from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.toy import write
 
+
+@pytest.fixture(scope="session")
+def rerankers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of tiny re-rankers: with one label, with two, and a T5."""
+    one, two, t5 = (tmp_path_factory.mktemp(name) for name in ("one", "two", "t5"))
+    return {"one": tiny_classifier(one), "two": tiny_classifier(two, labels=2), "t5": tiny_t5(t5)}
+
+
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 
 
@@ -104,11 +112,6 @@ class TestReRankers(RankerContract):
             return ranker(f"{request.param.format(tiny=tiny, **rerankers)}{depth}")
 
         return make
-
-    @pytest.fixture(scope="class")
-    def rerankers(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-        one, two, t5 = (tmp_path_factory.mktemp(name) for name in ("one", "two", "t5"))
-        return {"one": tiny_classifier(one), "two": tiny_classifier(two, labels=2), "t5": tiny_t5(t5)}
 
 
 def overlaps(collection: Collection) -> dict[str, dict[str, float]]:

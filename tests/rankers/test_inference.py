@@ -233,7 +233,8 @@ def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
     work = Work(TEXTS)
     with pytest.raises(UserError) as caught:
         all_of(work, folder)
-    assert str(caught.value) == f"{folder}: cannot be written: Not a directory; choose another place"
+    message = "cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
+    assert str(caught.value) == f"{folder}: {message}"
     assert (work.batches, work.prepared, work.entered) == ([], [], 0)
 
 

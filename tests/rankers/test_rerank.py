@@ -177,7 +177,7 @@ def test_the_text_that_is_read_is_chosen(shared: Shared, text: str, expected: st
 def test_neither_order_of_documents_nor_of_candidates_changes_anything(
     tmp_path_factory: pytest.TempPathFactory, of_docs: list[int], of_entries: list[int], chosen: set[int]
 ) -> None:
-    shared = Shared(str(tmp_path_factory.getbasetemp()))
+    shared = Shared(str(tmp_path_factory.mktemp("model")))
     first = toy()
     second = Collection(first.docs[of_docs], first.queries, first.qrels)
     ids = first.ids.to_list()
