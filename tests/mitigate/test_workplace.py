@@ -33,6 +33,8 @@ def test_a_new_folder_may_be_used(place: Workplace) -> None:
 def test_an_empty_folder_may_be_used(place: Workplace) -> None:
     place.folder.mkdir()
     place.require_ours(SPEC)
+    place.begin(SPEC, 3)
+    assert place.steps == 3
 
 
 def test_an_unfinished_training_is_known_again(place: Workplace) -> None:

@@ -181,14 +181,20 @@ def test_an_architecture_of_the_models_own_is_refused(tmp_path: Path, place: str
 @pytest.mark.neural
 def test_code_beside_a_built_in_architecture_is_left_alone(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    write_json(tmp_path / "config.json", {"model_type": "bert", "auto_map": {"AutoModel": "own.Model"}})
+    config = {"model_type": "bert", "auto_map": {"AutoModel": "own.Model"}}
+    write_json(tmp_path / "config.json", config)
     module.refuse_code(tmp_path)
+    write_json(tmp_path / "config.json", {**config, "model_type": "bert-of-its-own"})
+    with pytest.raises(UserError, match="code of the model's own"):
+        module.refuse_code(tmp_path)
 
 
 def test_a_plain_model_is_accepted_without_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_json(tmp_path / "config.json", {"model_type": "bert"})
-    monkeypatch.setattr(module, "need", lambda *parts, **more: pytest.fail("something was imported"))
+    asked: list[str] = []
+    monkeypatch.setattr(module, "need", lambda name, **more: asked.append(name))
     module.refuse_code(tmp_path)
+    assert asked == []
 
 
 # Fingerprints and files

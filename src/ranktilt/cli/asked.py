@@ -79,9 +79,7 @@ class Asked:
         if self.groups is not None:
             collection = with_labels(collection, self.groups, by=column or "source")
         choose_pairs(grouping(collection, column), pairs)
-        for one in rankers:
-            one.check()
-        return collection, [ranked(r, collection) for r in rankers]
+        return collection, ranked(rankers, collection)
 
     def _labelled(self, column: str, split: str | None, score_order: str) -> tuple[Collection, list[Run]]:
         from ranktilt.data.labelled import labelled
@@ -100,14 +98,13 @@ class Asked:
         return collection, runs
 
 
-def ranked(ranker: Ranker, collection: Collection) -> Run:
-    """Rank, and refuse what a ranker of another package gives in place of a run."""
-    from ranktilt.run import Run
+def ranked(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
+    """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
+    from ranktilt.rankers.candidates import reranked
 
-    run = ranker.rank(collection)
-    if not isinstance(run, Run):
-        raise UserError(f"ranker {ranker!r} gave {type(run).__name__}, expected a Run")
-    return run
+    for one in rankers:
+        one.check()
+    return [reranked(one.rank(collection), None, one) for one in rankers]
 
 
 def _replay(path: Path, score_order: str = "score") -> str:

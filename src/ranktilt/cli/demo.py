@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ranktilt.cli import options
+from ranktilt.cli.asked import ranked
 from ranktilt.cli.output import reporting, say
 from ranktilt.cli.results import Destination
 
@@ -45,6 +46,6 @@ def command(
         )
         if not ranker and not neural:
             say('For a neural retriever too: pip install "ranktilt[neural,demo]"', quiet=quiet)
-        runs = [r.rank(collection) for r in rankers]
+        runs = ranked(rankers, collection)
         result = audit(collection, runs, measure or None, card=card)
         out.deliver(control(collection, rankers, runs, result) if controls else result, runs)

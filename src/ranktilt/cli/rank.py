@@ -21,7 +21,6 @@ from ranktilt.errors import UserError, counted
 from ranktilt.files import write_files
 
 if TYPE_CHECKING:
-    from ranktilt.collection import Collection
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
@@ -65,9 +64,7 @@ def command(
         files = _files(output, rankers)
         _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-        for one in rankers:
-            one.check()
-        runs = [_ranked(one, collection) for one in rankers]
+        runs = [_told(one, run) for one, run in zip(rankers, ranked(rankers, collection), strict=True)]
         if files:
             write_files({path: data for file, run in zip(files, runs, strict=True) for path, data in _kept(file, run)})
         else:
@@ -127,8 +124,7 @@ def _regular(file: Path) -> bool:
     return file.is_file() or not file.exists()
 
 
-def _ranked(one: Ranker, collection: Collection) -> Run:
-    run = ranked(one, collection)
+def _told(one: Ranker, run: Run) -> Run:
     command = shlex.join(["ranktilt", *sys.argv[1:]])
     return replace(run, spec={"ranker": repr(one), **run.spec, "command": command})
 
