@@ -317,3 +317,12 @@ def test_the_command_line_ends_though_the_engine_hangs(tmp_path: Path) -> None:
     assert "TimeoutError: no answer within 0.05 s" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_function_is_found_before_anything_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "half_an_engine.py", "def find(query, k):\n    return []\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Engine("half_an_engine:find").check()
+    with pytest.raises(UserError, match=r"^unknown function of module 'half_an_engine' 'search'"):
+        Engine("half_an_engine:search").check()

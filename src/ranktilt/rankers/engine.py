@@ -50,6 +50,10 @@ class Engine(LiveEngine):
         if not (module and function.isidentifier()):
             raise UserError(f"engine: expected {FORM}, such as engine:my_engine:search, got {self.function!r}")
 
+    def check(self) -> None:
+        """Find out without a call whether the function is there and takes what it will be given."""
+        self._found()
+
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
         """Import the function; see `LiveEngine.connected`."""
