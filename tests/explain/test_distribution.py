@@ -58,9 +58,11 @@ def test_every_defined_value_is_in_one_bar(values: list[float]) -> None:
     assert found.histogram()[0].sum() == found.count == len(values) - found.undefined
 
 
-def test_a_row_holds_the_histogram_and_no_values() -> None:
+def test_a_row_holds_the_histogram_and_every_value() -> None:
     row = of(0.2, 0.4, math.nan).row()
     assert (row["name"], row["count"], row["undefined"], row["least"], row["most"]) == ("x", 2, 1, 0.2, 0.4)
     assert len(row["histogram"]["counts"]) == BINS
     assert len(row["histogram"]["edges"]) == BINS + 1
-    assert "values" not in row
+    assert row["range"] == [0.0, 1.0]
+    assert row["values"][:2].tolist() == [0.2, 0.4]
+    assert math.isnan(row["values"][2])

@@ -190,20 +190,21 @@ class TestJson:
     def test_it_is_versioned_and_whole(self) -> None:
         found = toy_validation()
         content = self.content(found)
-        assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-validation", 1)
+        assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-validation", 2)
         assert content["fair"] is True
         assert content["sentences"] == found.sentences()
         assert content["notes"] == list(found.notes)
         assert (content["reference"], content["sources"]) == ("human", ["llm"])
 
-    def test_distributions_have_their_histogram_and_no_single_values(self) -> None:
+    def test_distributions_have_their_histogram_and_every_value(self) -> None:
         found = toy_validation()
         terms = self.content(found)["terms"][0]
         assert terms["source"] == "llm"
         assert terms["jaccard"]["mean"] == found.overlaps[0].jaccard.mean
         assert sum(terms["jaccard"]["histogram"]["counts"]) == terms["jaccard"]["count"] == 39
         assert terms["overlap"]["undefined"] == 1
-        assert "values" not in terms["jaccard"]
+        assert terms["jaccard"]["values"][:-1] == found.overlaps[0].jaccard.values[:-1].tolist()
+        assert terms["jaccard"]["values"][-1] is None
 
     def test_vectors_have_twins_others_and_the_map(self) -> None:
         found = toy_validation()

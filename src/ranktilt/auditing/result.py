@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,9 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.notes import telling
 from ranktilt.auditing.tilt import LEVEL, Tilt
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
-from ranktilt.errors import DataError, UserError, shorten, unknown
-from ranktilt.files import invalid_utf8, open_bytes, write_bytes
+from ranktilt.data.saved import Saved
+from ranktilt.errors import UserError, unknown
+from ranktilt.files import write_bytes
 from ranktilt.measures.base import Measure, measure
 
 FORMAT = "ranktilt-audit"
@@ -264,39 +264,7 @@ class Audit:
         DataError
             If the file is no audit, or of a newer format.
         """
-        path = Path(path)
-        try:
-            with open_bytes(path) as stream:
-                data = stream.read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(path, f"cannot be read to its end: {error}") from error
-        if not data.strip():
-            raise DataError(path, "the file is empty")
-        try:
-            content = orjson.loads(data.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise DataError(path, invalid_utf8(error.start, data)) from error
-        except orjson.JSONDecodeError as error:
-            raise DataError(path, f"expected an audit as JSON: {error}") from error
-        return cls._from(content, path)
-
-    @classmethod
-    def _from(cls, content: Any, path: Path) -> Audit:
-        kind = content.get("format") if isinstance(content, dict) else None
-        if kind != FORMAT:
-            came = "JSON without a format" if kind is None else f"format {shorten(kind)}"
-            message = f"expected an audit (format {FORMAT!r}), got {came}; ranktilt audit --json FILE makes one"
-            raise DataError(path, message)
-        version = content.get("version")
-        if type(version) is not int:
-            raise DataError(path, f"expected version as a whole number, got {shorten(version)}")
-        if version > VERSION:
-            message = f"is an audit of format {version}, this RankTilt reads up to {VERSION}; update it"
-            raise DataError(path, message)
-        try:
-            return cls._of(content)
-        except (KeyError, TypeError, ValueError, UserError, pl.exceptions.PolarsError) as error:
-            raise DataError(path, f"is not a whole audit: {type(error).__name__}: {error}") from error
+        return Saved("an audit", FORMAT, VERSION, "ranktilt audit").read(Path(path), cls._of)
 
     @classmethod
     def _of(cls, content: dict[str, Any]) -> Audit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from ranktilt.auditing.tilt import LEVEL, Statistics, Tilt
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
 from ranktilt.collection import Collection
+from ranktilt.data.saved import Saved, record, typed
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.files import write_bytes
 from ranktilt.measures.base import Measure
 from ranktilt.measures.inference import RESAMPLES, correct
 from ranktilt.progress import report
@@ -27,6 +30,8 @@ from ranktilt.run import Run
 
 FORMAT = "ranktilt-study"
 VERSION = 1
+_SAVED = Saved("a study", FORMAT, VERSION, "ranktilt study")
+_Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +138,59 @@ class Study:
             "sentences": self.sentences,
             "notes": self.notes,
         }
-        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the whole study into one JSON file; see `to_json`."""
+        write_bytes(Path(path), self.to_json())
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Study:
+        """Read a study back; it equals the one that was saved.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, plain or gzip.
+
+        Returns
+        -------
+        Study
+            The study.
+
+        Raises
+        ------
+        DataError
+            If the file is no study, not whole, or of a newer format.
+        """
+        return _SAVED.read(Path(path), cls._of)
+
+    @classmethod
+    def _of(cls, content: dict[str, Any]) -> Study:
+        found = cls(
+            typed(content["spec"], dict, "spec"),
+            typed(content["reference"], str, "reference"),
+            typed(content["runs"], _Names, "runs"),
+            typed(content["measures"], _Names, "measures"),
+            tuple(record(Arm, row) for row in content["arms"]),
+            tuple(record(Tilt, row) for row in content["tilts"]),
+            tuple(record(Trend, row) for row in content["trends"]),
+            typed(content["notes"], _Names, "notes"),
+        )
+        if not (found.runs and found.measures and found.arms):
+            raise ValueError("expected a ranker, a measure and a source at least")
+        wanted = {(run, arm.source, name) for run in found.runs for arm in found.arms for name in found.measures}
+        missing = sorted(wanted - {(t.run, t.b, t.measure) for t in found.tilts})
+        if missing:
+            raise ValueError(f"no Relative Δ of {', '.join(missing[0])}")
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Study) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.reference, self.runs, self.measures, self.arms))
 
 
 def study(

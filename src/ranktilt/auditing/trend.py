@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from ranktilt.auditing.tilt import Statistics
 from ranktilt.auditing.verdict import bounds, signed
@@ -142,6 +141,8 @@ def rank_correlation(temperatures: Sequence[float], values: Floats) -> Floats:
     ndarray of float64, shape (n_columns,)
         In [−1, 1]; NaN where a column holds a NaN or one value only, or all temperatures are the same.
     """
+    from scipy import stats  # takes half a second, which no other result should wait for
+
     x = stats.rankdata(temperatures)
     y = stats.rankdata(values, axis=0)
     x, y = x - x.mean(), y - y.mean(axis=0)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import orjson
 
 from ranktilt.data.quality import NEAR_IDENTICAL
+from ranktilt.data.saved import record, typed
 from ranktilt.errors import UserError, counted
 
 Verdict = Literal["ok", "warning", "void"]
@@ -169,6 +170,17 @@ class Check:
             "spec": dict(self.spec),
         }
         return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Check:
+        """Make it from what `to_json` writes, as JSON brings it back; null stands for NaN."""
+        return cls(
+            tuple(record(Row, one) for one in row["rows"]),
+            typed(row["reference"], str, "reference"),
+            typed(row["sources"], tuple[str, ...], "sources"),
+            record(Limits, row["limits"]),
+            typed(row["spec"], dict, "spec"),
+        )
 
 
 def shown(row: Row) -> str:

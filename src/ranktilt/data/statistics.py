@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.data.quality import words
+from ranktilt.data.saved import record, typed
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,13 @@ class Statistics:
     def row(self) -> dict[str, Any]:
         """Return everything by name."""
         return asdict(self)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Statistics:
+        """Make it from what `row` gives, as JSON brings it back; null stands for NaN."""
+        sources = tuple(record(SourceStatistics, one) for one in row["sources"])
+        queries = tuple(record(QueryStatistics, one) for one in row["queries"])
+        return cls(sources, queries, None if row["split"] is None else typed(row["split"], str, "split"))
 
 
 def statistics(collection: Collection) -> Statistics:

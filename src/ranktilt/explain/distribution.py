@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ranktilt.data.saved import numbers, typed
 
 Floats = npt.NDArray[np.float64]
 BINS = 50
@@ -84,7 +87,7 @@ class Distribution:
         return counts.astype(np.int64), edges
 
     def row(self) -> dict[str, Any]:
-        """Return what is said of the values, by name, with a histogram of `BINS` bars; the values are left out."""
+        """Return everything by name: what is said of the values, a histogram of `BINS` bars, and the values."""
         low, median, high = self.quartiles
         counts, edges = self.histogram()
         return {
@@ -96,4 +99,12 @@ class Distribution:
             "least": float(self.defined.min()) if self.count else np.nan,
             "most": float(self.defined.max()) if self.count else np.nan,
             "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
+            "range": [self.low, self.high],
+            "values": np.ascontiguousarray(self.values),
         }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Distribution:
+        """Make it from what `row` gives, as JSON brings it back; what is said of the values is computed anew."""
+        low, high = typed(row["range"], tuple[float, float], "range")
+        return cls(typed(row["name"], str, "name"), numbers(row["values"], "values"), low, high)

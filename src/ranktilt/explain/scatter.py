@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ranktilt.collection import Collection
+from ranktilt.data.saved import numbers, typed
 from ranktilt.explain.separation import sample
 from ranktilt.explain.threads import one_thread
 from ranktilt.explain.vectors import DocumentVectors, Floats, Rows
@@ -59,6 +61,15 @@ class Map:
             "x": self.x.tolist(),
             "y": self.y.tolist(),
         }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Map:
+        """Make it from what `row` gives, as JSON brings it back."""
+        x, y = (numbers(row[name], name) for name in "xy")
+        ids, sources = (typed(row[name], tuple[str, ...], name) for name in ("ids", "sources"))
+        if len({len(x), len(y), len(ids), len(sources)}) > 1 or len(ids) % 2:
+            raise ValueError(f"expected a place, an id and a source for both sides of each pair, got {len(ids)} ids")
+        return cls(x, y, ids, sources, typed(row["of"], int, "of"))
 
 
 def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0) -> Map | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from ranktilt.collection import Collection
+from ranktilt.data.saved import record, typed
 from ranktilt.explain.distribution import Distribution
 from ranktilt.explain.scatter import MAP_PAIRS, Map, scatter
 from ranktilt.explain.separation import Separation, separation
@@ -51,6 +54,26 @@ class Similarity:
     baseline: Distribution
     separation: Separation
     map: Map | None
+
+    def row(self) -> dict[str, Any]:
+        """Return everything by name, with the share of pairs above `ABOVE`."""
+        pairs = {"twins": self.cosine, "other_pairs": self.baseline}
+        return {
+            "source": self.source,
+            "model": self.model,
+            "text": self.text,
+            **{name: {**found.row(), f"above_{ABOVE:g}": found.above(ABOVE)} for name, found in pairs.items()},
+            "separation": asdict(self.separation),
+            "map": None if self.map is None else self.map.row(),
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Similarity:
+        """Make it from what `row` gives, as JSON brings it back."""
+        twins, others = (Distribution.of_row(row[name]) for name in ("twins", "other_pairs"))
+        source, model, text = (typed(row[name], str, name) for name in ("source", "model", "text"))
+        drawn = None if row["map"] is None else Map.of_row(row["map"])
+        return cls(source, model, text, twins, others, record(Separation, row["separation"]), drawn)
 
 
 def twin_similarity(

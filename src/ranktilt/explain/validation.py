@@ -18,18 +18,20 @@ from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, equivalenc
 from ranktilt.collection import Collection
 from ranktilt.data.check import check
 from ranktilt.data.checked import Check
+from ranktilt.data.saved import Saved, record, typed
 from ranktilt.data.statistics import Statistics, statistics
 from ranktilt.errors import UserError, unknown
 from ranktilt.explain.overlap import Overlap, shared_terms
-from ranktilt.explain.similarity import ABOVE, MAP_PAIRS, Similarity, twin_similarity
+from ranktilt.explain.similarity import MAP_PAIRS, Similarity, twin_similarity
 from ranktilt.explain.vectors import require_encoder
 from ranktilt.explain.wording import effectiveness_sentences, notes, terms_sentence, vectors_sentence
-from ranktilt.files import sha256
+from ranktilt.files import sha256, write_bytes
 from ranktilt.measures.base import Measure, measure, nDCG
 from ranktilt.rankers.base import Ranker
 
 FORMAT = "ranktilt-validation"
-VERSION = 1
+VERSION = 2
+_SAVED = Saved("a validation", FORMAT, VERSION, "ranktilt validate", oldest=2, lacking="the values of single pairs")
 _PACKAGES = {"numpy": "numpy", "polars": "polars", "scipy": "scipy", "scikit-learn": "sklearn"}
 
 
@@ -86,19 +88,7 @@ class Validation:
         return found
 
     def to_json(self) -> bytes:
-        """Return the whole validation as JSON: versioned, floats exact, NaN as null; without values of single pairs."""
-        found = [
-            {
-                "source": one.source,
-                "model": one.model,
-                "text": one.text,
-                "twins": {**one.cosine.row(), f"above_{ABOVE:g}": one.cosine.above(ABOVE)},
-                "other_pairs": {**one.baseline.row(), f"above_{ABOVE:g}": one.baseline.above(ABOVE)},
-                "separation": one.separation,
-                "map": None if one.map is None else one.map.row(),
-            }
-            for one in self.similarities
-        ]
+        """Return the whole validation as JSON: versioned, floats exact, NaN as null, values of single pairs too."""
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -107,17 +97,60 @@ class Validation:
             "reference": self.reference,
             "sources": self.sources,
             "statistics": self.statistics.row(),
-            "terms": [
-                {"source": one.source, "jaccard": one.jaccard.row(), "overlap": one.overlap.row()}
-                for one in self.overlaps
-            ],
-            "similarity": found,
+            "terms": [one.row() for one in self.overlaps],
+            "similarity": [one.row() for one in self.similarities],
             "effectiveness": [row.row() for row in self.effectiveness],
             "check": None if self.check is None else orjson.Fragment(self.check.to_json()),
             "notes": self.notes,
             "spec": dict(self.spec),
         }
-        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the whole validation into one JSON file; see `to_json`."""
+        write_bytes(Path(path), self.to_json())
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Validation:
+        """Read a validation back; it equals the one that was saved.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, plain or gzip.
+
+        Returns
+        -------
+        Validation
+            The validation.
+
+        Raises
+        ------
+        DataError
+            If the file is no validation, not whole, of a newer format, or of one before single pairs were kept.
+        """
+        return _SAVED.read(Path(path), cls._of)
+
+    @classmethod
+    def _of(cls, content: dict[str, Any]) -> Validation:
+        return cls(
+            spec=typed(content["spec"], dict, "spec"),
+            reference=typed(content["reference"], str, "reference"),
+            sources=typed(content["sources"], tuple[str, ...], "sources"),
+            statistics=Statistics.of_row(content["statistics"]),
+            overlaps=tuple(map(Overlap.of_row, content["terms"])),
+            similarities=tuple(map(Similarity.of_row, content["similarity"])),
+            effectiveness=tuple(record(Equivalence, row) for row in content["effectiveness"]),
+            check=None if content["check"] is None else Check.of_row(content["check"]),
+            notes=typed(content["notes"], tuple[str, ...], "notes"),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Validation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.reference, self.sources, self.notes))
 
 
 def validate(

