@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -347,8 +347,8 @@ class _Work:
 
 
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
-    files = [str(f) for f in collection.spec.get("files", ())] + [str(r.spec["file"]) for r in runs if "file" in r.spec]
-    inputs = [{"path": f, "sha256": sha256(Path(f))} for f in files if Path(f).is_file()]
+    files = _files(collection.spec) + [str(r.spec["file"]) for r in runs if "file" in r.spec]
+    inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if Path(f).is_file()]
     packages = {p: version(p) for p in PACKAGES}
     return {
         "ranktilt": __version__,
@@ -358,3 +358,9 @@ def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
         "runs": [dict(r.spec) for r in runs],
         "inputs": inputs,
     }
+
+
+def _files(spec: Mapping[str, Any]) -> list[str]:
+    """Files that a collection was read from, those of its parts where it is a mix."""
+    own = [str(file) for file in spec.get("files", ())]
+    return own + [file for part in spec.get("mix", ()) for file in _files(part)]

@@ -1,0 +1,115 @@
+"""What each query brings to Relative Δ: hand-computed parts, their sum, their signs, and what is undefined."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.contributions import contributions, parts
+from ranktilt.errors import UserError
+from ranktilt.measures.base import measure
+from tests.auditing.arrays import audit_of
+from tests.reporting.audits import clear, small, three, uneven
+
+NAN = float("nan")
+
+
+def found(a: list[float], b: list[float]) -> list[float]:
+    every = [0.0] * len(a)
+    return contributions(audit_of([[[every, a, b]]]), "run", "nDCG@5", "human", "llm").tolist()
+
+
+def test_parts_are_the_queries_differences_over_the_sum_of_all_values() -> None:
+    # Sums 1.5 and 1.0: Relative Δ is 200 · 0.5 / 2.5 = 40, of which 200 · 0.6 / 2.5 = 48 and 200 · (−0.1) / 2.5 = −8.
+    assert found([1.0, 0.5], [0.4, 0.6]) == pytest.approx([48, -8], abs=1e-12)
+
+
+def test_a_query_without_relevant_documents_on_one_side_counts_in_no_part() -> None:
+    assert found([1.0, 0.9, NAN], [0.5, NAN, 0.7]) == pytest.approx([200 / 3, NAN, NAN], nan_ok=True)
+
+
+def test_nothing_is_defined_where_both_means_are_0() -> None:
+    assert np.isnan(found([0.0, 0.0, NAN], [0.0, 0.0, 1.0])).all()
+
+
+def test_queries_level_in_themselves_bring_exactly_0() -> None:
+    assert found([0.3, 0.5], [0.3, 0.1])[0] == 0
+
+
+def test_one_side_alone_brings_200_points_in_all() -> None:
+    assert sum(found([0.25, 0.75, 0.0], [0.0, 0.0, 0.0])) == pytest.approx(200, abs=1e-12)
+
+
+@pytest.mark.parametrize("audit", [small(), clear(), three(), uneven()], ids=["toy", "clear", "three", "no twins"])
+def test_parts_add_up_to_the_relative_delta_of_the_audit(audit) -> None:
+    for tilt in audit.tilts:
+        each = contributions(audit, tilt.run, tilt.measure, tilt.a, tilt.b)
+        assert each.shape == (len(audit.queries),)
+        assert int((~np.isnan(each)).sum()) in (tilt.queries, 0)
+        assert np.nansum(each) == pytest.approx(0.0 if np.isnan(tilt.value) else tilt.value, abs=1e-9)
+
+
+_values = st.lists(
+    st.tuples(*[st.one_of(st.just(NAN), st.floats(0, 1, allow_subnormal=False))] * 2), min_size=1, max_size=30
+)
+
+
+@settings(max_examples=60)
+@given(_values)
+def test_parts_add_up_to_the_delta_of_the_means_over_queries_with_both_sides(pairs) -> None:
+    a, b = (np.array(side) for side in zip(*pairs, strict=True))
+    both = [(x, y) for x, y in pairs if x == x and y == y]
+    means = np.mean([x for x, _ in both] or [0]), np.mean([y for _, y in both] or [0])
+    each = parts(a, b)
+    if sum(means) == 0:
+        assert np.isnan(each).all()
+    else:
+        assert np.nansum(each) == pytest.approx(200 * (means[0] - means[1]) / (means[0] + means[1]), abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(_values)
+def test_swapping_the_sides_negates_every_part_exactly(pairs) -> None:
+    a, b = (np.array(side) for side in zip(*pairs, strict=True))
+    np.testing.assert_array_equal(parts(a, b), -parts(b, a))
+
+
+def test_several_runs_and_measures_are_split_each_by_itself() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.random((2, 3, 4, 7))
+    every = parts(a, b)
+    for run in range(3):
+        for number in range(4):
+            np.testing.assert_array_equal(every[run, number], parts(a[run, number], b[run, number]))
+
+
+def test_a_measure_may_be_named_or_given() -> None:
+    audit = small()
+    given_, named = (contributions(audit, "first", m, "human", "llm") for m in (measure("nDCG@3"), "nDCG@3"))
+    np.testing.assert_array_equal(given_, named)
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "a", "b", "message"),
+    [
+        ("third", "nDCG@1", "human", "llm", "unknown run 'third'"),
+        ("first", "nDCG@2", "human", "llm", "unknown measure 'nDCG@2'"),
+        ("first", "nDCG@1", "people", "llm", "unknown group 'people'"),
+        ("first", "nDCG@1", "human", "bot", "unknown group 'bot'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_known_ones(run: str, name: str, a: str, b: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        contributions(small(), run, name, a, b)
+    assert "valid: " in str(error.value)
+
+
+@pytest.mark.data
+def test_parts_of_a_real_audit_add_up(shared_data) -> None:
+    from ranktilt import audit, load, ranker
+
+    collection = load(shared_data / "cocktail-nfcorpus")
+    found = audit(collection, ranker("tfidf").rank(collection), ["nDCG@1", "AP@5"], resamples=100, confounds=False)
+    for tilt in found.tilts:
+        total = np.nansum(contributions(found, tilt.run, tilt.measure, tilt.a, tilt.b))
+        assert total == pytest.approx(tilt.value, abs=1e-9)
