@@ -16,6 +16,7 @@ EXTRAS = {
     "sentence_transformers",
     "nltk",
     "plotly",
+    "markdown_it",
     "matplotlib",
     "pymilvus",
     "milvus_lite",

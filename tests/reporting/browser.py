@@ -1,27 +1,48 @@
-"""A real Chromium without a window, driven over its debugging pipe: what it shows, says and asks for."""
+"""A real Chromium without a window, driven by Playwright: what it shows, says, asks for and lets a reader do.
+
+Playwright lives in a thread of its own, because it keeps an event loop running, beside which no test of the same
+process could start another. One program serves all tests of a process; each `Browser` is a profile of its own.
+"""
 
 from __future__ import annotations
 
 import base64
-import fcntl
-import json
-import os
 import shutil
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--disable-extensions", "--hide-scrollbars", "--remote-debugging-pipe",
+OPTIONS = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--disable-extensions", "--hide-scrollbars",
 )  # fmt: skip
-PATIENCE = 60
-FIRST_FREE = 10
-"""Above the two descriptors that the browser listens and answers on."""
+FLAGS = ("--headless", *OPTIONS)
+"""For a browser that is started by itself."""
+PATIENCE = 20
+GRAVE = ("serious", "critical")
+"""What axe calls a fault that keeps someone from reading the page."""
+
+_WATCH = """
+addEventListener("securitypolicyviolation", (event) => {
+  const list = (window.stoppedByPolicy = window.stoppedByPolicy || []);
+  list.push(event.effectiveDirective + " " + event.blockedURI);
+}, true);
+"""
+_AXE = (
+    "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(one => ({id: one.id, "
+    "impact: one.impact, help: one.help, "
+    "where: one.nodes.map(node => node.target.join(' ') + ' ' + node.html.slice(0, 200))})))"
+)
+_PAINTS = "Object.fromEntries(performance.getEntriesByType('paint').map(one => [one.name, one.startTime]))"
 
 
 def program() -> str:
@@ -32,81 +53,128 @@ def program() -> str:
     return found
 
 
-def _pipe() -> tuple[int, int]:
-    ends = os.pipe()
-    read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE) for end in ends)
-    for end in ends:
-        os.close(end)
-    return read, write
+class Chromium:
+    """The program and the thread it is driven from; as a context manager, so that nothing of it stays behind."""
+
+    def __enter__(self) -> Chromium:
+        name = program()
+        playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, which is not installed")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="playwright")
+        self._open = ExitStack()
+
+        def start() -> Any:
+            driver = self._open.enter_context(playwright.sync_playwright())
+            # Signals are the test runner's business: a browser that answers them itself is gone before its tests are.
+            quiet = {"handle_sigint": False, "handle_sigterm": False, "handle_sighup": False}
+            return driver.chromium.launch(executable_path=name, args=list(OPTIONS), **quiet)
+
+        try:
+            self.program = self.do(start)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self.do(self.program.close)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._thread.submit(self._open.close)
+        self._thread.shutdown()
+
+    def do(self, work: Callable[[], T]) -> T:
+        """Do something in the thread that Playwright lives in."""
+        return self._thread.submit(work).result()
 
 
 class Browser:
-    """One page in a browser with a fresh profile."""
+    """One page at a time, in a fresh profile.
 
-    def __init__(self, profile: Path) -> None:
-        into, self._write = _pipe()
-        self._read, out = _pipe()
-        actions = [(os.POSIX_SPAWN_OPEN, n, os.devnull, os.O_RDWR, 0) for n in range(3)]
-        actions += [(os.POSIX_SPAWN_DUP2, into, 3), (os.POSIX_SPAWN_DUP2, out, 4)]
-        name = program()
-        arguments = [name, *FLAGS, f"--user-data-dir={profile}"]
-        self._process = os.posix_spawn(name, arguments, os.environ, file_actions=actions)
-        os.close(into)
-        os.close(out)
-        self._pending, self._number, self._session = b"", 0, ""
-        self.events: list[dict[str, Any]] = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
+    Parameters
+    ----------
+    place : Path, optional
+        Where downloads would go; nothing is written there by a page that keeps its promise.
+    chromium : Chromium, optional
+        A program that is running already; one of its own if none is given.
+    """
+
+    def __init__(self, place: Path | None = None, *, chromium: Chromium | None = None) -> None:
+        self._open = ExitStack()
+        self._chromium = self._open.enter_context(Chromium()) if chromium is None else chromium
+        self._profile: Any = None
+        self._fresh(scripts=True, policy=True)
 
     def __enter__(self) -> Browser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._session = ""
-        try:
-            self.call("Browser.close")
-        finally:
-            os.waitpid(self._process, 0)
-            os.close(self._read)
-            os.close(self._write)
+        with self._open:
+            self._chromium.do(self._profile.close)
+
+    def _forget(self) -> None:
+        self._said: list[str] = []
+        self._asked: list[Any] = []
+
+    def _fresh(self, *, scripts: bool, policy: bool) -> None:
+        def make() -> None:
+            if self._profile is not None:
+                self._profile.close()
+            self._profile = self._chromium.program.new_context(java_script_enabled=scripts, bypass_csp=not policy)
+            self._profile.set_default_timeout(1000 * PATIENCE)
+            self._profile.add_init_script(_WATCH)
+            self._profile.on("request", lambda request: self._asked.append(request))
+            self._profile.on("console", self._hear)
+            self._profile.on("weberror", lambda found: self._said.append(str(found.error)))
+            self._page = self._profile.new_page()
+            self._wire = self._profile.new_cdp_session(self._page)
+
+        self._forget()
+        self._chromium.do(make)
+        self._kept = {"scripts": scripts, "policy": policy}
+
+    def _hear(self, message: Any) -> None:
+        if message.type in ("error", "warning", "assert"):
+            self._said.append(message.text)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command and wait for its answer; what else the browser reports is kept."""
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._write, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._next()
-            if answer.get("id") == self._number:
-                assert "error" not in answer, (method, answer["error"])
-                return dict(answer["result"])
-            self.events.append(answer)
+        """Send a command of the DevTools protocol and wait for its answer."""
+        return dict(self._chromium.do(lambda: self._wire.send(method, parameters)))
 
-    def _next(self) -> dict[str, Any]:
-        while b"\0" not in self._pending:
-            found = os.read(self._read, 1 << 20)
-            assert found, "the browser is gone"
-            self._pending += found
-        line, _, self._pending = self._pending.partition(b"\0")
-        return dict(json.loads(line))
+    def do(self, work: Callable[[Any], T]) -> T:
+        """Do something with Playwright's own page."""
+        return self._chromium.do(lambda: work(self._page))
 
     def open(
-        self, path: Path, *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
+        self,
+        path: Path | str,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        scripts: bool = True,
+        policy: bool = True,
     ) -> None:
-        """Open a file in a window of this size, and wait until its figures are drawn."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[theme])
-        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        self.until("document.readyState === 'complete'")
+        """Open a file or an address in a window of this size, and wait until its figures are drawn.
+
+        Without `policy` the page's own policy is not kept, which only `axe` needs.
+        """
+        kept = {"scripts": scripts, "policy": policy}
+        if kept != self._kept:
+            self._fresh(**kept)
+        self.size(width, height)
+        self.do(lambda page: page.emulate_media(color_scheme="dark" if dark else "light"))
+        self._forget()
+        address = path if isinstance(path, str) else path.as_uri()
+        self.do(lambda page: page.goto(address, wait_until="load"))
         if scripts:
             self.until("!document.querySelector('[data-figure]') || document.documentElement.dataset.drawn")
+
+    def size(self, width: int, height: int = 900) -> None:
+        """Make the window another size."""
+        self.do(lambda page: page.set_viewport_size({"width": width, "height": height}))
 
     def run(self, code: str) -> Any:
         """Return the value of an expression in the page."""
@@ -121,15 +189,29 @@ class Browser:
             assert time.monotonic() < end, f"never came true: {condition}"
             time.sleep(0.02)
 
-    def press(self, key: str, code: int) -> None:
-        """Press a key."""
-        text = {"text": "\r"} if key == "Enter" else {}
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text)
+    def click(self, selector: str) -> None:
+        """Click in the middle of the first such element, once it is there, at rest, and not covered."""
+        self.do(lambda page: page.locator(selector).first.click())
+
+    def fill(self, selector: str, text: str) -> None:
+        """Put a text into a field."""
+        self.do(lambda page: page.locator(selector).first.fill(text))
+
+    def choose(self, selector: str, value: str) -> None:
+        """Choose an entry of a list by its value or its label."""
+        self.do(lambda page: page.locator(selector).first.select_option(value))
+
+    def press(self, key: str, code: int = 0) -> None:
+        """Press a key, such as ``Enter``, ``Shift+Tab`` or ``a``; its code is known to Playwright."""
+        self.do(lambda page: page.keyboard.press(key))
+
+    def type(self, text: str) -> None:
+        """Type a text where the focus is, letter by letter."""
+        self.do(lambda page: page.keyboard.type(text))
 
     def point(self, x: float, y: float) -> None:
         """Move the mouse."""
-        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.do(lambda page: page.mouse.move(x, y))
 
     def picture(self, path: Path, *, height: int | None = None) -> None:
         """Save the whole page, or its upper part, as PNG."""
@@ -138,23 +220,43 @@ class Browser:
         found = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(found["data"]))
 
+    def axe(self, *impacts: str) -> list[str]:
+        """What axe-core finds at fault, a line each: of these impacts, by default the serious and critical ones."""
+        assert not self._kept["policy"], "open the page with policy=False first: its own policy lets no other script in"
+        module = pytest.importorskip("axe_playwright_python.base", reason="needs axe, which is not installed")
+        if not self.run("'axe' in window"):
+            self.run(module.AXE_SCRIPT + "; null")
+        wanted = impacts or GRAVE
+        found = [one for one in self.run(_AXE) if one["impact"] in wanted]
+        return [f"{one['impact']} {one['id']} ({one['help']}): {where}" for one in found for where in one["where"]]
+
+    @property
+    def paints(self) -> dict[str, float]:
+        """``first-paint`` and ``first-contentful-paint``, in ms since the page was asked for."""
+        return dict(self.run(_PAINTS))
+
+    @property
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window; 0 where it fits."""
+        return int(self.run("Math.max(0, document.scrollingElement.scrollWidth - innerWidth)"))
+
     @property
     def complaints(self) -> list[str]:
         """Every error and warning of the page and its scripts so far."""
-        found = []
-        for event in self.events:
-            told = event.get("params", {})
-            if event["method"] == "Runtime.exceptionThrown":
-                found.append(str(told["exceptionDetails"]))
-            if event["method"] == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-                found.append(str(told["args"]))
-            if event["method"] == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-                found.append(told["entry"]["text"])
-        return found
+        self._settle()
+        return list(self._said)
 
     @property
     def requests(self) -> list[str]:
         """Every address asked for so far, but for those that the page's own policy stopped."""
-        told = [event.get("params", {}) for event in self.events]
-        stopped = {one["requestId"] for one in told if one.get("blockedReason") == "csp"}
-        return [one["request"]["url"] for one in told if "request" in one and one["requestId"] not in stopped]
+        self._settle()
+        return self._chromium.do(lambda: [one.url for one in self._asked if one.failure != "csp"])
+
+    @property
+    def stopped(self) -> list[str]:
+        """What the page's policy stopped, as directive and address."""
+        return list(self.run("window.stoppedByPolicy || []"))
+
+    def _settle(self) -> None:
+        """Hear what was said while nobody listened: Playwright takes messages in only while it is asked something."""
+        self.run("0")

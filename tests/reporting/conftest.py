@@ -1,9 +1,30 @@
-"""What is printed depends on the terminal around it: here there is none, unless a test makes one."""
+"""What is printed depends on the terminal around it: here there is none, unless a test makes one.
+
+Pages are opened in a real browser: one program for all tests of a process, and a profile of its own for each test.
+"""
+
+from collections.abc import Iterator
 
 import pytest
+
+from tests.reporting.browser import Browser, Chromium
 
 
 @pytest.fixture(autouse=True)
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FORCE_COLOR", "NO_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """The browser's program; skips the test where it or its driver is not installed."""
+    with Chromium() as one:
+        yield one
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """A browser that has never opened anything."""
+    with Browser(chromium=chromium) as one:
+        yield one

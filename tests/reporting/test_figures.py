@@ -7,20 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.reporting.figures import (
-    COLOURS,
-    DASHES,
-    PATTERNS,
-    SYMBOLS,
-    Interval,
-    Point,
-    clouds,
-    forest,
-    histogram,
-    lines,
-    numbers,
-    plain,
-)
+from ranktilt.reporting.figures import PATTERNS, Interval, Point, clouds, forest, histogram, lines
 
 NAN = float("nan")
 HOSTILE = '<b>&amp;</b><a href="javascript:x">\u202e'
@@ -193,14 +180,5 @@ def test_lines_differ_in_colour_dash_and_mark() -> None:
         assert len(set(look)) == 6
 
 
-def test_looks_are_enough_for_eight() -> None:
-    assert len(set(COLOURS)) == len(set(SYMBOLS)) == len(set(PATTERNS)) == len(DASHES) == 8
-
-
-def test_plain_shows_markup_as_it_is() -> None:
-    assert plain("a<b>&lt;\nc") == "a&lt;b&gt;&amp;lt; c"
-
-
-def test_numbers_are_rounded_and_gaps_are_none() -> None:
-    assert numbers([1 / 3, NAN, np.inf, 123456789.0]) == [0.333333, None, None, 123457000.0]
-    assert numbers([1.23456], 3) == [1.23]
+def test_patterns_are_enough_for_eight() -> None:
+    assert len(set(PATTERNS)) == 8

@@ -1,14 +1,160 @@
 """Words of the trade are explained where they first stand, and hidden characters are shown."""
 
 import re
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.reporting.glossary import TERMS, Glossary, Term, visible
+import ranktilt as rt
+from ranktilt import Audit
+from ranktilt.reporting.audit_page import audit_page
+from ranktilt.reporting.glossary import Glossary, visible
+from ranktilt.reporting.measure_pages import NAMES, measure_pages
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.study_page import study_page
+from ranktilt.reporting.term import Term
+from ranktilt.reporting.terms import TERMS
+from ranktilt.reporting.validation_page import validation_page
+from tests.explain.validations import toy_validation
+from tests.reporting.audits import clear, small, three, uneven
+from tests.reporting.studies import toy_study
 
 CAT = Term("cat", "An animal.", "cats?")
+JARGON = {
+    r"nDCG": "nDCG",
+    r"\bAP\b": "AP",
+    r"\bRR\b": "RR",
+    r"\bP@\d": "P@k",
+    r"Relative Δ": "Relative Δ",
+    r"\btilt": "tilt",
+    r"NDSR": "ΔNDSR",
+    r"ead-to-head": "head-to-head",
+    r"ank gap": "pair rank gap",
+    r"core gap": "score gap",
+    r"estimand card": "estimand card",
+    r"measures?\b": "measure",
+    r"interval": "95 % interval",
+    r"[Bb]ootstrap|resampl": "bootstrap",
+    r"corrected p": "corrected p",
+    r"\bp [<=]": "p",
+    r"Holm": "Holm",
+    r"Bonferroni": "Bonferroni",
+    r"permutation|sign flip": "sign-flip permutation test",
+    r"sign test": "sign test",
+    r"shuffled": "shuffled labels",
+    r"exchanged labels|labels exchanged": "exchanged labels",
+    r"andom band": "random band",
+    r"could (?:only )?detect": "detectable effect",
+    r"\bfavours\b": "favours",
+    r"\blevel\b": "level",
+    r"nconclusive": "inconclusive",
+    r"\bsd\b": "standard deviation",
+    r"\bseed\b": "seed",
+    r"significant": "significant",
+    r"ranker": "ranker",
+    r"\bruns?\b": "run",
+    r"elevant": "relevant",
+    r"[Jj]udg(?:e?ment|ed)|qrels": "judgments",
+    r"retrieved": "retrieved",
+    r"\b[Tt]wins?\b": "twin",
+    r"tied twins": "tied twins",
+    r"\b[Tt]ies\b": "tie",
+    r"trec_eval": "trec_eval",
+    r"\bgroups?\b": "group",
+    r"\bbm25$|\bbm25 ": "BM25",
+    r"\btfidf\b": "TF-IDF",
+    r"\bcontrol(?:led|s)?\b": "control",
+    r"[Nn]ear-identical": "near-identical",
+    r"oilerplate": "boilerplate",
+    r"cut-off endings": "cut-off endings",
+    r"uery words": "query words",
+    r"Jaccard": "Jaccard similarity",
+}
+"""What a reader from another field may not know, and the entry that explains it."""
+
+
+def bundled() -> Opened:
+    """Audit the bundled collection with everything that an audit can hold."""
+    mixed = rt.bundled()
+    rankers = [rt.ranker(text) for text in ("tfidf", "bm25")]
+    runs = [one.rank(mixed) for one in rankers]
+    found = rt.audit(mixed, runs, ["nDCG@5", "AP@5"], card=True, resamples=100)
+    return Opened(rt.controls(mixed, rankers, runs, found), mixed, tuple(runs))
+
+
+def of(audit: Audit) -> str:
+    return audit_page(Opened(audit))
+
+
+PAGES = {
+    "everything": lambda: audit_page(bundled()),
+    "a card": lambda: of(small(card=True)),
+    "clear": lambda: of(clear()),
+    "three sources": lambda: of(three()),
+    "no twins": lambda: of(uneven()),
+    "Bonferroni": lambda: of(small(correction="bonferroni", ties="trec_eval")),
+    "a validation": lambda: validation_page(toy_validation()),
+    "a study": lambda: study_page(toy_study()),
+}
+
+
+class Read(HTMLParser):
+    """A page as a reader meets it: what each section says, and what it explains."""
+
+    SAID = ("p", "li", "caption", "figcaption", "th", "dt")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.said: dict[str, list[str]] = {}
+        self.marked: dict[str, list[str]] = {}
+        """What can be hovered in each section."""
+        self.links: list[tuple[str, str]] = []
+        self.anchors = set(re.findall(r' id="([^"]+)"', text))
+        self.entries: dict[str, str] = {}
+        self._section, self._open, self._entry, self._abbr, self._link = "", [""], "", False, ""
+        text = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+        self.feed(text.partition('<details class="measure">')[0])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "section":
+            self._section = given.get("id", "headline")
+        if tag in self.SAID:
+            # A row's name in the list of queries is what somebody typed.
+            self._open.append("" if given.get("scope") == "row" and self._section == "queries" else tag)
+            self.said.setdefault(self._section, []).append("")
+        if tag == "a" and given.get("class") == "term":
+            self._link = given["href"]
+        if tag == "abbr":
+            self.marked.setdefault(self._section, []).append("")
+            self._abbr = True
+            self.links.append((given["title"], self._link))
+        if given.get("id", "").startswith("term-"):
+            self._entry = "?"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.SAID and len(self._open) > 1:
+            self._open.pop()
+        self._abbr = self._abbr and tag != "abbr"
+        if tag == "section":
+            self._section = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._abbr:
+            self.marked[self._section][-1] += data
+        if self._entry == "?":
+            self._entry = data
+        elif self._entry:
+            self.entries[self._entry], self._entry = data.removesuffix(" See "), ""
+        elif self._open[-1]:
+            self.said[self._section][-1] += data
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def page(request: pytest.FixtureRequest) -> Read:
+    return Read(PAGES[request.param]())
 
 
 def test_term_is_marked_with_its_definition_and_a_link_to_it() -> None:
@@ -51,6 +197,14 @@ def test_text_around_a_term_is_escaped() -> None:
         ("p = .004", ["p"]),
         ("Relative Δ and its margin", ["Relative Δ", "margin"]),
         ("APE and RRR and stop", []),
+        ("tied twins and a tie", ["tied twins", "tie"]),
+        ("a re-ranker, no ranker", ["re-ranker", "ranker"]),
+        ("bm25@100>>dense:minilm: level", ["bm25@100&gt;&gt;dense:minilm", "level"]),
+        ("dense:minilm: the score gap", ["dense:minilm", "score gap"]),
+        ("replay:runs/a.trec favours x", ["replay:runs/a.trec", "favours"]),
+        ("ΔNDSR@20 and pair rank gap point to x, within ±5 points", ["ΔNDSR@20", "pair rank gap", "points"]),
+        ("run.trec, a/run, run=1 and --level", []),
+        ("bm25(k1=0.9,b=0.4)", ["bm25"]),
     ],
 )
 def test_terms_of_the_pages_are_found(text: str, expected: list[str]) -> None:
@@ -62,14 +216,100 @@ def test_numbers_keep_their_unit_and_intervals_hold_together() -> None:
     assert str(Glossary(()).mark("7 % [−1.0, +2.5] and [a, b]")) == "7\u00a0% [−1.0,\u00a0+2.5] and [a, b]"
 
 
+def test_a_term_leads_to_its_place_on_a_measures_page() -> None:
+    place = Term("cat", "An animal.", page="statistics#random-band")
+    assert 'href="#measure-statistics-random-band"' in Glossary((place,)).mark("a cat")
+    assert (place.page_name, place.page_anchor) == ("statistics", "measure-statistics-random-band")
+
+
+def test_a_term_whose_page_is_not_there_leads_to_its_entry() -> None:
+    assert 'href="#term-cat"' in Glossary((Term("cat", "An animal.", page="cats"),)).mark("a cat")
+
+
+def test_pages_of_the_terms_met_are_carried() -> None:
+    glossary = Glossary()
+    assert glossary.pages == ()
+    glossary.mark("nDCG@5, Holm and overlap")
+    assert [page.name for page in glossary.pages] == ["ndcg", "statistics"]
+    assert [term.title for term in glossary.at("measure-ndcg")] == ["nDCG"]
+    assert [term.title for term in glossary.at("measure-statistics-correction")] == ["corrected p", "Holm"]
+
+
+def test_words_of_a_definition_are_explained_too() -> None:
+    terms = (Term("cat", "An animal that eats a mouse."), Term("mouse", "What a cat eats."), Term("dog", "Another."))
+    glossary = Glossary(terms)
+    glossary.mark("a cat")
+    assert [term.title for term in glossary.used] == ["cat", "mouse"]
+
+
+@pytest.mark.parametrize(
+    ("title", "hint", "expected"),
+    [
+        ("x", "Some <b>.", '<abbr title="Some &lt;b&gt;.">x</abbr>'),
+        ("cats", "Pets.", '<a class="term" href="#term-cat"><abbr title="Pets.">cats</abbr></a>'),
+        ("x", "A cat or nDCG.", '<a class="term" href="#measure-ndcg"><abbr title="A cat or nDCG.">x</abbr></a>'),
+    ],
+)
+def test_a_hint_keeps_its_words_and_leads_to_a_page_where_there_is_one(title: str, hint: str, expected: str) -> None:
+    assert str(Glossary((CAT, Term("nDCG", "A measure.", page="ndcg"))).hint(title, hint)) == expected
+
+
+def test_a_hint_makes_no_element() -> None:
+    assert "<script" not in Glossary().hint("<script>", '"><script>')
+
+
 def test_anchors_are_plain_and_unlike() -> None:
     anchors = [term.anchor for term in TERMS]
     assert len(set(anchors)) == len(anchors)
-    assert all(re.fullmatch(r"term-[a-z0-9-]+", anchor) for anchor in anchors)
+    assert all(re.fullmatch(r"term-[a-z0-9]+(-[a-z0-9]+)*", anchor) for anchor in anchors)
 
 
 def test_definitions_are_sentences() -> None:
-    assert all(term.definition[0].isupper() and term.definition.endswith(".") for term in TERMS)
+    assert [term.title for term in TERMS if not (term.definition[0].isupper() and term.definition.endswith("."))] == []
+    assert max(len(term.definition) for term in TERMS) < 420
+
+
+def test_every_term_finds_itself_and_explains_itself() -> None:
+    for term in TERMS:
+        glossary = Glossary((term,))
+        assert glossary.used == ()
+        glossary.mark(term.title)
+        if term.title not in ("P@k", "R@k", "pipeline", "points", "engine", "replay"):
+            assert glossary.used == (term,), term.title
+
+
+def test_places_of_the_terms_are_there() -> None:
+    places = {part.anchor for one in measure_pages(NAMES) for part in one.parts}
+    assert {term.page_anchor for term in TERMS if term.page} <= places
+
+
+def test_every_measures_page_has_a_term_that_leads_to_it() -> None:
+    assert {term.page_name for term in TERMS} - {""} == set(NAMES)
+
+
+def test_no_jargon_of_a_page_stands_unexplained(page: Read) -> None:
+    missing = []
+    for section, parts in page.said.items():
+        for pattern, title in JARGON.items() if section else ():
+            spoken = [part for part in parts if re.search(pattern, part)]
+            if spoken and section != "notes" and not any(re.search(pattern, one) for one in page.marked[section]):
+                missing.append((section, title, spoken[0]))
+            if spoken and title not in page.entries:
+                missing.append(("notes", title, spoken[0]))
+    assert missing == []
+
+
+def test_every_definition_leads_somewhere(page: Read) -> None:
+    assert len(page.links) > 10
+    assert {link.removeprefix("#") for _, link in page.links} <= page.anchors
+
+
+def test_measures_lead_to_their_pages() -> None:
+    page = Read(of(clear()))
+    entries = {definition: title for title, definition in page.entries.items()}
+    named = {entries.get(definition, ""): link for definition, link in page.links}
+    assert named["Relative Δ"] == "#measure-relative-delta"
+    assert named["bootstrap"] == "#measure-statistics-interval"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ranktilt.reporting.page import (
     Cell,
     Code,
     Column,
+    Explorer,
     Fact,
     Facts,
     Figure,
@@ -24,6 +25,7 @@ from ranktilt.reporting.page import (
     Points,
     Section,
     Table,
+    Tone,
     Verdict,
     digest,
     policy,
@@ -202,3 +204,73 @@ def test_terms_are_explained_in_the_notes() -> None:
 
 def test_render_gives_the_same_bytes_every_time() -> None:
     assert render(page(figure())) == render(page(figure()))
+
+
+@pytest.mark.parametrize(("tone", "sign"), [("first", "▲"), ("second", "▼")])
+def test_side_that_a_number_favours_is_said_by_a_sign_too(tone: Tone, sign: str) -> None:
+    text = render(page(table((Cell("a"), Cell("+1.0", 1.0, tone)))))
+    assert f'<td class="number {tone}" data-value="1.0"><span class="sign" aria-hidden="true">{sign}</span>' in text
+
+
+def test_note_of_a_cell_is_its_second_line() -> None:
+    text = render(page(table((Cell("a"), Cell("1.0", 1.0, note="[0, 2] <b>")))))
+    assert "<bdi>1.0</bdi> <small><bdi>[0, 2] &lt;b&gt;</bdi></small></td>" in text
+
+
+def test_headings_stand_over_their_columns() -> None:
+    columns = (Column("name", number=False, header=True), Column("x"), Column("y"))
+    block = Table("Both", columns, ((Cell("a"), Cell("1"), Cell("2")),), groups=(("", 1), ("nDCG@3", 2)))
+    text = render(page(block))
+    assert '<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">' in text
+    assert Markup(text).grid("Both").rows == [["a", "1", "2"]]
+
+
+def test_hint_of_a_column_shows_when_pointed_at() -> None:
+    block = Table("Hints", (Column("x", hint='the "first" <b>'),), ((Cell("1"),),))
+    assert '<abbr title="the &#34;first&#34; &lt;b&gt;">x</abbr></th>' in render(page(block))
+
+
+def test_sections_of_one_result_stand_under_its_heading() -> None:
+    sections = tuple(Section(name, name.title(), part=part) for name, part in
+                     (("a", "Audit"), ("b", "Audit"), ("c", "Study"), ("d", "")))  # fmt: skip
+    text = render(page(sections=sections))
+    headings = re.findall(r"<(h[23])[^>]*>([^<]*)</h", text)
+    assert headings == [
+        ("h2", "Audit"), ("h3", "A"), ("h3", "B"), ("h2", "Study"), ("h3", "C"), ("h2", "D"), ("h2", "Method notes"),
+    ]  # fmt: skip
+    nav = text[text.index("<nav") : text.index("</nav>")]
+    assert re.findall(r'href="#([\w-]+)"[^>]*>([^<]*)<', nav) == [
+        ("a-part", "Audit"), ("c-part", "Study"), ("d", "D"), ("notes", "Method notes"),
+        ("a", "A"), ("b", "B"), ("c", "C"),
+    ]  # fmt: skip
+
+
+def explorer(text: str = "All.") -> Explorer:
+    return Explorer(text, text, "bGlzdHM=", "dGV4dHM=", table((Cell(text), Cell("1", 1))))
+
+
+def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() -> None:
+    text = render(page(explorer()))
+    assert '<script type="application/octet-stream" id="one-1-explorer-lists">bGlzdHM=</script>' in text
+    assert '<script type="application/octet-stream" id="one-1-explorer-texts">dGV4dHM=</script>' in text
+    assert '<div class="explorer" id="one-1-explorer" data-caption="All." hidden></div>' in text
+    assert Markup(text).grid("Numbers").rows == [["All.", "1"]]
+
+
+def test_explorer_brings_one_script_that_the_policy_names() -> None:
+    text = render(page(explorer(), explorer()))
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(scripts) == 2
+    assert all(f"&#39;{digest(script)}&#39;" in text for script in scripts)
+    assert "<" + "!--" not in "".join(scripts)
+
+
+def test_page_without_an_explorer_carries_nothing_of_it() -> None:
+    text = render(page(figure()))
+    assert "explorer" not in text
+    assert len(re.findall(r"<script>", text)) == 1
+
+
+def test_hostile_text_in_an_explorer_makes_no_element() -> None:
+    quiet, hostile = (Markup(render(page(explorer(text)))) for text in ("quiet", HOSTILE))
+    assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ranktilt.reporting.page import Code, Pairs, Points
+from ranktilt.reporting.page import Code, Pairs, Points, Table
 from ranktilt.reporting.provenance import folder, provenance
 
 
@@ -31,9 +31,36 @@ def test_command_and_notes_stand_apart() -> None:
     assert pairs == Pairs((("seed", "1"),))
 
 
-def test_files_have_a_line_each() -> None:
-    (pairs,) = provenance({"inputs": [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]}).blocks
-    assert pairs == Pairs((("inputs", "path a, sha256 1\npath b, sha256 2"),))
+def test_files_with_hashes_are_a_table() -> None:
+    pairs, table = provenance({"inputs": [{"path": "a", "sha256": "1"}, {"path": "b", "sha256": "2"}]}).blocks
+    assert pairs == Pairs(())
+    assert isinstance(table, Table)
+    assert [column.title for column in table.columns] == ["file", "SHA-256"]
+    assert [[cell.text for cell in row] for row in table.rows] == [["a", "1"], ["b", "2"]]
+
+
+@pytest.mark.parametrize("inputs", [[{"path": "a"}], [{"path": "a", "sha256": "1", "size": 3}], ["a"]])
+def test_other_inputs_have_a_line_each(inputs: list[object]) -> None:
+    (pairs,) = provenance({"inputs": inputs}).blocks
+    assert isinstance(pairs, Pairs)
+    assert pairs.pairs[0][0] == "inputs"
+
+
+def test_run_begins_with_its_ranker_and_leaves_out_what_holds_for_all() -> None:
+    runs = [
+        {"ranker": "bm25", "ranktilt": "0.1.0", "collection": "sets/a"},
+        {"ranker": "dense:x", "ranktilt": "0.0.9", "collection": "sets/a", "model": {"folder": "x", "size": 2}},
+        "saved",
+    ]
+    (pairs,) = provenance({"ranktilt": "0.1.0", "collection": {"path": "sets/a"}, "runs": runs}).blocks
+    assert isinstance(pairs, Pairs)
+    assert dict(pairs.pairs)["runs"] == "bm25\ndense:x: ranktilt 0.0.9, model (folder x, size 2)\nsaved"
+
+
+def test_only_what_has_a_command_says_that_it_can_be_made_again() -> None:
+    assert provenance({"seed": 1}).lead == ()
+    (lead,) = provenance({"command": "ranktilt audit x"}).lead
+    assert "same numbers" in lead
 
 
 @pytest.mark.parametrize(
@@ -47,4 +74,19 @@ def test_files_have_a_line_each() -> None:
     ],
 )
 def test_folder_is_named_without_what_is_above(spec: dict[str, object], expected: str) -> None:
+    assert folder(spec) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"path": "/data/nfcorpus"}, "nfcorpus"),
+        ({"collection": {"path": "beds/scifact/"}}, "scifact"),
+        ({"collection": {"labels": "runs/gender.tsv"}}, "gender.tsv"),
+        ({"collection": {"path": "beds/scifact", "labels": "runs/gender.tsv"}}, "scifact"),
+        ({"collection": {}}, ""),
+        ({}, ""),
+    ],
+)
+def test_name_is_the_last_part_of_the_folder_or_of_the_labels(spec: dict[str, object], expected: str) -> None:
     assert folder(spec) == expected

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ranktilt.reporting.glossary import visible
+from ranktilt.reporting.drawing import (
+    COLOURS,
+    DASHES,
+    DIM,
+    INK,
+    SYMBOLS,
+    Drawing,
+    Floats,
+    frame,
+    mark_zero,
+    numbers,
+    plain,
+    reach,
+    strip,
+    whiskers,
+)
 
-Floats = NDArray[np.float64]
-Drawing = dict[str, Any]
-"""``data`` and ``layout`` as plotly.js reads them."""
-
-COLOURS = tuple(f"var(--{letter})" for letter in "abcdefgh")
-"""Told apart by the colour-blind (after Okabe and Ito), in a light and a dark tone each."""
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
 PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _ROW = 58
 _FEW = 500
 _ROOM = 0.08
-_INK, _DIM, _LINE, _SHADE, _PAPER = "var(--ink)", "var(--dim)", "var(--line)", "var(--shade)", "var(--paper)"
 _MARKS = {
     "good": ("var(--good)", "circle"),
     "bad": ("var(--bad)", "diamond"),
@@ -98,7 +103,7 @@ def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: s
                 "hovertemplate": "%{customdata[0]}–%{customdata[1]}: %{y:.1f} %<extra>%{fullData.name}</extra>",
             }
         )
-    layout = _layout(320, x=x, y=y, legend=len(shares) > 1)
+    layout = frame(320, x=x, y=y, legend=len(shares) > 1)
     layout["barmode"] = "overlay"
     layout["xaxis"]["range"] = [float(borders[0]), float(borders[-1])]
     layout["yaxis"]["rangemode"] = "tozero"
@@ -142,7 +147,7 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
                 "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
             }
         )
-    layout = _layout(600, legend=True)
+    layout = frame(600, legend=True)
     layout["hovermode"] = "closest"
     layout["dragmode"] = "pan"
     layout["margin"] |= {"l": 8, "b": 8}
@@ -175,7 +180,7 @@ def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -
     places = [-float(number) for number in range(len(rows))]
     data = []
     for row, place in zip(rows, places, strict=True):
-        colour, symbol = _MARKS.get(row.tone, (_INK, "circle"))
+        colour, symbol = _MARKS.get(row.tone, (INK, "circle"))
         thick = replace(row, low=row.value - row.inner, high=row.value + row.inner)
         for interval, thickness in ((row, 2), (thick, 6)):
             data.append(
@@ -185,18 +190,18 @@ def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -
                     "name": plain(row.label),
                     "x": numbers([row.value]),
                     "y": [place],
-                    "error_x": _bars([interval], colour, horizontal=True) | {"thickness": thickness},
+                    "error_x": whiskers([interval], colour, horizontal=True) | {"thickness": thickness},
                     "marker": {"color": colour, "symbol": symbol, "size": 13, "line": {"color": colour, "width": 2}},
                     "showlegend": False,
                     "hovertemplate": f"{_ends(row, unit)}<extra></extra>",
                 }
             )
-    layout = _layout(96 + _ROW * len(rows), x=x)
-    layout["shapes"] = _band(margin, "x", "y")
-    _zero(layout["xaxis"])
+    layout = frame(96 + _ROW * len(rows), x=x)
+    layout["shapes"] = strip(margin, "x", "y")
+    mark_zero(layout["xaxis"])
     layout["annotations"] = [_named(row.label, place) for row, place in zip(rows, places, strict=True)]
     layout["yaxis"] |= {"visible": False, "range": [-len(rows) + 0.45, 0.75]}
-    layout["xaxis"]["range"] = _reach([v for row in rows for v in (row.value, row.low, row.high)], margin)
+    layout["xaxis"]["range"] = reach([v for row in rows for v in (row.value, row.low, row.high)], margin)
     layout["margin"]["l"] = 12
     return {"data": data, "layout": layout}
 
@@ -232,58 +237,22 @@ def lines(series: Mapping[str, Sequence[Point]], *, x: str, y: str, band: float 
                 "x": numbers([point.x + dodge * (number - middle) for point in points]),
                 "y": numbers([point.value for point in points]),
                 "text": [plain(point.label) for point in points],
-                "error_y": _bars(points, colour, horizontal=False),
+                "error_y": whiskers(points, colour, horizontal=False),
                 "line": {"color": colour, "width": 2, "dash": DASHES[number % len(DASHES)]},
                 "marker": {"color": colour, "symbol": SYMBOLS[number % len(SYMBOLS)], "size": 9},
                 "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
             }
         )
-    layout = _layout(440, x=x, y=y, legend=True)
-    layout["shapes"] = _band(band, "y", "x")
-    _zero(layout["yaxis"])
+    layout = frame(440, x=x, y=y, legend=True)
+    layout["shapes"] = strip(band, "y", "x")
+    mark_zero(layout["yaxis"])
     values = [v for points in series.values() for point in points for v in (point.value, point.low, point.high)]
-    layout["yaxis"]["range"] = _reach(values, band)
+    layout["yaxis"]["range"] = reach(values, band)
     ticks = sorted({point.x for points in series.values() for point in points})
     room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
     layout["xaxis"]["range"] = [ticks[0] - room, ticks[-1] + room]
     layout["xaxis"] |= {"tickmode": "array", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
     return {"data": data, "layout": layout}
-
-
-def plain(text: str) -> str:
-    """Make a text that plotly.js shows as it is: it reads tags and entities in what it is given.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        With ``&`` and ``<`` as entities and hidden characters written out.
-    """
-    shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return shown.replace("\n", " ")
-
-
-def numbers(values: ArrayLike, digits: int = 6) -> list[float | None]:
-    """Round to significant digits; what is not finite becomes None, which is not drawn.
-
-    Parameters
-    ----------
-    values : array_like
-        Numbers.
-    digits : int, optional
-        How many digits are kept.
-
-    Returns
-    -------
-    list of float or None
-        In the same order.
-    """
-    found = np.asarray(values, dtype=np.float64)
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in found.tolist()]
 
 
 def _links(planes: Sequence[Floats]) -> Drawing:
@@ -292,72 +261,15 @@ def _links(planes: Sequence[Floats]) -> Drawing:
     path = np.concatenate([np.stack(planes, axis=1), gap], axis=1).reshape(-1, 2)
     return {
         "type": "scatter", "mode": "lines", "x": numbers(path[:, 0], 4), "y": numbers(path[:, 1], 4),
-        "line": {"color": _DIM, "width": 0.75}, "opacity": 0.6, "hoverinfo": "skip", "showlegend": False,
+        "line": {"color": DIM, "width": 0.75}, "opacity": 0.6, "hoverinfo": "skip", "showlegend": False,
     }  # fmt: skip
-
-
-def _layout(height: int, *, x: str = "", y: str = "", legend: bool = False) -> Drawing:
-    axis = {
-        "color": _DIM, "gridcolor": _SHADE, "linecolor": _LINE, "zeroline": False, "automargin": True,
-        "fixedrange": True, "ticks": "outside", "tickcolor": _LINE,
-    }  # fmt: skip
-    return {
-        "height": height,
-        "autosize": True,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": _INK},
-        "hoverlabel": {"bgcolor": _PAPER, "bordercolor": _LINE, "namelength": 40},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": _DIM, "activecolor": _INK},
-        "margin": {"l": 48, "r": 16, "t": 40 if legend else 12, "b": 48},
-        "showlegend": legend,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom"},
-        "xaxis": {**axis, "title": {"text": plain(x), "standoff": 12}},
-        "yaxis": {**axis, "title": {"text": plain(y), "standoff": 8}},
-        "dragmode": False,
-    }
-
-
-def _bars(rows: Sequence[Interval] | Sequence[Point], colour: str, *, horizontal: bool) -> Drawing:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": numbers([row.high - row.value for row in rows]),
-        "arrayminus": numbers([row.value - row.low for row in rows]),
-        "color": colour,
-        "thickness": 1.5,
-        "width": 0 if horizontal else 4,
-    }
-
-
-def _zero(axis: Drawing) -> None:
-    """Let an axis mark its zero; a shape there would lie below the grid."""
-    axis |= {"zeroline": True, "zerolinecolor": _INK, "zerolinewidth": 1.5}
-
-
-def _band(margin: float, along: str, across: str) -> list[Drawing]:
-    """The shaded band around 0 and its borders; nothing where there is none."""
-    if not margin:
-        return []
-    whole = {f"{across}ref": "paper", f"{across}0": 0, f"{across}1": 1, "layer": "below"}
-    edge = {"color": _DIM, "width": 1, "dash": "dot"}
-    inside = {f"{along}0": -margin, f"{along}1": margin, "fillcolor": _SHADE, "line": {"width": 0}}
-    sides = [{**whole, "type": "line", f"{along}0": at, f"{along}1": at, "line": edge} for at in (-margin, margin)]
-    return [{**whole, "type": "rect", **inside}, *sides]
 
 
 def _named(label: str, place: float) -> Drawing:
     return {
         "x": 0, "xref": "paper", "xanchor": "left", "y": place + 0.34, "yref": "y", "yanchor": "middle",
-        "text": plain(label), "showarrow": False, "align": "left", "font": {"color": _INK},
+        "text": plain(label), "showarrow": False, "align": "left", "font": {"color": INK},
     }  # fmt: skip
-
-
-def _reach(values: Sequence[float], margin: float) -> list[float]:
-    """Return a symmetric range that holds every value and the band, with some room."""
-    found = [abs(value) for value in values if np.isfinite(value)]
-    most = 1.12 * max([*found, 1.5 * margin, 1e-6])
-    return [-most, most]
 
 
 def _ends(row: Interval, unit: str) -> str:

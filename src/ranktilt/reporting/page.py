@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import orjson
@@ -19,8 +20,9 @@ from ranktilt.reporting.glossary import Glossary, visible
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-Tone = Literal["", "good", "bad", "unsure"]
-SIGNS: dict[Tone, str] = {"": "", "good": "✓", "bad": "!", "unsure": "?"}
+Tone = Literal["", "good", "bad", "unsure", "first", "second"]
+"""How a text is to be taken; ``first`` and ``second`` say which side of a comparison a number favours."""
+SIGNS: dict[Tone, str] = {"": "", "good": "✓", "bad": "!", "unsure": "?", "first": "▲", "second": "▼"}
 """What stands beside a colour, for those who do not see it."""
 
 
@@ -50,6 +52,8 @@ class Cell(Shown):
 
     group: bool = False
     """Whether a new group of rows begins here; for the first cell of a row."""
+    note: str = ""
+    """A small second line, such as an interval."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Column:
     """Whether its cells name their rows."""
     room: int = 0
     """Its least width, in letters of the text's size; for long texts, which would be broken into narrow lines."""
+    hint: str = ""
+    """What its title means, shown when pointed at."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    groups: tuple[tuple[str, int], ...] = ()
+    """A row above the titles: a heading, empty for none, and how many columns it stands over."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,23 @@ class Code:
     text: str
 
 
-Block = Table | Figure | Facts | Pairs | Points | Code
+@dataclass(frozen=True)
+class Explorer:
+    """Queries, ranked lists and texts to look through; without scripts, the table of those that matter most."""
+
+    kind: ClassVar[str] = "explorer"
+    caption: str
+    says: str
+    """What it holds, and what of the audit it leaves out."""
+    lists: str
+    """Queries, values and ranked lists: JSON, compressed with gzip, in base64."""
+    texts: str
+    """The documents' texts in the same form; empty for none."""
+    rows: Table
+    """The queries that contribute most, for readers without scripts and for print."""
+
+
+Block = Table | Figure | Facts | Pairs | Points | Code | Explorer
 
 
 @dataclass(frozen=True)
@@ -156,6 +180,9 @@ class Section:
     title: str
     lead: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
+    part: str = ""
+    """The result it belongs to, where a page holds several: sections of one part that follow each other stand under
+    one heading."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +212,16 @@ class Page:
     sections: tuple[Section, ...]
     notes: tuple[str, ...] = ()
     """How the numbers were reached; the definitions of the terms follow by themselves."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:
+        """Sections that follow each other and belong to one result, with its name."""
+        return tuple((part, tuple(some)) for part, some in groupby(self.sections, key=lambda section: section.part))
+
+
+_EXPLORER = tuple(
+    f"explorer/{name}.js" for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
+)
 
 
 @dataclass(frozen=True)
@@ -218,15 +255,18 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures = any(isinstance(block, Figure) for section in page.sections for block in section.blocks)
-    engine = _engine() if figures else None
-    script = resources.files("ranktilt.reporting").joinpath("templates", "page.js").read_text(encoding="utf-8")
+    kinds = {block.kind for section in page.sections for block in section.blocks}
+    engine = _engine() if "figure" in kinds else None
+    scripts = [_template("page.js")]
+    if "explorer" in kinds:
+        scripts.append("\n".join(map(_template, _EXPLORER)))
     return environment.get_template("page.html").render(
         page=page,
         terms=Glossary(),
         engine=engine,
-        script=Markup(script),
-        policy=policy(script, *([engine.digest] if engine else [])),
+        scripts=[Markup(script) for script in scripts],
+        explores="explorer" in kinds,
+        policy=policy(scripts[0], *map(digest, scripts[1:]), *([engine.digest] if engine else [])),
         version=__version__,
     )
 
@@ -275,6 +315,10 @@ def safe_json(value: Any) -> str:
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
+
+
+def _template(name: str) -> str:
+    return resources.files("ranktilt.reporting").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ranktilt.reporting.page import Block, Code, Pairs, Points, Section
+from ranktilt.reporting.page import Block, Cell, Code, Column, Pairs, Points, Section, Table
 
 _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
 
 
 def folder(spec: Mapping[str, Any]) -> str:
-    """Return the name of the folder that a result was made from, without what is above it; empty where none is said.
+    """Return the name of the folder or file that a result was made from, without what is above it; empty for none.
 
     Parameters
     ----------
     spec : mapping
-        With ``path``, or a ``collection`` that has one.
+        With ``path``, or a ``collection`` that has one, or labels in place of one.
 
     Returns
     -------
@@ -25,7 +25,8 @@ def folder(spec: Mapping[str, Any]) -> str:
         Such as ``nfcorpus``.
     """
     collection = spec.get("collection")
-    path = spec.get("path") or (collection.get("path") if isinstance(collection, Mapping) else None)
+    found = collection if isinstance(collection, Mapping) else {}
+    path = spec.get("path") or found.get("path") or found.get("labels")
     return PurePath(str(path)).name if path else ""
 
 
@@ -48,16 +49,45 @@ def provenance(spec: Mapping[str, Any], notes: Iterable[str] = ()) -> Section:
     blocks: list[Block] = []
     if said := tuple(notes):
         blocks.append(Points(said))
+    lead: tuple[str, ...] = ()
     if spec.get("command"):
+        lead = ("Made by the command below; the same inputs, options and versions give the same numbers.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
-    rest = tuple((_NAMES.get(k, k.replace("_", " ")), _said(v)) for k, v in spec.items() if k != "command")
+    hashed = _hashed(spec.get("inputs"))
+    told = {name: value for name, value in spec.items() if name != "command" and not (hashed and name == "inputs")}
+    if isinstance(told.get("runs"), list | tuple):
+        told["runs"] = "\n".join(_ran(run, spec) for run in told["runs"])
+    rest = tuple((_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items())
     blocks.append(Pairs(tuple((name, value) for name, value in rest if value)))
-    return Section("made", "How it was made", (), tuple(blocks))
+    return Section("made", "How it was made", lead, (*blocks, *hashed))
+
+
+def _hashed(inputs: Any) -> tuple[Table, ...]:
+    """The input files with their hashes as a table, where they are told so."""
+    if not inputs or not isinstance(inputs, list | tuple):
+        return ()
+    if not all(isinstance(one, Mapping) and set(one) == {"path", "sha256"} for one in inputs):
+        return ()
+    columns = (Column("file", number=False, header=True), Column("SHA-256", number=False))
+    return (Table("Inputs", columns, tuple((Cell(str(one["path"])), Cell(str(one["sha256"]))) for one in inputs)),)
+
+
+def _ran(run: Any, spec: Mapping[str, Any]) -> str:
+    """One run: its ranker, then what is not said of the whole already."""
+    if not isinstance(run, Mapping) or "ranker" not in run:
+        return _said(run)
+    whole = spec.get("collection")
+    known = {
+        "ranktilt": spec.get("ranktilt"),
+        "collection": whole.get("path") if isinstance(whole, Mapping) else whole,
+    }
+    rest = {name: value for name, value in run.items() if name != "ranker" and value != known.get(name)}
+    return f"{run['ranker']}: {_said(rest)}" if rest else str(run["ranker"])
 
 
 def _said(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_said(one)}" for name, one in value.items() if one is not None)
+        return ", ".join(_named(name, one) for name, one in value.items() if one is not None)
     if isinstance(value, list | tuple):
         return ("\n" if any(isinstance(one, Mapping) for one in value) else ", ").join(map(_said, value))
     if isinstance(value, bool):
@@ -65,3 +95,8 @@ def _said(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return "" if value is None else str(value)
+
+
+def _named(name: str, value: Any) -> str:
+    said = _said(value)
+    return f"{name} ({said})" if isinstance(value, Mapping) else f"{name} {said}"

@@ -46,17 +46,20 @@ def study_page(study: Study) -> str:
         HTML that opens from disk and loads nothing: the answer in plain words, Relative Δ by temperature as figures
         and as a table, trends, and how it was made.
     """
+    return render(study_contents(study))
+
+
+def study_contents(study: Study) -> Page:
+    """Return what the page of a study says, so that it can also stand beside other results."""
     sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
     name = folder(study.spec)
-    return render(
-        Page(
-            title=f"Temperature study of {name}" if name else "Temperature study",
-            kind=f"Temperature study of {name}" if name else "Temperature study",
-            headline=headline(study),
-            verdicts=tuple(_verdicts(study)),
-            sections=tuple(section for section in sections if section),
-            notes=_NOTES,
-        )
+    return Page(
+        title=f"Temperature study of {name}" if name else "Temperature study",
+        kind=f"Temperature study of {name}" if name else "Temperature study",
+        headline=headline(study),
+        verdicts=tuple(_verdicts(study)),
+        sections=tuple(section for section in sections if section),
+        notes=_NOTES,
     )
 
 

@@ -43,17 +43,20 @@ def validation_page(validation: Validation) -> str:
         twins share in words and in meaning, effectiveness on either side with its test of equivalence, the check,
         and how it was made.
     """
+    return render(validation_contents(validation))
+
+
+def validation_contents(validation: Validation) -> Page:
+    """Return what the page of a validation says, so that it can also stand beside other results."""
     sections = (*validation_sections(validation), provenance(validation.spec, validation.notes))
     name = folder(validation.spec)
-    return render(
-        Page(
-            title=f"Validation of {name}" if name else "Validation",
-            kind=f"Validation of {name}" if name else "Validation of a collection",
-            headline=headline(validation),
-            verdicts=tuple(_verdicts(validation)),
-            sections=sections,
-            notes=_NOTES,
-        )
+    return Page(
+        title=f"Validation of {name}" if name else "Validation",
+        kind=f"Validation of {name}" if name else "Validation of a collection",
+        headline=headline(validation),
+        verdicts=tuple(_verdicts(validation)),
+        sections=sections,
+        notes=_NOTES,
     )
 
 

@@ -17,7 +17,8 @@ from ranktilt.explain.distribution import Distribution
 from ranktilt.explain.similarity import Map, Similarity
 from ranktilt.explain.validation import Validation
 from ranktilt.reporting.checks import legend
-from ranktilt.reporting.figures import Drawing, Interval, clouds, forest, histogram
+from ranktilt.reporting.drawing import Drawing
+from ranktilt.reporting.figures import Interval, clouds, forest, histogram
 from ranktilt.reporting.page import Block, Cell, Column, Fact, Facts, Figure, Section, Table, Tone
 
 _BINS = 40

@@ -75,6 +75,51 @@
   addEventListener("beforeprint", print(true));
   addEventListener("afterprint", print(false));
 
+  // The navigation says where the reader is: the last section that begins in the upper part of the window.
+  const nav = document.querySelector("nav");
+  const links = [...nav.querySelectorAll("a:not([data-part])")];
+  const sections = new Map(links.map((link) => [link, document.querySelector(link.hash)]));
+  const lists = [...nav.querySelectorAll("[data-of]")];
+  let waiting = false;
+  const mark = (link, on) => {
+    if (on === link.hasAttribute("aria-current")) return;
+    if (!on) return link.removeAttribute("aria-current");
+    link.setAttribute("aria-current", "true");
+    const list = link.closest("ul");
+    list.scrollTo({ left: link.offsetLeft - list.offsetLeft - list.clientWidth / 3 });
+  };
+  const here = () => {
+    waiting = false;
+    let [at, best] = [null, -Infinity];
+    for (const [link, section] of sections) {
+      const { top } = section.getBoundingClientRect();
+      if (top < innerHeight / 3 && top > best) [at, best] = [link, top];
+    }
+    const of = at?.closest("ul").dataset.of;
+    const shown = lists.find((list) => list.dataset.of === of) ?? lists.find((list) => !list.hidden);
+    for (const list of lists) list.hidden = list !== shown;
+    for (const link of links) mark(link, link === at);
+    for (const link of nav.querySelectorAll("[data-part]")) mark(link, link.dataset.part === of);
+    root.style.scrollPaddingTop = `${nav.offsetHeight + 16}px`;
+  };
+  nav.classList.add("sticks");
+  here();
+  addEventListener("scroll", () => {
+    if (!waiting) requestAnimationFrame(here);
+    waiting = true;
+  }, { passive: true });
+
+  // A link into what is folded away opens it; older browsers need to be told.
+  const reveal = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    const folded = target?.closest("details:not([open])");
+    if (!folded) return;
+    folded.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
   const undrawn = (why) => {
     const note = document.getElementById("undrawn");
     note.textContent = `The figures could not be drawn (${why}). Every number is in the tables and in the lines below the figures.`;
@@ -83,10 +128,14 @@
   };
 
   const unpacked = async (text) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const letters = atob(text);
+    const bytes = new Uint8Array(letters.length);
+    for (let place = 0; place < letters.length; place += 1) bytes[place] = letters.charCodeAt(place);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).text();
   };
+
+  window.ranktilt = { unpacked };
 
   const start = async () => {
     const engine = document.getElementById("engine");

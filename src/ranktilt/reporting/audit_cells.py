@@ -1,0 +1,42 @@
+"""What the tables and figures of an audit's page share: who is favoured, in words and in tones."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.verdict import bounds, probability
+from ranktilt.reporting.page import Cell, Column, Tone
+from ranktilt.reporting.tilt_figures import Side
+
+_SIDES: dict[str, Side] = {"a": "first", "b": "second", "level": "level", "inconclusive": "unsure"}
+TONES: dict[Side, Tone] = {"first": "first", "second": "second", "level": "good", "unsure": "unsure"}
+"""How a side is to be taken where it stands in a table."""
+
+
+def side_of(kind: str) -> Side:
+    """Turn what a verdict's rule says, ``a``, ``b``, ``level`` or ``inconclusive``, into a side of a figure."""
+    return _SIDES[kind]
+
+
+def sides_named(pair: Pair) -> dict[Side, str]:
+    """Say in words what each side means for two groups."""
+    return {
+        "first": f"favours {pair[0]}",
+        "second": f"favours {pair[1]}",
+        "level": "level",
+        "unsure": "inconclusive",
+    }
+
+
+def ends(low: float, high: float) -> str:
+    """Print an interval of percentages; a dash where it is undefined."""
+    return "–" if low != low or high != high else bounds(low, high)
+
+
+def named(title: str) -> Column:
+    """Make a column whose cells name their rows."""
+    return Column(title, number=False, header=True)
+
+
+def chance(p: float) -> Cell:
+    """Print a p-value without its relation sign, but for what is below; a dash where it is undefined."""
+    return Cell("–" if p != p else probability(p).removeprefix("= "), p)

@@ -1,0 +1,112 @@
+"""Audits opened together with their collections and runs, for the tests of an audit's page."""
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import polars as pl
+
+from ranktilt import Audit, Collection, Run, audit
+from ranktilt.reporting.opened import Opened
+from tests.reporting.audits import ordered, twins
+from tests.toy import run_of
+
+HUMAN, LLM = ("human", "llm"), ("llm", "human")
+ORDERS = {"people": [HUMAN] * 40, "machines": [LLM] * 40, "nobody": [HUMAN, LLM] * 20}
+"""Which twin stands first in each of 40 queries, by the ranker's name."""
+ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'>"
+ATTACKS = (ATTACK, "\u202egpj.exe\u2066", "{{7*7}}%{x}<extra>${7*7}", "a" * 300)
+
+
+def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> Opened:
+    """Audit runs, and keep what they were made from."""
+    return Opened(audit(collection, runs, measures, **{"resamples": 200, **options}), collection, tuple(runs))
+
+
+@cache
+def opened(*, card: bool = True) -> Opened:
+    """Three rankers of 40 queries: one has human text first, one LLM text, one each as often."""
+    collection = twins(40)
+    return of(collection, [ordered(collection, order, name) for name, order in ORDERS.items()], card=card)
+
+
+@cache
+def unjudged() -> Opened:
+    """The same without judgments: only the card can answer."""
+    one = opened()
+    assert one.collection is not None
+    plain = one.collection
+    collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
+    return of(collection, list(one.runs), None, card=True)
+
+
+@cache
+def ungrouped() -> Opened:
+    """The same without groups."""
+    one = opened()
+    assert one.collection is not None
+    return of(one.collection, list(one.runs), by=None)
+
+
+@cache
+def many(rankers: int = 30) -> Opened:
+    """As many rankers, each with human text first in other queries."""
+    collection = twins(40)
+    orders = [[HUMAN if (n * step) % 7 < 3 else LLM for n in range(40)] for step in range(rankers)]
+    runs = [ordered(collection, order, f"ranker-{step}") for step, order in enumerate(orders)]
+    return of(collection, runs)
+
+
+@cache
+def sources(*names: str) -> Opened:
+    """One ranker of several sources, which always stand in this order; all pairs of them are compared."""
+    collection = twins(40, names)
+    return of(collection, [ordered(collection, [names] * 40, "run")], ["RR", "nDCG@1"], card=True)
+
+
+@cache
+def colours(count: int = 7) -> Opened:
+    """Groups that are no twins: every query has six relevant documents, and rankings do not know their groups."""
+    docs = twins(40, ("human",)).docs.with_columns(colour=pl.format("c{}", pl.int_range(pl.len()) % count))
+    plain = twins(40, ("human",))
+    doc = pl.format("{}-human", (pl.int_range(pl.len()) + pl.col("step")) % 40)
+    parts = [plain.qrels.with_columns(step=step).with_columns(doc_id=doc).drop("step") for step in range(6)]
+    collection = Collection(docs, plain.queries, pl.concat(parts))
+    scores = {f"q{n}": {f"{m}-human": float((m * 7 + n * 11) % 40) for m in range(40)} for n in range(40)}
+    return of(collection, [run_of(collection, scores, ranker="run")], ["nDCG@5"], by="colour")
+
+
+@cache
+def hostile() -> Opened:
+    """Every name is an attack."""
+    one = opened()
+    assert one.collection is not None
+    plain = one.collection
+    source = pl.when(pl.col("source") == "llm").then(pl.lit(ATTACK)).otherwise(pl.lit(ATTACKS[1]))
+    collection = Collection(plain.docs.with_columns(source=source), plain.queries, plain.qrels)
+    runs = [
+        replace(run, spec={**run.spec, "ranker": name})
+        for run, name in zip(one.runs, (ATTACK, *ATTACKS[2:]), strict=True)
+    ]
+    found = of(collection, runs, card=True)
+    spec = {**found.audit.spec, "command": f"ranktilt audit {ATTACK}", "collection": {"path": ATTACK}, ATTACK: ATTACK}
+    return replace(found, audit=replace(found.audit, spec=spec, notes=ATTACKS), notes=ATTACKS)
+
+
+def alone(found: Opened, *notes: str) -> Opened:
+    """Return the audit without what it was made from."""
+    return Opened(found.audit, notes=notes)
+
+
+def with_spec(found: Audit, **spec: Any) -> Audit:
+    """Return an audit that says of itself that it was made so."""
+    return replace(found, spec={**found.spec, **spec})
+
+
+def drawings(text: str) -> dict[str, Any]:
+    """Figures of a page by their caption."""
+    names = re.findall(r'<figcaption id="([\w-]+)-caption">(.*?)</figcaption>', text)
+    blocks = dict(re.findall(r'<script type="application/json" id="([\w-]+)-data">(.*?)</script>', text, re.DOTALL))
+    return {re.sub(r"<.*?>", "", caption): json.loads(blocks[name]) for name, caption in names}

@@ -1,0 +1,229 @@
+"""Every kind of page, in every state, for readers of every kind: by axe-core, by keyboard, and in narrow windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ranktilt import audit
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.report_page import Result, report_page
+from tests.explain.validations import toy_validation
+from tests.reporting.browser import Browser, Chromium
+from tests.reporting.studies import toy_study
+from tests.toy import run_of, toy
+
+pytestmark = pytest.mark.slow
+
+KINDS = ("audit", "alone", "validation", "study", "combined")
+VIEWS = ("audit", "query", "pair")
+"""What the audit's page shows: its explorer untouched, a query opened, a pair opened."""
+MOST = 400
+"""More presses of Tab than any of these pages needs."""
+
+_FOCUSED = """(element => {
+  const box = element.getBoundingClientRect(), style = getComputedStyle(element);
+  const named = (element.getAttribute('aria-labelledby') || '').split(' ').map(id => document.getElementById(id));
+  const names = [element.ariaLabel, ...named.map(one => one?.textContent), element.textContent, element.title,
+    ...[...(element.labels || [])].map(one => one.textContent)];
+  const last = window.before;
+  window.before = element;
+  return {
+    tag: element.outerHTML.slice(0, 120), end: element === document.body,
+    name: names.map(one => (one || '').trim()).find(Boolean) || '',
+    seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 &&
+      box.left < innerWidth && style.visibility === 'visible' && Number(style.opacity) > 0,
+    ring: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1 || style.boxShadow !== 'none',
+    follows: !last || Boolean(last.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING),
+  };
+})(document.activeElement)"""
+
+
+def audited() -> Opened:
+    """An audit of the toy by two rankers, with the card, and with all that an explorer needs."""
+    collection = toy()
+    first = {
+        "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-human": 1.0},
+        "q2": {"d2-llm": 2.0, "d2-human": 1.0},
+        "q3": {"d3-human": 2.0, "d3-llm": 1.0},
+    }
+    second = {"q2": {"d2-llm": 1.0, "d2-human": 1.0}, "q3": {"d3-llm": 1.0}}
+    runs = tuple(run_of(collection, one, ranker=name) for one, name in ((first, "bm25"), (second, "second@5")))
+    return Opened(audit(collection, list(runs), ["nDCG@1", "AP@3"], resamples=200, card=True), collection, runs)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found, alone = audited(), Opened(audited().audit, notes=("corpus.jsonl is not there any more.",))
+    results: dict[str, list[Result]] = {
+        "audit": [found],
+        "alone": [alone],
+        "validation": [toy_validation()],
+        "study": [toy_study()],
+        "combined": [found, toy_validation(), toy_study(), alone],
+    }
+    folder = tmp_path_factory.mktemp("pages")
+    for name, listed in results.items():
+        (folder / f"{name}.html").write_text(report_page(listed), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in results}
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """One profile for the whole file: these pages keep nothing, and a warm browser opens them four times as fast."""
+    with Browser(chromium=chromium) as one:
+        yield one
+
+
+def bring(browser: Browser, view: str) -> None:
+    """Open the audit's explorer as far as a view says."""
+    browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
+    browser.until("document.querySelector('.explorer .queries button.open')")
+    if view == "audit":
+        return
+    browser.click(".explorer .queries button.open")
+    browser.until("document.querySelector('.explorer .results .start')")
+    if view == "pair":
+        browser.click(".explorer .results button.open")
+        browser.until("document.querySelectorAll('.explorer .texts article').length == 2")
+
+
+def test_axe_sees_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "bad.html"
+    path.write_text("<!DOCTYPE html><title>x</title><img src='data:,'><p style='color:#ccc;background:#fff'>pale</p>")
+    browser.open(path, policy=False)
+    assert {line.split()[1] for line in browser.axe()} == {"color-contrast", "html-has-lang", "image-alt"}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", KINDS)
+def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool) -> None:
+    browser.open(pages[name], width=width, dark=dark, policy=False)
+    assert browser.axe() == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_serious_in_the_explorer(
+    browser: Browser, pages: dict[str, Path], view: str, width: int, dark: bool
+) -> None:
+    browser.open(pages["audit"], width=width, dark=dark, policy=False)
+    bring(browser, view)
+    assert browser.axe() == []
+
+
+def test_axe_finds_nothing_serious_where_everything_is_unfolded(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["audit"], policy=False)
+    browser.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert browser.axe() == []
+
+
+@pytest.mark.parametrize("width", [320, 360, 1280, 1920])
+@pytest.mark.parametrize("name", KINDS)
+def test_no_page_is_wider_than_its_window(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
+    browser.open(pages[name], width=width)
+    assert browser.overflow == 0
+    browser.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert browser.overflow == 0
+
+
+@pytest.mark.parametrize("width", [320, 360, 1280, 1920])
+@pytest.mark.parametrize("view", VIEWS[1:])
+def test_no_view_is_wider_than_its_window(browser: Browser, pages: dict[str, Path], view: str, width: int) -> None:
+    browser.open(pages["audit"], width=width)
+    bring(browser, view)
+    assert browser.overflow == 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_large_letters_widen_no_page(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.open(pages[name], width=1280)
+    browser.run("document.documentElement.style.fontSize = '200%'")
+    assert browser.overflow == 0
+
+
+@pytest.mark.parametrize("view", ["", *VIEWS])
+def test_the_keyboard_reaches_everything_in_order(browser: Browser, pages: dict[str, Path], view: str) -> None:
+    browser.open(pages["audit" if view else "combined"])
+    if view:
+        bring(browser, view)
+    browser.run("document.activeElement.blur(), getSelection().removeAllRanges(), "
+                "document.body.setAttribute('tabindex', '-1'), document.body.focus({preventScroll: true}), "
+                "document.body.removeAttribute('tabindex')")  # fmt: skip
+    reached = []
+    for _ in range(MOST):
+        browser.press("Tab")
+        stop = browser.run(_FOCUSED)
+        if stop["end"]:
+            break
+        reached.append(stop)
+    assert reached[0]["name"] == "Skip to the content"
+    assert len(reached) < MOST
+    assert [one["tag"] for one in reached if not one["name"]] == []
+    assert [one["tag"] for one in reached if not one["seen"]] == []
+    assert [one["tag"] for one in reached if not one["ring"]] == []
+    assert [one["tag"] for one in reached if not one["follows"]] == []
+    left_out = browser.run(
+        "[...document.querySelectorAll('a[href], button, input, select, summary')].filter(e => e.tabIndex < 0 && "
+        "e.checkVisibility() && !e.closest('.modebar')).map(e => e.outerHTML.slice(0, 120))"
+    )
+    assert left_out == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_page_has_one_title_and_headings_without_gaps(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    browser.open(pages[name])
+    assert browser.run("document.title").strip()
+    levels = browser.run("[...document.querySelectorAll('h1, h2, h3, h4, h5')].filter(h => h.checkVisibility())"
+                         ".map(h => Number(h.tagName[1]))")  # fmt: skip
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(below <= above + 1 for above, below in zip(levels, levels[1:], strict=False))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_table_has_a_caption_and_headers(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.open(pages[name])
+    bare = browser.run(
+        "[...document.querySelectorAll('table')].filter(t => !t.caption?.textContent.trim() || !t.tHead || "
+        "!t.querySelector('th[scope=col]')).map(t => t.outerHTML.slice(0, 200))"
+    )
+    assert bare == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_figure_says_in_words_what_it_shows(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.open(pages[name])
+    said = browser.run("[...document.querySelectorAll('.plot')].map(p => "
+                       "document.getElementById(p.getAttribute('aria-describedby')).textContent)")  # fmt: skip
+    assert said
+    assert all(len(text.split()) >= 5 for text in said)
+
+
+def test_nothing_is_known_by_its_colour_alone(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["combined"])
+    unsigned = browser.run(
+        "[...document.querySelectorAll('td.first, td.second, td.good, td.bad, td.unsure, .verdicts li')]"
+        ".filter(e => !e.querySelector('.sign')?.textContent.trim()).map(e => e.outerHTML.slice(0, 120))"
+    )
+    assert unsigned == []
+    assert browser.run("document.querySelectorAll('td.first, td.second').length") > 0
+
+
+def test_motion_is_not_forced_on_anyone(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["audit"])
+    browser.do(lambda page: page.emulate_media(reduced_motion="reduce"))
+    moving = browser.run(
+        "[...document.querySelectorAll('html, main *')].filter(e => { const s = getComputedStyle(e); "
+        "return s.animationName !== 'none' || s.scrollBehavior === 'smooth' || "
+        "s.transitionDuration.split(',').some(t => parseFloat(t) > 0.01) && !e.closest('.plot'); })"
+        ".map(e => e.outerHTML.slice(0, 120))"
+    )
+    browser.do(lambda page: page.emulate_media(reduced_motion="null"))
+    assert moving == []

@@ -1,0 +1,234 @@
+"""The figures of an audit's page: what is drawn, said and tabled are the audit's numbers."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt import Audit
+from ranktilt.auditing.tilt import Tilt
+from ranktilt.reporting.audit_figures import (
+    MOST_PAIRS,
+    card_figure,
+    control_figure,
+    drawn_pairs,
+    effectiveness,
+    effectiveness_figure,
+    tilt_figure,
+    tilt_mark,
+)
+from ranktilt.reporting.page import Figure, Table
+from tests.reporting.audits import small, uneven
+from tests.reporting.openings import colours, many, opened, sources, unjudged
+from tests.reporting.test_controls import made
+
+PAIR = ("human", "llm")
+
+
+def marks(figure: Figure) -> dict[str, dict[str, Any]]:
+    return {trace["name"]: trace for trace in figure.drawing["data"] if trace["type"] == "scatter"}
+
+
+def drawn(figure: Figure) -> list[tuple[float, float, float]]:
+    """Values and the ends of their intervals, from top to bottom."""
+    found = []
+    for trace in marks(figure).values():
+        bars = trace["error_x"]
+        for place, x, more, less in zip(trace["y"], trace["x"], bars["array"], bars["arrayminus"], strict=True):
+            found.append((-place, x, x - less, x + more))
+    return [(x, low, high) for _, x, low, high in sorted(found)]
+
+
+def tilt(audit: Audit, run: str, measure: str) -> Tilt:
+    return next(t for t in audit.tilts if (t.run, t.measure) == (run, measure))
+
+
+def table(figure: Figure) -> Table:
+    assert figure.table is not None
+    return figure.table
+
+
+def test_every_ranker_and_measure_is_drawn_in_the_order_of_the_audit() -> None:
+    audit = opened().audit
+    wanted = [(t.value, t.low, t.high) for t in audit.tilts]
+    assert drawn(tilt_figure(audit, PAIR)) == [pytest.approx(one, rel=1e-5) for one in wanted]
+
+
+def test_detectable_effect_is_that_of_each_row() -> None:
+    audit = opened().audit
+    span = tilt_figure(audit, PAIR).drawing["data"][0]
+    wanted = [t.detectable for t in audit.tilts if t.detectable > 0]
+    assert span["x"] == pytest.approx([2 * one for one in wanted], rel=1e-5)
+    assert span["base"] == pytest.approx([-one for one in wanted], rel=1e-5)
+
+
+def test_marks_say_what_the_verdict_says() -> None:
+    figure = tilt_figure(opened().audit, PAIR)
+    assert {name: trace["x"] for name, trace in marks(figure).items()} == {
+        "favours human": [200.0],
+        "favours llm": [-200.0],
+        "level": [0.0, 0.0, 0.0],
+        "inconclusive": [0.0],
+    }
+
+
+def test_words_give_each_ranker_its_value_and_what_it_means() -> None:
+    said = tilt_figure(opened().audit, PAIR).says
+    assert "people: +200.0 % on nDCG@1, favours human; agrees on 1 of 2 measures." in said
+    assert "nobody: 0.0 % on nDCG@1, inconclusive; agrees on 1 of 2 measures." in said
+    assert "Right of 0: human; left: llm." in said
+    assert "±5 points" in said
+
+
+def test_table_below_holds_every_number() -> None:
+    audit = small()
+    rows = table(tilt_figure(audit, PAIR)).rows
+    assert len(rows) == len(audit.tilts)
+    for row, t in zip(rows, audit.tilts, strict=True):
+        assert [cell.text for cell in row[:2]] == [t.run, t.measure]
+        shown = [row[place].value for place in (3, 4, 5, 7, 8, 9)]
+        assert str(shown) == str([t.mean_a, t.mean_b, t.value, t.p_corrected, t.detectable, t.queries])
+
+
+def test_many_rankers_are_drawn_on_the_primary_measure_and_counted_in_words() -> None:
+    audit = many().audit
+    figure = tilt_figure(audit, PAIR)
+    assert figure.title == "Relative Δ of nDCG@1, human against llm"
+    assert len(drawn(figure)) == 30
+    assert figure.says.startswith("Of 30 rankers on nDCG@1: ")
+    assert len(table(figure).rows) == 60
+
+
+def test_undefined_value_leaves_its_row() -> None:
+    audit = opened().audit
+    nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
+    figure = tilt_figure(replace(audit, tilts=(nan, *audit.tilts[1:])), PAIR)
+    assert marks(figure)["inconclusive"]["x"][0] is None
+    assert "people: undefined on nDCG@1, inconclusive" in figure.says
+    assert [cell.text for cell in table(figure).rows[0][5:9]] == ["–", "–", "–", "–"]
+
+
+def test_level_band_is_drawn_for_twins_only() -> None:
+    assert tilt_figure(opened().audit, PAIR).drawing["layout"]["shapes"]
+    figure = tilt_figure(uneven(), ("a", "b"))
+    assert figure.drawing["layout"]["shapes"] == []
+    random = next(trace for trace in figure.drawing["data"] if trace["name"] == "random labels")
+    assert random["base"] == pytest.approx([t.band_low for t in uneven().tilts], rel=1e-5)
+    assert "its middle is level" in figure.says
+    assert [column.title for column in table(figure).columns][9] == "random labels"
+
+
+def test_level_is_that_of_the_audit() -> None:
+    audit = replace(opened().audit, spec={**opened().audit.spec, "level": 12.0})
+    figure = tilt_figure(audit, PAIR)
+    assert figure.drawing["layout"]["shapes"][0]["x1"] == 12
+    assert "±12 points" in figure.says
+
+
+def test_pointing_at_a_mark_tells_its_numbers() -> None:
+    lines = tilt_mark(opened().audit.tilts[0], 5.0).hover
+    assert lines[0] == "people, nDCG@1"
+    assert lines[1] == "Relative Δ +200.0 % [+200.0, +200.0]"
+    assert "40 queries" in lines[2]
+
+
+def test_few_pairs_are_all_drawn() -> None:
+    audit = sources("human", "llama", "gpt").audit
+    assert drawn_pairs(audit) == audit.tilted_pairs
+
+
+def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit() -> None:
+    audit = colours().audit
+    chosen = drawn_pairs(audit)
+    assert len(audit.tilted_pairs) == 21
+    assert len(chosen) == MOST_PAIRS
+    clear = {(t.a, t.b): abs(t.value - t.level_value) / t.error for t in audit.tilts}
+    assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[:MOST_PAIRS])
+    assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
+
+
+def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
+    audit = unjudged().audit
+    figure = card_figure(audit, PAIR)
+    assert figure is not None
+    found = [e for e in audit.estimates if e.kind == "twins"]
+    assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in found], rel=1e-5)
+    assert [row[1].value for row in table(figure).rows] == [e.value for e in found]
+    assert "people: +100.0 %" in figure.says
+
+
+def test_without_twins_who_fills_the_page_is_drawn() -> None:
+    audit = unjudged().audit
+    pages = tuple(e for e in audit.estimates if e.kind == "page")
+    figure = card_figure(replace(audit, estimates=pages), PAIR)
+    assert figure is not None
+    assert figure.title.startswith("ΔNDSR@20")
+    assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in pages], rel=1e-5)
+    assert card_figure(replace(audit, estimates=()), PAIR) is None
+
+
+def test_effectiveness_is_the_mean_of_all_documents() -> None:
+    audit = small()
+    found = effectiveness(audit)
+    means = audit.by_group().filter(measure="nDCG@1", group="all")
+    assert [mean / 100 for mean, _ in found.values()] == pytest.approx(means["mean"].to_list())
+    for mean, spread in found.values():
+        assert spread.low <= mean <= spread.high
+
+
+def test_effectiveness_of_equal_queries_is_certain() -> None:
+    (_, spread), *_ = effectiveness(opened().audit).values()
+    assert (spread.low, spread.high) == (100.0, 100.0)
+
+
+def test_queries_without_a_value_are_left_out() -> None:
+    audit = small()
+    values = audit.values.copy()
+    values[0, 0, 0, 0] = np.nan
+    found = effectiveness(replace(audit, values=values))
+    assert found["first"][0] == pytest.approx(100 * np.nanmean(values[0, 0, 0]))
+    assert found["second@5"] == effectiveness(audit)["second@5"]
+
+
+def test_nothing_defined_is_undefined() -> None:
+    audit = small()
+    values = np.full_like(audit.values, np.nan)
+    bare = replace(audit, values=values)
+    figure = effectiveness_figure(bare, PAIR, effectiveness(bare))
+    assert figure.drawing["data"] == []
+    assert [row[1].text for row in table(figure).rows] == ["–", "–"]
+
+
+def test_tilt_stands_above_effectiveness() -> None:
+    audit = small()
+    figure = effectiveness_figure(audit, PAIR, effectiveness(audit))
+    found = {trace["name"]: trace for trace in figure.drawing["data"]}
+    points = sorted(point for trace in found.values() for point in zip(trace["x"], trace["y"], strict=True))
+    means = audit.by_group().filter(measure="nDCG@1", group="all")["mean"].to_list()
+    values = [tilt(audit, run, "nDCG@1").value for run in audit.runs]
+    wanted = sorted(zip([100 * mean for mean in means], values, strict=True))
+    assert points == [pytest.approx(one, rel=1e-5) for one in wanted]
+    rows = table(figure).rows
+    assert [row[1].value for row in rows] == pytest.approx(means)
+    assert [row[3].value for row in rows] == values
+
+
+def test_words_name_the_best_and_the_levellest_unless_they_share_the_place() -> None:
+    audit = small()
+    said = effectiveness_figure(audit, PAIR, effectiveness(audit)).says
+    assert said.startswith("first is the most effective (100.0 %). first tilts least (+66.7 %).")
+    same = opened().audit
+    said = effectiveness_figure(same, PAIR, effectiveness(same)).says
+    assert said.startswith("nobody tilts least (0.0 %). The farther right")
+
+
+def test_controls_are_drawn_below_the_raw_value() -> None:
+    audit = made()
+    figure = control_figure(audit, PAIR)
+    wanted = [one.tilts[0].value for one in audit.controls if one.tilts]
+    assert [value for value, _, _ in drawn(figure)] == wanted
+    labels = [note["text"] for note in figure.drawing["layout"]["annotations"]]
+    assert [label for label in labels if label in ("raw", "length", "tokens", "titles")] == ["raw", "length", "titles"]
+    assert figure.says.startswith("longest: raw +200.0*, length")

@@ -1,0 +1,256 @@
+"""An audit as a page: its headline says what was found, and its sentences are the terminal's."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ranktilt import Audit
+from ranktilt.auditing.verdict import Verdict as Judged
+from ranktilt.reporting.audit_page import audit_contents, audit_headline, audit_page, audit_verdicts
+from ranktilt.reporting.layout import percent, rows, sentences
+from ranktilt.reporting.opened import Opened
+from tests.reporting.audits import clear, small, three, uneven
+from tests.reporting.markup import Markup
+from tests.reporting.openings import (
+    ATTACK,
+    alone,
+    colours,
+    drawings,
+    hostile,
+    many,
+    opened,
+    sources,
+    ungrouped,
+    unjudged,
+    with_spec,
+)
+from tests.reporting.test_card import torn
+from tests.reporting.test_controls import made
+
+HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return audit_page(opened())
+
+
+@pytest.fixture(scope="module")
+def shown(text: str) -> Markup:
+    return Markup(text)
+
+
+def found(*kinds: tuple[Any, str | None]) -> Audit:
+    """An audit whose rankers a, b, c … have these verdicts."""
+    names = tuple("abcdefghij"[: len(kinds)])
+    plain = small()
+    tilt = plain.tilts[0]
+    by_kind = {
+        HUMAN: replace(tilt, value=50.0, low=40.0, high=60.0, p_corrected=0.01),
+        LLM: replace(tilt, value=-50.0, low=-60.0, high=-40.0, p_corrected=0.01),
+        LEVEL: replace(tilt, value=0.0, low=-1.0, high=1.0, p_corrected=1.0),
+        OPEN: replace(tilt, value=0.0, low=-50.0, high=50.0, p_corrected=1.0),
+    }
+    tilts = tuple(replace(by_kind[kind], run=name) for name, kind in zip(names, kinds, strict=True))
+    values = plain.values[:1].repeat(len(names), axis=0)[:, :1]
+    return replace(plain, runs=names, tilts=tilts, values=values, measures=plain.measures[:1])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([HUMAN], "a favours human text."),
+        ([HUMAN, LLM], "a favours human text; b favours llm text."),
+        ([OPEN, HUMAN, OPEN], "b favours human text; a and c are inconclusive."),
+        ([LEVEL, LEVEL, HUMAN, LEVEL], "c favours human text; 3 of 4 rankers are level."),
+        ([LLM, LLM, LLM], "all 3 rankers favour llm text."),
+        ([OPEN, LEVEL, LLM, HUMAN], "d favours human text; c favours llm text; b is level; a is inconclusive."),
+    ],
+)
+def test_headline_says_who_does_what(kinds: list[tuple[Any, str | None]], expected: str) -> None:
+    assert audit_headline(found(*kinds)) == f"On nDCG@1, {expected}"
+
+
+def test_headline_of_other_groups_speaks_of_documents() -> None:
+    assert audit_headline(uneven()) == "On nDCG@5, run favours b documents."
+
+
+def test_headline_of_several_pairs_counts_them() -> None:
+    assert audit_headline(three()) == "On RR, run favours one side in all 3 pairs of groups."
+    assert "run is inconclusive in all 21 pairs of groups." in audit_headline(colours().audit)
+
+
+def test_headline_of_several_pairs_and_many_rankers_counts_comparisons() -> None:
+    plain = three()
+    runs = tuple(f"run {n}" for n in range(5))
+    tilts = tuple(replace(t, run=run, p_corrected=1.0 if run == "run 0" else 0.0) for run in runs for t in plain.tilts)
+    audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
+    assert audit_headline(audit) == (
+        "On RR, of 15 comparisons (5 rankers, 3 pairs of groups) 12 favour one side and 3 are inconclusive."
+    )
+
+
+def test_headline_without_judgments_names_no_measure() -> None:
+    assert audit_headline(unjudged().audit) == (
+        "people favours human text; machines favours llm text; nobody is inconclusive."
+    )
+
+
+def test_headline_without_groups_says_so() -> None:
+    assert audit_headline(ungrouped().audit) == (
+        "people is the best of 3 rankers: nDCG@1 100.0 %; no groups were compared."
+    )
+    one = replace(ungrouped().audit, runs=("people",), values=ungrouped().audit.values[:1])
+    assert audit_headline(one) == "people: nDCG@1 100.0 %; no groups were compared."
+
+
+@pytest.mark.parametrize(
+    "audit", [small(), clear(), three(), uneven(), made(), torn(), opened().audit, unjudged().audit, ungrouped().audit]
+)
+def test_verdicts_are_the_sentences_of_the_terminal(audit: Audit) -> None:
+    said = [verdict.text for verdict in audit_verdicts(audit)]
+    assert said == [sentence if sentence.endswith(".") else f"{sentence}." for sentence in sentences(audit)]
+
+
+def test_verdicts_have_the_tone_of_their_side() -> None:
+    tones = [verdict.tone for verdict in audit_verdicts(found(HUMAN, LLM, LEVEL, OPEN))]
+    assert tones == ["first", "second", "good", "unsure"]
+
+
+def test_tone_follows_the_pair_and_not_the_name() -> None:
+    audit = found(HUMAN)
+    turned = replace(audit, tilts=tuple(t.swapped() for t in audit.tilts))
+    (verdict,) = audit_verdicts(turned)
+    assert verdict.tone == "second"
+    assert verdict.text.startswith("a favours human text")
+
+
+def test_conflicts_and_controls_follow_the_verdicts() -> None:
+    assert [verdict.tone for verdict in audit_verdicts(torn())][-1] == "unsure"
+    assert audit_verdicts(made())[-1].text.startswith("longest, control length: ")
+
+
+def test_many_verdicts_are_cut_and_those_that_favour_a_side_come_first() -> None:
+    audit = many().audit
+    found_ = audit_verdicts(audit)
+    assert len(found_) == 17
+    assert found_[-1].text == "14 more verdicts: see the tables."
+    sides = [verdict.tone in ("first", "second") for verdict in found_[:-1]]
+    assert sides == sorted(sides, reverse=True)
+    favours = sum(audit.verdict(run).kind == "favours" for run in audit.runs)
+    assert sum(sides) == min(favours, 16)
+
+
+def test_one_verdict_too_many_is_one() -> None:
+    audit = many(17).audit
+    assert audit_verdicts(audit)[-1].text == "1 more verdict: see the tables."
+
+
+def test_main_table_reads_back_as_the_audit(shown: Markup) -> None:
+    audit = opened().audit
+    grid = shown.grid("Means and Relative Δ")
+    for place, measure in enumerate(map(repr, audit.measures)):
+        means = audit.by_group().filter(measure=measure)
+        numbers = grid.numbers(measure)
+        assert numbers[0::4] == means.filter(group="all")["mean"].to_list()
+        assert numbers[1::4] == means.filter(group="human")["mean"].to_list()
+        assert numbers[2::4] == means.filter(group="llm")["mean"].to_list()
+        assert numbers[3::4] == [t.value for t in audit.tilts if t.measure == measure]
+        printed = [row.cells[place] for row in rows(audit)]
+        cells = grid.column(measure)
+        assert cells[0] == printed[0][0] == percent(numbers[0])
+        assert cells[3].lstrip("▲▼ ").startswith(printed[3][0])
+        assert f"[{printed[4][0]}, {printed[4][1]}]" in cells[3]
+
+
+def test_main_table_of_the_toy_reads_back() -> None:
+    audit = small()
+    grid = Markup(audit_page(Opened(audit))).grid("Means and Relative Δ")
+    for measure in map(repr, audit.measures):
+        assert grid.numbers(measure)[3::4] == [t.value for t in audit.tilts if t.measure == measure]
+
+
+def test_figure_below_reads_back(shown: Markup) -> None:
+    audit = opened().audit
+    grid = shown.grid("Relative Δ between human and llm, every number")
+    assert grid.column("ranker") == [t.run for t in audit.tilts]
+    assert grid.numbers("Relative Δ, %") == [t.value for t in audit.tilts]
+    assert grid.numbers("could detect") == [t.detectable for t in audit.tilts]
+    assert grid.numbers("corrected p") == [t.p_corrected for t in audit.tilts]
+    assert grid.numbers("human") == [t.mean_a for t in audit.tilts]
+
+
+def test_drawn_values_are_those_of_the_audit(text: str) -> None:
+    drawing = next(d for caption, d in drawings(text).items() if caption.startswith("Relative Δ, human against llm"))
+    points = sorted(
+        (-y, x) for trace in drawing["data"] if trace["type"] == "scatter"
+        for x, y in zip(trace["x"], trace["y"], strict=True)
+    )  # fmt: skip
+    assert [x for _, x in points] == [t.value for t in opened().audit.tilts]
+
+
+def test_card_reads_back(shown: Markup) -> None:
+    audit = opened().audit
+    grid = shown.grid("Every ranker's answers")
+    wanted = [e.value for e in audit.estimates if e.kind == "rank gap"]
+    assert grid.numbers("ranks above") == wanted
+
+
+def test_sides_have_signs_as_well_as_colours(shown: Markup) -> None:
+    cells = shown.grid("Means and Relative Δ").column("nDCG@1")
+    assert [cell[0] for cell in cells[3::4]] == ["▲", "▼", "0"]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        Opened(small(rounding="paper", ties="trec_eval", test="t", correction="bonferroni", missing="exclude")),
+        many(12), colours(), unjudged(), ungrouped(), alone(colours(2), "It is gone."),
+        sources("human", "llama", "gpt"), Opened(made()), Opened(torn()),
+    ],
+)  # fmt: skip
+def test_every_audit_has_a_page(whole: Opened) -> None:
+    text = audit_page(whole)
+    page = Markup(text)
+    ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    for attributes in page.of("a"):
+        target = attributes.get("href") or ""
+        assert not target.startswith("#") or target[1:] in ids
+    for grid in page.grids:
+        assert len({len(row) for row in grid.rows}) == 1
+
+
+def test_page_is_named_after_the_folder() -> None:
+    audit = with_spec(small(), collection={"path": "/data/sets/nfcorpus"})
+    assert audit_contents(Opened(audit)).title == "Audit of nfcorpus"
+    assert audit_contents(Opened(small())).title == "Audit"
+
+
+def test_texts_can_be_left_out() -> None:
+    assert len(audit_page(opened(), texts=False)) < len(audit_page(opened()))
+
+
+def test_names_are_hostile_and_do_nothing() -> None:
+    text = audit_page(hostile())
+    assert ATTACK not in text
+    assert "<script>window.run" not in text
+    assert "\u202e" not in text
+    assert "{{7*7}}" in text
+    plain = [tag for tag, _ in Markup(audit_page(opened())).elements if tag in ("script", "img")]
+    assert [tag for tag, _ in Markup(text).elements if tag in ("script", "img")] == plain
+
+
+def test_page_without_groups_draws_nothing() -> None:
+    assert drawings(audit_page(ungrouped())) == {}
+
+
+def test_nothing_retrieved_is_no_number() -> None:
+    text = audit_page(Opened(small()))
+    assert "nan" not in {cell for grid in Markup(text).grids for row in grid.rows for cell in row}
+
+
+def test_verdict_of_a_ranker_is_the_library_s() -> None:
+    found_: Judged = opened().audit.verdict("people")
+    assert audit_verdicts(opened().audit)[0].text == f"{found_.sentence}."

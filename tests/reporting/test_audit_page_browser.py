@@ -1,0 +1,153 @@
+"""An audit's page in a real browser: every figure is drawn, nothing complains, and the numbers are the audit's."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ranktilt.reporting.audit_page import audit_page
+from ranktilt.reporting.opened import Opened
+from tests.reporting.audits import small, uneven
+from tests.reporting.browser import Browser
+from tests.reporting.openings import alone, colours, hostile, many, opened, sources, ungrouped, unjudged
+from tests.reporting.test_controls import made
+
+pytestmark = pytest.mark.slow
+
+WHOLE = {
+    "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,
+    "sources": lambda: sources("human", "llama", "gpt"), "small": lambda: Opened(small()),
+    "uneven": lambda: Opened(uneven()), "controlled": lambda: Opened(made()), "alone": lambda: alone(opened()),
+    "hostile": hostile,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("audits")
+    found = {name: folder / f"{name}.html" for name in WHOLE}
+    for name, path in found.items():
+        path.write_text(audit_page(WHOLE[name]()), encoding="utf-8")
+    return found
+
+
+@pytest.mark.parametrize("name", list(WHOLE))
+def test_every_figure_is_drawn_without_a_complaint(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.open(pages[name])
+    plots = browser.run("document.querySelectorAll('[data-figure]').length")
+    assert browser.run("document.querySelectorAll('.plot svg.main-svg').length >= 1") is (plots > 0)
+    assert browser.run("Number(document.documentElement.dataset.drawn ?? 0)") == plots
+    assert browser.complaints == []
+    assert browser.requests == [pages[name].as_uri()]
+
+
+@pytest.mark.parametrize("width", [360, 1280, 1920])
+@pytest.mark.parametrize("name", ["opened", "colours", "hostile", "controlled"])
+def test_page_fits_every_width(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
+    browser.open(pages[name], width=width)
+    assert browser.overflow == 0
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[str, Path], width: int) -> None:
+    browser.open(pages["opened"], width=width)
+    outside = browser.run(
+        "[...document.querySelectorAll('#tilt .plot')].flatMap(plot => { const box = plot.getBoundingClientRect();"
+        " return [...plot.querySelectorAll('.annotation text, .xtick text, .legendtext')].filter(text => {"
+        " const at = text.getBoundingClientRect(); return at.left < box.left - 1 || at.right > box.right + 1; })"
+        ".map(text => text.textContent); })"
+    )
+    assert outside == []
+
+
+def test_rows_of_the_forest_do_not_overlap(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"], width=1920)
+    tops = browser.run(
+        "[...document.querySelectorAll('#tilt .plot .annotation text')].map(t => t.getBoundingClientRect())"
+        ".filter(box => box.height).map(box => [box.top, box.bottom, box.left, box.right])"
+    )
+    rows = sorted(tops)[:9]
+    assert all(lower[0] >= upper[1] - 3 for upper, lower in pairwise(rows))
+
+
+def test_drawn_marks_are_the_tilts(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"])
+    drawn = browser.run(
+        "document.querySelector('#tilt .plot').data.filter(t => t.type === 'scatter')"
+        ".flatMap(t => Array.from(t.x).map((x, n) => [-t.y[n], x]))"
+    )
+    assert [x for _, x in sorted(drawn)] == [t.value for t in opened().audit.tilts]
+
+
+def test_table_in_the_page_is_the_audit(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"])
+    cells = browser.run(
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [...row.cells].slice(1, 3)"
+        ".map(cell => Number(cell.dataset.value)))"
+    )
+    audit = opened().audit
+    deltas = [[t.value for t in audit.tilts if t.run == run] for run in audit.runs]
+    assert cells[3::4] == deltas
+
+
+def test_side_has_its_colour_in_figure_and_table(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"])
+    colour = browser.run("getComputedStyle(document.documentElement).getPropertyValue('--first').trim()")
+    mark = browser.run("document.querySelector('#tilt .plot').data.find(t => t.name === 'favours human').marker.color")
+    assert mark == colour
+    cell = browser.run("getComputedStyle(document.querySelector('#table-1 td.first')).color")
+    assert cell == f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
+
+
+def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["hostile"])
+    browser.run("document.querySelector('#tilt .plot').scrollIntoView({behavior: 'instant', block: 'center'})")
+    x, y = browser.run(
+        "(() => { const box = document.querySelector('#tilt .plot .point').getBoundingClientRect();"
+        " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+    )
+    browser.point(x - 3, y)
+    browser.point(x, y)
+    browser.until("document.querySelector('#tilt .hoverlayer .hovertext')")
+    assert "Relative Δ" in browser.run("document.querySelector('#tilt .hoverlayer').textContent")
+    assert browser.run("window.run ?? null") is None
+
+
+def test_hostile_names_run_nothing(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["hostile"])
+    assert browser.run("window.run ?? null") is None
+    assert browser.run("document.querySelectorAll('main img, [onerror]').length") == 0
+    assert browser.run("document.querySelectorAll('.plot a[*|href]').length") == 0
+
+
+@pytest.mark.parametrize("name", ["opened", "controlled", "ungrouped"])
+def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.open(pages[name], policy=False)
+    assert browser.axe() == []
+
+
+def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["opened"], scripts=False)
+    text = browser.do(lambda page: page.inner_text("body"))
+    assert "people favours human text" in text
+    assert "+200.0*" in text
+
+
+@pytest.mark.data
+def test_page_of_nfcorpus_shows_the_audit(browser: Browser, shared_data: Path, tmp_path: Path) -> None:
+    from ranktilt import audit, load, ranker
+
+    collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
+    runs = [ranker(name).rank(collection) for name in ("tfidf", "bm25")]
+    found = audit(collection, runs, ["nDCG@1", "AP@5"], card=True, resamples=500)
+    path = tmp_path / "nfcorpus.html"
+    path.write_text(audit_page(Opened(found, collection, tuple(runs))), encoding="utf-8")
+    assert path.stat().st_size < 8_000_000
+    browser.open(path)
+    assert browser.complaints == []
+    assert json.loads(json.dumps(browser.requests)) == [path.as_uri()]
+    values = browser.run("[...document.querySelectorAll('#table-1 td.first')].map(cell => Number(cell.dataset.value))")
+    assert values == [t.value for t in found.tilts if t.verdict() == "a"]

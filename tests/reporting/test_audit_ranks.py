@@ -1,0 +1,101 @@
+"""Who stands at which rank, on the page: hand-counted shares, in figures, words and tables."""
+
+import pytest
+
+from ranktilt.reporting.audit_ranks import ranks_section
+from ranktilt.reporting.page import Figure, Section, Table
+from tests.reporting.openings import alone, colours, many, opened, sources, unjudged
+
+FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
+
+
+def figures(section: Section) -> list[Figure]:
+    return [block for block in section.blocks if isinstance(block, Figure)]
+
+
+def grid(section: Section, caption: str) -> Table:
+    return next(block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption))
+
+
+def rows(section: Section, caption: str) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in grid(section, caption).rows]
+
+
+def test_tables_count_what_stands_first() -> None:
+    section = ranks_section(opened())
+    assert [column.title for column in grid(section, FILLED).columns] == ["ranker and group", "rank 1"]
+    assert rows(section, FILLED) == [
+        ["people", ""], ["human", "100.0"], ["llm", "0.0"],
+        ["machines", ""], ["human", "0.0"], ["llm", "100.0"],
+        ["nobody", ""], ["human", "50.0"], ["llm", "50.0"],
+    ]  # fmt: skip
+    assert rows(section, FOUND)[:3] == [["people", ""], ["human", "100.0"], ["llm", "0.0"]]
+
+
+def test_lines_go_down_to_the_last_rank() -> None:
+    filled, sooner = figures(ranks_section(opened()))
+    assert {trace["name"]: trace["y"] for trace in filled.drawing["data"]} == {
+        "people": [100, 50], "machines": [0, 50], "nobody": [50, 50],
+    }  # fmt: skip
+    assert {trace["name"]: trace["y"] for trace in sooner.drawing["data"]} == {
+        "people": [100, 0], "machines": [-100, 0], "nobody": [0, 0],
+    }  # fmt: skip
+    assert sooner.drawing["layout"]["yaxis"]["zeroline"] is True
+
+
+def test_level_is_the_share_of_the_collection() -> None:
+    (level,) = figures(ranks_section(opened()))[0].drawing["layout"]["shapes"]
+    assert level["y0"] == 50
+
+
+def test_words_say_the_same() -> None:
+    filled, sooner = figures(ranks_section(opened()))
+    assert filled.says == (
+        "Of the first 2 results are human: people 50.0 %, machines 50.0 %, nobody 50.0 %. Dotted: human in the whole "
+        "collection, 50.0 %."
+    )
+    assert "down to rank 2, human less llm, in points: people 0.0, machines 0.0" in sooner.says
+
+
+def test_without_judgments_only_who_fills_the_page_is_shown() -> None:
+    section = ranks_section(unjudged())
+    (figure,) = figures(section)
+    assert figure.half is False
+    assert len([block for block in section.blocks if isinstance(block, Table)]) == 1
+
+
+def test_several_groups_have_a_line_each_below_each_other() -> None:
+    section = ranks_section(sources("human", "llama", "gpt"))
+    filled, found = figures(section)
+    assert filled.title == "run: results"
+    first = {trace["name"]: trace["y"][0] for trace in filled.drawing["data"]}
+    assert first == {"human": 100, "gpt": 0, "llama": 0}
+    assert list(first) == ["human", "gpt", "llama"]
+    third = {trace["name"]: trace["y"][2] for trace in filled.drawing["data"]}
+    assert third == pytest.approx({"human": 33.33, "gpt": 33.33, "llama": 33.33})
+    assert {trace["name"]: trace["y"] for trace in found.drawing["data"]} == {
+        "human": [100, 100, 100], "gpt": [0, 0, 100], "llama": [0, 100, 100],
+    }  # fmt: skip
+    assert "Of the results down to rank 3: human 33.3 %, gpt 33.3 %, llama 33.3 %." in filled.says
+
+
+def test_more_groups_than_can_be_told_apart_are_in_the_table() -> None:
+    section = ranks_section(colours(10))
+    filled = figures(section)[0]
+    assert len(filled.drawing["data"]) == 8
+    assert "Drawn for 8 of 10 groups." in filled.says
+    assert len(grid(section, FILLED).rows) == 11
+
+
+def test_more_rankers_than_can_be_told_apart_are_in_the_table() -> None:
+    section = ranks_section(many(12))
+    assert len(figures(section)[0].drawing["data"]) == 8
+    assert "Drawn for the first 8 of 12 rankers; the tables hold all." in section.lead
+    assert len(grid(section, FOUND).rows) == 36
+
+
+@pytest.mark.parametrize("notes", [(), ("corpus.jsonl has changed since the audit.",)])
+def test_it_says_why_it_is_left_out(notes: tuple[str, ...]) -> None:
+    section = ranks_section(alone(opened(), *notes))
+    assert section.blocks == ()
+    assert section.lead[1:] == (notes or ("The audit was not opened together with its collection and runs.",))

@@ -1,0 +1,360 @@
+"""The explorer in a real browser: finding, sorting and opening queries, lists and texts by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reporting.browser import Browser, Chromium
+from tests.reporting.explorables import QUERIES, TEXTS, UNDEFINED, block, lists, page, part
+
+pytestmark = pytest.mark.slow
+
+OPEN = ".explorer .open"
+QUERY = "[data-query='0']"
+SIZES = sorted((q for q in range(QUERIES) if q not in UNDEFINED), key=lambda q: (-abs(part(q) or 0), q))
+"""Queries as they stand at first: by the size of their part, those before that come before."""
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    with Browser(chromium=chromium) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> Path:
+    path = folder / "plain.html"
+    path.write_text(page(block()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def enter(browser: Browser, plain: Path) -> Callable[..., Browser]:
+    """Open the page and its explorer."""
+
+    def go(path: Path = plain, **how: Any) -> Browser:
+        browser.open(path, **how)
+        show(browser)
+        return browser
+
+    return go
+
+
+def show(browser: Browser) -> None:
+    browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
+    browser.until("document.querySelector('.explorer .controls')")
+
+
+def open_query(browser: Browser, query: int = 0) -> None:
+    browser.fill("input[type=search]", f"q{query:02}")
+    browser.click(f"[data-query='{query}']")
+    browser.until("document.querySelector('.explorer h3')")
+
+
+def open_pair(browser: Browser, doc: int = 0) -> None:
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .start')")
+    browser.click(f"[data-doc='{doc}']")
+    browser.until("document.querySelector('.explorer article')")
+
+
+def order(browser: Browser) -> list[int]:
+    """The queries shown, from the top."""
+    return [
+        int(one) for one in browser.run("[...document.querySelectorAll('.queries .open')].map(o => o.dataset.query)")
+    ]
+
+
+def rows(browser: Browser, selector: str) -> list[list[str]]:
+    """The texts of a table's cells, without line ends."""
+    found: list[list[str]] = browser.run(
+        f"[...document.querySelectorAll({selector!r} + ' tbody tr')].map(row => "
+        "[...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ').trim()))"
+    )
+    return found
+
+
+def said(browser: Browser) -> str:
+    return str(browser.run("document.querySelector('.explorer [role=status]').textContent"))
+
+
+def focused(browser: Browser) -> str:
+    return str(browser.run("document.activeElement.textContent"))
+
+
+def test_explorer_takes_the_place_of_its_rows_once_it_comes_near(browser: Browser, plain: Path) -> None:
+    browser.open(plain, height=300)
+    assert browser.run("document.querySelector('.explorer .controls')") is None
+    show(browser)
+    assert browser.run("document.querySelector('.rows').checkVisibility()") is False
+    assert browser.complaints == []
+    assert browser.requests == [plain.as_uri()]
+
+
+def test_the_queries_that_contribute_most_stand_first_and_undefined_ones_last(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    assert order(browser) == SIZES[:25]
+    assert said(browser) == "1–25 of 30 queries"
+    assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "other"
+
+
+def test_a_row_says_what_the_audit_says(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    assert rows(browser, ".queries")[0] == [
+        "the river number 29 q29",
+        "▲ +19.0",
+        "29.0",
+        "25.0",
+        "50.0",
+        "29 of 32",
+        "3",
+    ]
+    values = browser.run("[...document.querySelector('.queries tbody tr').cells].map(cell => cell.dataset.value)")
+    assert values == [None, "19", "0.29", "0.25", "0.5", "29", "3"]
+
+
+def test_pages_turn_and_stop_at_the_ends(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.click("[aria-label='Next queries']")
+    assert order(browser) == [*SIZES[25:], *UNDEFINED]
+    assert said(browser) == "26–30 of 30 queries"
+    browser.press("Enter")
+    assert said(browser) == "26–30 of 30 queries"
+    assert focused(browser) == "Next \u203a"
+    browser.click("[aria-label='Previous queries']")
+    assert order(browser) == SIZES[:25]
+
+
+def test_sorting_goes_round_and_undefined_stays_last(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    defined = [q for q in range(QUERIES) if q not in UNDEFINED]
+    for way, wanted in (("descending", defined[::-1]), ("ascending", defined), ("other", SIZES)):
+        browser.click("[data-keep='sort-part']")
+        assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == way
+        assert order(browser) == wanted[:25]
+        browser.click("[aria-label='Next queries']")
+        assert order(browser)[-2:] == list(UNDEFINED)
+
+
+def test_equal_values_keep_their_order_both_ways(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    for way in ("descending", "ascending"):
+        browser.click("[data-keep='sort-relevant']")
+        assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == way
+        assert order(browser) == list(range(25))
+
+
+def test_sorting_by_keyboard_keeps_the_focus(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.run("document.querySelector('[data-keep=sort-text]').focus()")
+    browser.press("Enter")
+    assert order(browser)[:3] == [0, 10, 12]
+    assert focused(browser).startswith("query")
+    browser.press("Space")
+    assert order(browser)[:2] == [9, 7]
+    assert browser.run("document.querySelector('[aria-sort]').getAttribute('aria-sort')") == "descending"
+
+
+@pytest.mark.parametrize(
+    ("typed", "count"),
+    [("river", 15), ("RIVER", 15), ("river 2", 5), ("q07", 1), ("bell", 15), ("  ", 30), ("nothing of it", 0)],
+)
+def test_search_takes_every_word_in_text_or_id(enter: Callable[..., Browser], typed: str, count: int) -> None:
+    browser = enter()
+    browser.fill("input[type=search]", typed)
+    assert len(order(browser)) == min(count, 25)
+    noun = "query" if count == 1 else "queries"
+    assert f"{count} {noun}" + (f" with “{typed}”" if typed.strip() else "") in said(browser)
+    assert browser.run("document.querySelector('.explorer [role=status]').getAttribute('aria-live')") == "polite"
+
+
+def test_another_ranker_and_measure_show_their_numbers(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.choose(".controls label:nth-child(2) select", "RR")
+    assert rows(browser, ".queries")[0][1] == "▲ +9.50"
+    browser.choose(".controls select", "dense")
+    assert {row[1] for row in rows(browser, ".queries")} == {"▲ +0.250"}
+    assert rows(browser, ".queries")[0][5] == "–"
+    assert "Relative Δ of dense by RR: +7.5 %" in browser.run("document.querySelector('.key').textContent")
+
+
+def test_sides_differ_by_colour_sign_and_direction_of_the_bar(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    found = browser.run(
+        "[29, 0].map(q => document.querySelector(`[data-query='${q}']`).closest('tr')).map(row => {"
+        " const t = row.querySelector('.tilt');"
+        " const [bar, track] = ['i', '.bar'].map(one => t.querySelector(one).getBoundingClientRect());"
+        " const right = bar.left + bar.width / 2 - track.left - track.width / 2;"
+        " const colour = getComputedStyle(t).color;"
+        " return [t.className, t.innerText.trim(), colour, right > 0, 200 * bar.width / track.width];"
+        " })"
+    )
+    assert [one[0] for one in found] == ["tilt first", "tilt second"]
+    assert [one[1] for one in found] == ["▲ +19.0", "▼ −10.0"]
+    assert found[0][2] != found[1][2]
+    assert [one[3] for one in found] == [True, False]
+    assert [one[4] for one in found] == pytest.approx([100, 100 * 10 / 19], abs=2)
+
+
+def test_a_query_opens_with_its_ranked_list(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .start')")
+    assert focused(browser) == "bell 0"
+    first, second = (f"Rivers {TEXTS[side]}" for side in (0, 1))
+    assert rows(browser, ".results") == [
+        ["1", f"H human relevant, grade 2 {first}", "twin at 14, lower", "9.5"],
+        ["2–3", "H human d1-h A bell rings in the tower.", "twin tied with it", "7.25"],
+        ["2–3", "L llm relevant d1-l In the tower a bell rings.", "twin tied with it", "7.25"],
+        ["4", "H human Alone Alone in its group.", "no twin", "1"],
+        ["Further down: other relevant documents, and twins of those above"],
+        ["14", f"L llm relevant {second}", "twin at 1, higher", "0.125"],
+    ]
+    assert browser.run("document.querySelector('.results caption').textContent") == (
+        "What bm25 returns: the first 4 of 20 documents"
+    )
+    assert "3 pairs of relevant twins: human stands higher in 2, llm in 1, tied 0." in browser.run(
+        "document.querySelector('.explorer').textContent"
+    )
+    assert browser.complaints == []
+
+
+def test_another_ranker_is_chosen_while_the_query_stays_open(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    open_query(browser)
+    assert [row[:2] for row in rows(browser, ".overview")] == [["bm25", "▼ −10.0"], ["dense", "▲ +0.3"]]
+    browser.click("[data-keep='run-1']")
+    assert rows(browser, ".results")[0][::3] == ["1", "3"]
+    assert rows(browser, ".results")[0][2] == "twin not retrieved"
+    assert rows(browser, ".results")[2][::2] == ["–", "twin at 1"]
+    assert "3 more relevant documents" in browser.run("document.querySelector('.lists').textContent")
+    assert focused(browser) == "dense"
+    assert browser.run("document.activeElement.getAttribute('aria-pressed')") == "true"
+    assert browser.run("document.querySelector('.controls select').value") == "1"
+
+
+def test_two_rankers_stand_beside_each_other_where_there_is_room(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    open_query(browser)
+    browser.choose(".beside select", "dense")
+    boxes = "[...document.querySelectorAll('.results')].map(r => r.getBoundingClientRect())"
+    first, second = browser.run(f"{boxes}.map(b => [b.left, b.right, b.top])")
+    assert first[1] <= second[0]
+    assert first[2] == second[2]
+    browser.size(360)
+    first, second = browser.run(f"{boxes}.map(b => [b.left, b.bottom, b.top])")
+    assert first[0] == second[0]
+    assert first[1] <= second[2]
+
+
+def test_neighbours_are_those_of_the_order_shown(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.click(f"[data-query='{SIZES[0]}']")
+    assert (
+        browser.run("document.querySelector('[aria-label=\"Previous query\"]').getAttribute('aria-disabled')") == "true"
+    )
+    browser.click("[aria-label='Next query']")
+    assert browser.run("document.querySelector('.explorer h3').textContent") == "bell 28"
+    assert focused(browser) == "Next \u203a"
+
+
+def test_everything_works_by_keyboard_alone(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.run("document.querySelector('.explorer input').focus()")
+    browser.type("q00")
+    browser.until("document.querySelectorAll('.queries .open').length === 1")
+    for _ in range(30):
+        if browser.run("document.activeElement.matches('.open')"):
+            break
+        browser.press("Tab")
+    browser.press("Enter")
+    browser.until("document.querySelector('.explorer .start')")
+    assert focused(browser) == "bell 0"
+    while not browser.run("document.activeElement.matches('.open')"):
+        browser.press("Tab")
+    browser.press("ArrowDown")
+    assert focused(browser) == "d1-h"
+    browser.press("ArrowUp")
+    browser.press("Space")
+    browser.until("document.querySelector('.explorer article')")
+    assert focused(browser) == "Two texts of one document"
+    browser.press("Escape")
+    assert browser.run("document.activeElement.dataset.doc") == "0"
+    browser.press("Escape")
+    assert browser.run("document.activeElement.dataset.query") == "0"
+    assert said(browser) == "1–1 of 1 query with “q00”"
+    browser.press("Escape")
+    assert browser.complaints == []
+
+
+def test_address_leads_back_to_what_was_open(enter: Callable[..., Browser], plain: Path) -> None:
+    browser = enter()
+    open_pair(browser)
+    address = browser.run("location.href")
+    assert address.endswith("#queries-1-explorer?q=q00&r=bm25&d=d0-h")
+    browser.run("history.back()")
+    browser.until("document.querySelector('.explorer .results')")
+    browser.run("history.back()")
+    browser.until("document.querySelector('.explorer .queries')")
+    browser.open("about:blank")
+    browser.open(address)
+    browser.until("document.querySelector('.explorer article')")
+    assert [one.split("#")[0] for one in browser.requests] == [plain.as_uri()]
+
+
+def test_address_of_something_unknown_shows_the_table(browser: Browser, plain: Path) -> None:
+    browser.open("about:blank")
+    browser.open(plain.as_uri() + "#queries-1-explorer?q=%3Cimg%20src%3Dx%3E&r=none&d=no")
+    browser.until("document.querySelector('.explorer .queries')")
+    assert browser.complaints == []
+
+
+def test_without_scripts_the_rows_are_there(browser: Browser, plain: Path) -> None:
+    browser.open(plain, scripts=False)
+    text = browser.do(lambda one: one.locator(".rows").inner_text())
+    assert "bell 29" in text
+    assert browser.do(lambda one: one.locator(".explorer").is_visible()) is False
+
+
+def test_damaged_lists_are_said_and_the_rows_come_back(browser: Browser, folder: Path) -> None:
+    path = folder / "damaged.html"
+    one = block()
+    path.write_text(page(one).replace(one.lists, "AAAA"), encoding="utf-8")
+    browser.open(path)
+    browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
+    browser.until("document.querySelector('.explorer [role=status]')")
+    assert said(browser).startswith("The queries could not be opened (")
+    assert browser.run("document.querySelector('.rows').checkVisibility()") is True
+
+
+def test_print_shows_the_rows_alone(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.do(lambda one: one.emulate_media(media="print"))
+    shown = browser.run("['.rows', '.explorer', 'nav'].map(one => document.querySelector(one).checkVisibility())")
+    browser.do(lambda one: one.emulate_media(media="screen"))
+    assert shown == [True, False, False]
+
+
+def test_two_explorers_on_a_page_do_not_meddle(browser: Browser, folder: Path) -> None:
+    path = folder / "two.html"
+    other = lists(runs=["other", "dense"])
+    path.write_text(page(block(), block(other)), encoding="utf-8")
+    browser.open(path)
+    show(browser)
+    browser.run("document.querySelector('#queries1 .explorer').scrollIntoView({behavior: 'instant'})")
+    browser.until("document.querySelector('#queries1 .explorer .controls')")
+    browser.click("#queries1 [data-query='29']")
+    assert browser.run("document.querySelectorAll('#queries .queries').length") == 1
+    assert browser.run("location.hash") == "#queries1-1-explorer?q=q29&r=other"
+    browser.run("history.back()")
+    browser.until("document.querySelector('#queries1 .queries')")
+    assert browser.complaints == []

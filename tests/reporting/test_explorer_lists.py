@@ -1,0 +1,205 @@
+"""Ranked lists of the explorer: order, ties, what stands further down, and twins."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt import Collection, Run
+from ranktilt.auditing.groups import grouping
+from ranktilt.reporting.explorer_lists import FURTHER, TWINS_OF_A_GROUP, first_rows, twins_of
+from tests.reporting.audits import twins
+from tests.reporting.explored import explored, opened
+from tests.toy import QRELS, collection_of, run_of, toy
+
+
+def one(scores: dict[str, float], *, depth: int = 10, **options: Any) -> list[tuple[Any, ...]]:
+    """Entries of the toy's q1, documents by id: first and last rank, score, grade, whether among the first."""
+    found = explored(opened(scores=[{"q1": scores}], **options), depth=depth)
+    ids = found.lists["docs"]["id"]
+    return [(ids[doc], *rest) for doc, *rest in found.list(0, "q1")["entries"]]
+
+
+def test_results_stand_in_order_with_rank_score_and_grade() -> None:
+    assert one({"d1-llm": 3.5, "d2-human": 2.25, "d1-human": 1.0})[:3] == [
+        ("d1-llm", 1, 1, 3.5, 2, 1),
+        ("d2-human", 2, 2, 2.25, 0, 1),
+        ("d1-human", 3, 3, 1.0, 2, 1),
+    ]
+
+
+def test_tied_results_have_the_first_and_the_last_rank_of_their_block() -> None:
+    found = one({"d2-human": 3.0, "d1-llm": 2.0, "d1-human": 2.0, "d3-human": 1.0})
+    assert [entry[1:3] for entry in found[:4]] == [(1, 1), (2, 3), (2, 3), (4, 4)]
+
+
+def test_ties_are_broken_by_id_where_the_audit_did_so() -> None:
+    found = one({"d1-human": 2.0, "d1-llm": 2.0, "d2-llm": 1.0}, ties="trec_eval")
+    assert [entry[:4] for entry in found[:3]] == [("d1-llm", 1, 1, 2.0), ("d1-human", 2, 2, 2.0), ("d2-llm", 3, 3, 1.0)]
+
+
+def test_relevant_documents_further_down_keep_their_ranks() -> None:
+    scores = {"d2-human": 6.0, "d2-llm": 5.0, "d1-llm": 4.0, "d3-llm": 3.0, "d3-human": 2.0}
+    assert one(scores, depth=1) == [
+        ("d2-human", 1, 1, 6.0, 0, 1),
+        ("d2-llm", 2, 2, 5.0, 0, 0),  # twin of the first
+        ("d1-llm", 3, 3, 4.0, 2, 0),
+        ("d3-llm", 4, 4, 3.0, 1, 0),
+        ("d3-human", 5, 5, 2.0, 1, 0),
+        ("d1-human", None, None, None, 2, 0),
+    ]
+
+
+def test_twins_of_relevant_documents_are_found_further_down() -> None:
+    collection = toy()
+    human = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human") | (pl.col("query_id") != "q1"))
+    given_ = opened(
+        Collection(collection.docs, collection.queries, human),
+        [{"q1": {"d2-human": 3.0, "d1-human": 2.0, "d1-llm": 1.0}}],
+    )
+    found = explored(given_, depth=1)
+    assert found.docs(0, "q1") == ["d2-human", "d1-human", "d1-llm", "d3-human"]
+    assert found.docs(0, "q1", 4) == [0, 2, 0, 1]
+
+
+def test_the_twin_of_a_result_that_was_not_retrieved_is_carried_all_the_same() -> None:
+    found = explored(opened(scores=[{"q2": {"d3-llm": 1.0}}]))
+    assert found.docs(0, "q2") == ["d3-llm", "d2-human", "d2-llm"]
+    assert "an old clock shows" in found.text("d3-human")
+
+
+def test_versions_of_one_group_are_found_through_their_common_twin() -> None:
+    versions = {"h1": "human", "h2": "human", "g": "llm"}
+    docs = [{"id": name, "text": "x", "source": source, "origin": "h1"} for name, source in versions.items()]
+    docs += [{"id": f"n{n}", "text": "x", "source": "llm", "origin": f"n{n}"} for n in range(3)]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"h1": 1, "g": 1}})
+    ranked = {name: -float(rank) for rank, name in enumerate(["h1", "n0", "n1", "g", "n2", "h2"])}
+    found = explored(opened(collection, [{"q": ranked}]), depth=1)
+    assert found.docs(0, "q") == ["h1", "g", "h2"]
+    assert found.docs(0, "q", 1) == [1, 4, 6]
+
+
+def test_a_tie_across_the_depth_shows_only_so_many_results() -> None:
+    found = one({"d2-human": 1.0, "d2-llm": 1.0, "d1-human": 1.0}, depth=1)
+    assert [entry[-1] for entry in found] == [1, 0, 0, 0, 0, 0][: len(found)]
+    assert found[0][1:3] == (1, 3)
+
+
+def test_all_that_a_query_retrieved_is_counted() -> None:
+    scores = {"q1": {name: -float(i) for i, name in enumerate(toy().ids)}, "q2": {}}
+    found = explored(opened(scores=[scores]), depth=2)
+    assert [found.list(0, query)["found"] for query in ("q1", "q2", "q3")] == [6, 0, 0]
+
+
+def many(relevant: int) -> Any:
+    """A query with so many relevant documents in two versions, ranked human before LLM text, document by document."""
+    docs = [
+        {"id": f"{n:03}-{s}", "text": "x", "source": s, "origin": str(n)}
+        for n in range(relevant + 1)
+        for s in ("human", "llm")
+    ]
+    grades = {f"{n:03}-{s}": 1 for n in range(relevant) for s in ("human", "llm")}
+    collection = collection_of(docs, {"q": "x"}, {"q": grades})
+    order = [row["id"] for row in docs]
+    return collection, {"q": {name: -float(rank) for rank, name in enumerate(order)}}
+
+
+def test_only_the_best_ranked_of_very_many_relevant_documents_are_listed() -> None:
+    collection, scores = many(80)
+    found = explored(opened(collection, [scores]), depth=3)
+    # 3 first results, 100 further ones, of which the last is a human document whose twin comes along.
+    assert found.docs(0, "q")[-2:] == ["051-human", "051-llm"]
+    assert len(found.docs(0, "q")) == 3 + FURTHER + 1
+    assert found.list(0, "q")["more"] == 160 - 104
+    assert "In 1 list, only the 100 best ranked of the relevant documents further down are shown." in found.block.says
+
+
+def test_nothing_is_left_out_where_all_relevant_documents_fit() -> None:
+    collection, scores = many(50)
+    found = explored(opened(collection, [scores]), depth=1)
+    assert (found.list(0, "q")["more"], len(found.docs(0, "q"))) == (0, 100)
+    assert "only the" not in found.block.says
+
+
+def test_documents_that_were_not_retrieved_come_after_those_that_were() -> None:
+    collection, scores = many(60)
+    kept = {"q": dict(list(scores["q"].items())[-30:])}
+    found = explored(opened(collection, [kept]), depth=5)
+    ranks = found.docs(0, "q", 1)
+    assert ranks[:30] == list(range(1, 29)) + ranks[28:30]
+    assert set(ranks[30:]) == {None}
+
+
+QUERY = st.dictionaries(st.sampled_from(tuple(toy().ids)), st.integers(0, 3), max_size=6)
+
+
+@settings(max_examples=40)
+@given(st.lists(QUERY, min_size=3, max_size=3), st.integers(1, 4))
+def test_lists_hold_what_their_definition_says(found: list[dict[str, int]], depth: int) -> None:
+    collection = toy()
+    run = run_of(
+        collection, {f"q{i + 1}": {d: float(s) for d, s in q.items()} for i, q in enumerate(found)}, ranker="r"
+    )
+    told = explored(opened(collection, runs=[run]), depth=depth)
+    frame = run.frame()
+    for query, grades in QRELS.items():
+        mine = frame.filter(pl.col("query_id") == query)
+        ranked, score = mine["doc_id"].to_list(), dict(zip(mine["doc_id"], mine["score"], strict=True))
+        relevant = {f"{d}-{s}": g for d, g in grades.items() if g for s in ("human", "llm")}
+        listed = {*ranked[:depth], *relevant}
+        listed |= {f"{d[:2]}-{s}" for d in listed for s in ("human", "llm")} & set(ranked)
+        above = {d: sum(s > score[d] for s in score.values()) for d in ranked}
+        ties = {d: sum(s == score[d] for s in score.values()) for d in ranked}
+        expected = {
+            d: (above[d] + 1, above[d] + ties[d], score[d], relevant.get(d, 0), int(d in ranked[:depth]))
+            if d in score
+            else (None, None, None, relevant[d], 0)
+            for d in listed
+        }
+        entries = told.list(0, query)["entries"]
+        names = [told.lists["docs"]["id"][e[0]] for e in entries]
+        assert dict(zip(names, [tuple(e[1:]) for e in entries], strict=True)) == expected
+        assert len(set(names)) == len(names)
+        assert [d for d in names if d in score] == [d for d in ranked if d in listed]
+
+
+def test_twins_are_those_of_one_origin_in_other_groups() -> None:
+    collection = twins(3, ("human", "llama", "gpt"))
+    found = twins_of(collection, grouping(collection, "source"), np.array([0, 99]))
+    ids = collection.ids.to_list()
+    pairs = {(ids[doc], ids[twin]) for doc, twin in found.iter_rows()}
+    versions = ("0-human", "0-llama", "0-gpt")
+    assert pairs == {(one_, two) for one_ in versions for two in versions if one_ != two}
+
+
+def test_documents_of_no_group_have_no_twins() -> None:
+    collection = toy()
+    docs = collection.docs.with_columns(side=pl.Series(["x", "x", "x", None, "y", "y"]))
+    collection = Collection(docs, collection.queries, collection.qrels)
+    found = twins_of(collection, grouping(collection, "side"), np.arange(6))
+    assert sorted(found.rows()) == [(1, 4), (2, 5), (4, 1), (5, 2)]
+
+
+@pytest.mark.parametrize("number", [TWINS_OF_A_GROUP, 40])
+def test_very_many_versions_of_one_group_are_not_all_twins(number: int) -> None:
+    docs = [{"id": "h", "text": "x", "source": "human", "origin": "o"}]
+    docs += [{"id": f"g{n}", "text": "x", "source": "llm", "origin": "o"} for n in range(number)]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"h": 1}})
+    found = twins_of(collection, grouping(collection, "source"), np.arange(number + 1))
+    assert found.filter(pl.col("doc") == 0)["twin"].to_list() == [1, 2, 3]
+    assert found.filter(pl.col("doc") > 0)["twin"].to_list() == [0] * number
+
+
+def test_first_rows_leave_out_other_queries_and_unknown_documents() -> None:
+    frame = pl.DataFrame(
+        {
+            "query_id": ["q9", "q2", "q2", "q2", "q1"],
+            "doc_id": ["d1-llm", "x", "d2-llm", "d1-human", "d3-human"],
+            "score": [1.0, 3.0, 2.0, 1.0, 1.0],
+        }
+    )
+    query, row = first_rows(Run.from_frame(frame), toy(), ("q1", "q2"), 2)
+    assert sorted(zip(query.tolist(), row.tolist(), strict=True)) == [(0, 2), (1, 4)]

@@ -1,0 +1,203 @@
+"""The explorer for everybody: in every width and both themes, by any pointer, read aloud, with the audit's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ranktilt.reporting.explorer import explorer
+from ranktilt.reporting.page import Page, Section, render
+from tests.reporting.browser import Browser, Chromium
+from tests.reporting.explorables import block, lists, page
+from tests.reporting.explored import opened
+from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
+from tests.reporting.test_page_browser import contrast
+
+pytestmark = pytest.mark.slow
+
+VIEWS: dict[str, Callable[[Browser], None]] = {"queries": lambda browser: None, "list": open_query, "pair": open_pair}
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    with Browser(chromium=chromium) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "plain.html"
+    path.write_text(page(block()), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", [360, 1280, 1920])
+def test_no_view_is_wider_than_its_window(browser: Browser, plain: Path, view: str, width: int) -> None:
+    browser.open(plain, width=width)
+    show(browser)
+    VIEWS[view](browser)
+    assert browser.overflow == 0
+    inner = browser.run("[...document.querySelectorAll('.explorer .wide')].map(w => w.scrollWidth - w.clientWidth)")
+    assert not any(inner)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_long_names_stay_inside(browser: Browser, tmp_path: Path, width: int) -> None:
+    name, query = "n" * 120, "q" * 300
+    content = lists(groups=["human", name], pairs=[["human", name]], runs=[name, "dense"], measures=[name, "RR"])
+    content["queries"][0]["text"] = content["docs"]["title"][0] = content["docs"]["id"][0] = query
+    path = tmp_path / "long.html"
+    path.write_text(page(block(content)), encoding="utf-8")
+    browser.open(path, width=width)
+    show(browser)
+    assert browser.overflow == 0
+    for view in (open_query, open_pair):
+        view(browser)
+        assert browser.overflow == 0
+        browser.press("Escape")
+        browser.press("Escape")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_everything_that_acts_is_large_enough_to_hit(browser: Browser, plain: Path, view: str) -> None:
+    browser.open(plain, width=360)
+    show(browser)
+    VIEWS[view](browser)
+    sizes = browser.run(
+        "[...document.querySelectorAll('.explorer :is(button, select, input[type=search], .switch), nav a')]"
+        ".map(e => [e.outerHTML, e.getBoundingClientRect()]).map(([html, box]) => [html, box.width, box.height])"
+    )
+    assert sizes
+    assert [html for html, width, height in sizes if min(width, height) < 24] == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_no_fault(browser: Browser, plain: Path, view: str, dark: bool) -> None:
+    browser.open(plain, dark=dark, policy=False)
+    show(browser)
+    VIEWS[view](browser)
+    assert browser.axe("minor", "moderate", "serious", "critical") == []
+
+
+def test_axe_finds_no_fault_in_a_narrow_window(browser: Browser, plain: Path) -> None:
+    browser.open(plain, width=360, policy=False)
+    show(browser)
+    assert browser.axe("minor", "moderate", "serious", "critical") == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_of_the_sides_stand_out(browser: Browser, plain: Path, dark: bool) -> None:
+    browser.open(plain, dark=dark)
+    names = [
+        "first",
+        "second",
+        "ink",
+        "paper",
+        "ground",
+        "shade",
+        "line",
+        "edge",
+        "first-wash",
+        "second-wash",
+        "query-wash",
+    ]
+    style = browser.run(
+        f"Object.fromEntries({names!r}.map(name => [name, "
+        "getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()]))"
+    )
+    for side in ("first", "second"):
+        assert all(contrast(style[side], style[ground]) >= 4.5 for ground in ("paper", "ground", "shade"))
+        assert contrast(style[side], style["line"]) >= 3
+        assert contrast(style[side], style[f"{side}-wash"]) >= 3
+    assert all(contrast(style["ink"], style[f"{name}-wash"]) >= 7 for name in ("first", "second", "query"))
+    assert contrast(style["edge"], style["paper"]) >= 3
+
+
+@pytest.mark.parametrize("way", ["mouse", "keyboard"])
+def test_theme_is_switched_and_the_view_stays(browser: Browser, plain: Path, way: str) -> None:
+    browser.open(plain)
+    show(browser)
+    open_pair(browser)
+    before = browser.run("getComputedStyle(document.querySelector('.text ins')).backgroundColor")
+    if way == "mouse":
+        browser.click("#theme")
+    else:
+        browser.run("document.getElementById('theme').focus()")
+        browser.press("Enter")
+    assert browser.run("document.documentElement.dataset.theme") == "dark"
+    assert browser.run("getComputedStyle(document.querySelector('.text ins')).backgroundColor") != before
+    assert browser.run("document.querySelectorAll('.explorer article').length") == 2
+
+
+def test_navigation_says_where_the_reader_is(browser: Browser, plain: Path) -> None:
+    browser.open(plain)
+    browser.click("nav a[href='#after']")
+    browser.until("document.querySelector('nav [aria-current]')?.textContent === 'After'")
+    browser.run("document.getElementById('queries').scrollIntoView({behavior: 'instant'})")
+    browser.until("document.querySelector('nav [aria-current]')?.textContent === 'Queries'")
+    assert browser.run("document.querySelectorAll('nav [aria-current]').length") == 1
+    assert browser.run("document.querySelector('nav').getBoundingClientRect().top") == 0
+
+
+def test_navigation_shows_the_sections_of_the_part_that_is_read(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "parts.html"
+    parts = (("Audit", ("one", "two")), ("Study", ("three", "four")))
+    sections = tuple(Section(name, name, ("Text. " * 2000,), part=part) for part, names in parts for name in names)
+    path.write_text(render(Page("Parts", "Test", "All is well.", (), sections)), encoding="utf-8")
+    browser.open(path)
+    shown = "[...document.querySelectorAll('nav a')].filter(a => a.checkVisibility()).map(a => a.textContent).join(' ')"
+    assert browser.run(shown) == "Audit Study Method notes one two"
+    browser.click("nav a[href='#three-part']")
+    browser.until(f"{shown} === 'Audit Study Method notes three four'")
+    heading, below = browser.run(
+        "['h2#three-part', 'nav'].map(one => document.querySelector(one).getBoundingClientRect())"
+        ".map((box, n) => n ? box.bottom : box.top)"
+    )
+    assert heading >= below
+    marked = "[...document.querySelectorAll('nav [aria-current]')].map(a => a.textContent).join(' ')"
+    browser.until(f"{marked} === 'Study three'")
+    browser.open(path, scripts=False)
+    assert browser.do(lambda one: one.locator("nav ul:visible").count()) == 3
+
+
+def test_what_is_focused_is_not_behind_the_navigation(browser: Browser, plain: Path) -> None:
+    browser.open(plain, height=400)
+    show(browser)
+    browser.run("document.querySelector('.pager button').focus()")
+    below = "document.querySelector('nav').getBoundingClientRect().bottom"
+    for _ in range(20):
+        browser.press("Shift+Tab")
+        at = "document.activeElement"
+        assert browser.run(f"{at}.closest('nav, .top') || {at}.getBoundingClientRect().bottom > {below}")
+
+
+def test_numbers_of_the_page_are_those_of_the_audit(browser: Browser, tmp_path: Path) -> None:
+    given = opened()
+    made = explorer(given)
+    assert made is not None
+    path = tmp_path / "audit.html"
+    path.write_text(page(made), encoding="utf-8")
+    browser.open(path)
+    show(browser)
+    cells = browser.run(
+        "[...document.querySelectorAll('.queries tbody tr')].map(row => [row.querySelector('small').textContent,"
+        " ...[...row.cells].slice(1).map(cell => cell.dataset.value ?? null)])"
+    )
+    audit = given.audit
+    assert sorted(row[0] for row in cells) == sorted(audit.queries)
+    for name, points, *values in cells:
+        at = audit.queries.index(name)
+        known = [float(audit.values[0, 0, column, at]) for column in (1, 2, 0)]
+        assert [float(value) for value in values[:3]] == pytest.approx(known, rel=1e-4)
+        means = [sum(audit.values[0, 0, column]) / len(audit.queries) for column in (1, 2)]
+        share = 200 * (known[0] - known[1]) / (len(audit.queries) * sum(means))
+        assert float(points) == pytest.approx(share, rel=1e-4)
+    assert sum(float(row[1]) for row in cells) == pytest.approx(audit.tilts[0].value, rel=1e-3)
+    browser.click("[data-query='0']")
+    browser.until("document.querySelector('.explorer .start')")
+    assert rows(browser, ".results")[0][0] == "1"
+    assert browser.complaints == []

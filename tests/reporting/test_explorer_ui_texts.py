@@ -1,0 +1,327 @@
+"""Two texts in the explorer: what is marked, what long and hostile ones do, what is said where there is none."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reporting.browser import Browser, Chromium
+from tests.reporting.explorables import QUERIES, TEXTS, block, lists, page
+from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
+
+pytestmark = pytest.mark.slow
+
+ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'><a href=https://example.org>x</a>"
+HOSTILE = f"{ATTACK} {{{{7*7}}}} ${{7*7}} \u202egpj.exe\u2066 \0 &lt;b&gt; <b onmouseover='window.run=3'>y</b>"
+Marks = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    with Browser(chromium=chromium) as one:
+        yield one
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Callable[..., Browser]:
+    """Open a page with an explorer of some lists and texts."""
+
+    def go(content: dict[str, Any] | None = None, texts: Any = TEXTS, **how: Any) -> Browser:
+        path = tmp_path / "page.html"
+        path.write_text(page(block(content, texts)), encoding="utf-8")
+        browser.open(path, **how)
+        show(browser)
+        return browser
+
+    return go
+
+
+def pair(first: str, second: str, query: str = "bell 0") -> tuple[dict[str, Any], list[str]]:
+    """Lists whose first query opens these two texts."""
+    content = lists()
+    content["queries"][0]["text"] = query
+    return content, [first, second, *TEXTS[2:]]
+
+
+def marks(browser: Browser, side: int, name: str) -> list[str]:
+    found: list[str] = browser.run(
+        f"[...document.querySelectorAll('.texts article')[{side}].querySelectorAll('.text {name}')]"
+        ".map(mark => mark.textContent)"
+    )
+    return found
+
+
+def test_words_of_one_side_alone_are_marked_on_that_side(opened: Callable[..., Browser]) -> None:
+    browser = opened()
+    open_pair(browser)
+    assert marks(browser, 0, "del") == ["river", "to", "sea"]
+    assert marks(browser, 1, "ins") == ["stream", "toward", "ocean"]
+    assert marks(browser, 0, "ins") == marks(browser, 1, "del") == []
+    texts = browser.run("[...document.querySelectorAll('.explorer .text')].map(t => t.textContent)")
+    assert texts == TEXTS[:2]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "gone", "new"),
+    [
+        ("a b c", "a b c", [], []),
+        ("A, b: c!", "a b c", [], []),
+        ("one two three four", "one four", ["two three"], []),
+        ("one four", "one two, three four", [], ["two, three"]),
+        ("", "all of it", [], ["all of it"]),
+        ("all of it", "", ["all of it"], []),
+        ("x y z", "p q", ["x y z"], ["p q"]),
+        ("it\u2019s here", "it's here", [], []),
+        ("naïve café", "NAÏVE CAFE", ["café"], ["CAFE"]),
+        ("日本語の文", "日本の文", ["語"], []),
+        ("a b c d e", "b c x d", ["a", "e"], ["x"]),
+    ],
+)
+def test_differences_are_those_of_the_words_in_order(
+    opened: Callable[..., Browser], first: str, second: str, gone: list[str], new: list[str]
+) -> None:
+    content, texts = pair(first, second)
+    browser = opened(content, texts)
+    open_pair(browser)
+    assert marks(browser, 0, "del") == gone
+    assert marks(browser, 1, "ins") == new
+
+
+def longest(a: Sequence[str], b: Sequence[str]) -> int:
+    """Length of the longest sequence that is part of both, by the textbook."""
+    best = [0] * (len(b) + 1)
+    for one in a:
+        row = [0]
+        for place, other in enumerate(b):
+            row.append(best[place] + 1 if one == other else max(best[place + 1], row[-1]))
+        best = row
+    return best[-1]
+
+
+def test_no_more_is_marked_than_must_be(browser: Browser, opened: Callable[..., Browser]) -> None:
+    opened()
+    draw = random.Random(0)
+    cases = [[draw.choices("abcde"[: draw.randint(1, 5)], k=draw.randint(0, 25)) for _ in "ab"] for _ in range(500)]
+    found = browser.run(
+        f"{json.dumps(cases)}.map(([a, b]) => window.ranktilt.differences.compare(a, b).map(one => [...one]))"
+    )
+    for (a, b), (only_a, only_b) in zip(cases, found, strict=True):
+        left = [word for word, only in zip(a, only_a, strict=True) if not only]
+        right = [word for word, only in zip(b, only_b, strict=True) if not only]
+        assert left == right
+        assert len(left) == longest(a, b)
+
+
+def test_a_comparison_without_end_in_sight_is_cut_short_and_still_right(
+    browser: Browser, opened: Callable[..., Browser]
+) -> None:
+    opened()
+    draw = random.Random(1)
+    a, b = ([str(int(draw.random() ** 2 * 4000)) for _ in range(9000)] for _ in "ab")
+    only = browser.run(f"window.ranktilt.differences.compare({json.dumps(a)}, {json.dumps(b)}).map(one => [...one])")
+    left, right = (
+        [word for word, one in zip(words, lone, strict=True) if not one]
+        for words, lone in zip((a, b), only, strict=True)
+    )
+    assert left == right
+    assert len(left) > 200
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("cold SEA", ["cold", "sea"]),
+        ("the river", ["river"]),
+        ("the to", ["The", "to", "the"]),
+        ("riv", []),
+        ("Sea? (cold)", ["cold", "sea"]),
+    ],
+)
+def test_words_of_the_query_are_marked(opened: Callable[..., Browser], query: str, wanted: list[str]) -> None:
+    content, texts = pair(*TEXTS[:2], query=query)
+    browser = opened(content, texts)
+    open_pair(browser)
+    assert marks(browser, 0, "mark") == wanted
+
+
+def test_legend_says_what_is_marked_and_how(opened: Callable[..., Browser]) -> None:
+    browser = opened()
+    open_pair(browser)
+    text = browser.run("document.querySelector('.explorer').innerText")
+    assert "dashed line only in human · solid line only in llm · bold a word of the query (bell, 0)." in text
+    lines = browser.run(
+        "['del', 'ins'].map(name => getComputedStyle(document.querySelector(`.text ${name}`)).textDecorationStyle)"
+    )
+    assert lines == ["dashed", "solid"]
+
+
+def test_legend_of_a_long_query_names_its_first_words(opened: Callable[..., Browser]) -> None:
+    browser = opened(*pair(*TEXTS[:2], query=" ".join(f"w{n}" for n in range(40))))
+    open_pair(browser)
+    assert "w10, w11, …)." in browser.run("document.querySelector('.explorer').innerText")
+
+
+def test_marks_can_be_taken_off(opened: Callable[..., Browser]) -> None:
+    browser = opened()
+    open_pair(browser)
+    browser.click(".switch")
+    assert "underline" not in browser.run("getComputedStyle(document.querySelector('.text del')).textDecoration")
+    browser.press("Space")
+    assert "underline" in browser.run("getComputedStyle(document.querySelector('.text del')).textDecoration")
+
+
+def test_texts_stand_beside_each_other_or_below(opened: Callable[..., Browser]) -> None:
+    browser = opened()
+    open_pair(browser)
+    places = (
+        "[...document.querySelectorAll('.texts article')].map(a => a.getBoundingClientRect()).map(b => [b.left, b.top])"
+    )
+    first, second = browser.run(places)
+    assert first[0] < second[0]
+    assert first[1] == second[1]
+    browser.size(360)
+    first, second = browser.run(places)
+    assert first[0] == second[0]
+    assert first[1] < second[1]
+
+
+def test_the_first_group_stands_first_whichever_is_opened(opened: Callable[..., Browser]) -> None:
+    browser = opened()
+    open_pair(browser, 3)
+    ids = browser.run("[...document.querySelectorAll('.texts article')].map(a => a.getAttribute('aria-label'))")
+    assert ids == ["human, d1-h", "llm, d1-l"]
+    assert "bm25: rank 2–3 · score 7.25 · relevant" in browser.run("document.querySelectorAll('article')[1].innerText")
+
+
+def test_a_document_without_a_twin_stands_alone(opened: Callable[..., Browser]) -> None:
+    browser = opened()
+    open_pair(browser, 4)
+    assert browser.run("document.querySelectorAll('.texts article').length") == 1
+    assert browser.run("document.querySelector('.explorer h3').textContent") == "A document without a twin"
+    assert browser.run("document.querySelectorAll('.explorer :is(ins, del)').length") == 0
+
+
+def test_another_twin_can_be_compared(opened: Callable[..., Browser]) -> None:
+    content = lists(groups=["human", "llama", "gpt"], pairs=[["human", "llama"], ["human", "gpt"]])
+    content["docs"].update(group=[0, 1, 2, 0, 1], twins=[[1, 2], [0, 2], [0, 1], [], []])
+    content["tilt"] = [one * 2 for one in content["tilt"]]
+    content["heads"] = [one * 2 for one in content["heads"]]
+    content["values"] = [[[*one, one[0]] for one in run] for run in content["values"]]
+    browser = opened(content, ["a b", "a c", "a d", "", ""])
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .start')")
+    assert rows(browser, ".results")[0][2] == "llama at 14, lower gpt at 2–3, lower"
+    browser.click("[data-doc='0']")
+    browser.until("document.querySelector('.explorer article')")
+    assert marks(browser, 1, "ins") == ["c"]
+    browser.choose("[data-keep=twin]", "gpt (d1-h)")
+    browser.until("document.querySelectorAll('.text ins')[0]?.textContent === 'd'")
+    assert browser.run("document.activeElement.dataset.keep") == "twin"
+    assert browser.run("location.hash").endswith("&d=d0-h&t=d1-h")
+    browser.choose(".controls label:nth-child(3) select", "human with gpt")
+    assert browser.run("[...document.querySelectorAll('article .badge')].map(b => b.className)") == [
+        "badge first",
+        "badge second",
+    ]
+
+
+def test_a_page_without_texts_says_so(opened: Callable[..., Browser]) -> None:
+    browser = opened(texts=None)
+    open_query(browser)
+    assert rows(browser, ".results")[0][1] == "H human relevant, grade 2 Rivers"
+    browser.click("[data-doc='0']")
+    browser.until("document.querySelector('.explorer article')")
+    assert browser.run("document.querySelector('article').innerText").endswith("This page does not carry the text.")
+    assert browser.complaints == []
+
+
+def test_a_cut_text_says_how_long_it_was(opened: Callable[..., Browser]) -> None:
+    browser = opened(texts=[{"text": "Only the start", "of": 2_000_000}, *TEXTS[1:]])
+    open_pair(browser)
+    assert "This page carries the first 14 of 2,000,000 characters." in browser.run(
+        "document.querySelector('article').innerText"
+    )
+
+
+def test_two_megabytes_of_text_open_a_part_at_a_time(opened: Callable[..., Browser]) -> None:
+    draw = random.Random(2)
+    first, second = (" ".join(f"w{draw.randint(0, 5000)}" for _ in range(350_000)) for _ in "ab")
+    assert len(first) > 2_000_000
+    browser = opened(*pair(first, second))
+    open_pair(browser)
+    assert browser.run("document.querySelector('.text').textContent.length") == 40_000
+    assert "The first 40,000 characters are compared; the rest is not marked." in browser.run(
+        "document.querySelector('article').innerText"
+    )
+    browser.click("article button")
+    assert browser.run("document.querySelector('.text').textContent") == first[:140_000]
+    assert browser.run("document.querySelector('.text').textContent.length") == 140_000
+    assert browser.overflow == 0
+    assert browser.complaints == []
+
+
+def test_one_word_of_two_megabytes_breaks_nothing(opened: Callable[..., Browser]) -> None:
+    browser = opened(*pair("x" * 2_000_000, "y" * 2_000_000), width=360)
+    open_pair(browser)
+    assert browser.overflow == 0
+    assert [len(one) for one in marks(browser, 0, "del")] == [40_000]
+
+
+def test_hostile_texts_are_shown_and_run_nothing(opened: Callable[..., Browser]) -> None:
+    content = lists(
+        groups=["human", HOSTILE], pairs=[["human", HOSTILE]], runs=[HOSTILE, "dense"], measures=[HOSTILE, "RR"]
+    )
+    content["queries"] = [{**one, "text": HOSTILE, "id": f"{HOSTILE}{n}"} for n, one in enumerate(content["queries"])]
+    content["docs"].update(id=[f"{HOSTILE}{n}" for n in range(5)], title=[HOSTILE] * 5)
+    browser = opened(content, [HOSTILE, f"{HOSTILE} more", *[HOSTILE] * 3])
+    known = "document.querySelectorAll('img, a[href^=http], [onerror], [onmouseover], .explorer script').length"
+    for selector, there in (("[data-query='0']", ".start"), ("[data-doc='0']", "article .text")):
+        assert browser.run(known) == 0
+        browser.click(selector)
+        browser.until(f"document.querySelector('.explorer {there}')")
+    assert browser.run(known) == 0
+    assert browser.run("window.run ?? null") is None
+    text = browser.run("document.querySelector('.explorer .text').textContent")
+    assert text == HOSTILE.replace("\u202e", "\\u202e").replace("\u2066", "\\u2066").replace("\0", "\\u0000")
+    assert len(browser.requests) == 1
+    assert browser.complaints == []
+    assert browser.stopped == []
+    address = browser.run("location.href")
+    browser.open("about:blank")
+    browser.open(address)
+    browser.until("document.querySelector('.explorer article')")
+    assert browser.run("window.run ?? null") is None
+
+
+def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser]) -> None:
+    content = lists(by="", groups=[], pairs=[], tilt=[[], []], heads=[[], []])
+    content["values"] = [[one[:1] for one in run] for run in content["values"]]
+    content["docs"].update(group=[-1] * 5, twins=[[]] * 5, source=["human", "llm"] * 2 + ["human"])
+    browser = opened(content)
+    titles = browser.run("[...document.querySelectorAll('.queries thead button')].map(b => b.textContent)")
+    assert titles == ["query", "all,\u00a0%", "relevant"]
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .start')")
+    assert rows(browser, ".results")[1][1].startswith("no group human")
+    assert rows(browser, ".overview")[0] == ["bm25", "50.0"]
+    assert browser.complaints == []
+
+
+def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) -> None:
+    content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
+    content["queries"] = [{**one, "relevant": [0, 0]} for one in content["queries"]]
+    browser = opened(content)
+    assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4", "0"]
+    open_query(browser)
+    assert "3 pairs of twins: human stands higher in 2" in browser.run(
+        "document.querySelector('.explorer').textContent"
+    )
+    assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
+    assert len(rows(browser, ".results")) == 6
+    assert QUERIES == 30
+    assert browser.complaints == []
