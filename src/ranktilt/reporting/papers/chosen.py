@@ -1,0 +1,188 @@
+"""Pairs of texts that show what a tilt is made of: a human document and its LLM version, for a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.verdict import signed
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.papers.grid import Grid, Panel, Row
+from ranktilt.reporting.papers.layouts import LAYOUTS
+from ranktilt.reporting.papers.names import dataset_name, generator
+from ranktilt.reporting.papers.results import made_by
+from ranktilt.reporting.provenance import folder
+from ranktilt.run import Run
+
+PAIRS = 2
+WORDS = 120
+"""Words of a text that are printed; the papers' tables hold about as many."""
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    query: str
+    text: str
+    points: float
+    """The query's part of Relative Δ, summed over the rankers; NaN where it does not count."""
+    sides: tuple[str, str]
+
+
+def has_texts(opened: Opened) -> bool:
+    """Whether pairs of texts can be chosen: the audit is by source, has measures, and came with its collection."""
+    audit = opened.audit
+    return opened.collection is not None and audit.spec.get("by") == "source" and bool(audit.tilts)
+
+
+def chosen_pairs(opened: Opened, table: str, *, queries: Sequence[str] = ()) -> Grid:
+    """Choose pairs of texts and lay them out side by side.
+
+    Parameters
+    ----------
+    opened : Opened
+        An audit by source with its collection.
+    table : str
+        ``dai-10`` or ``dai-11``.
+    queries : sequence of str, optional
+        Ids of queries; by default the two that contribute most to Relative Δ of the primary measure, the parts of
+        all rankers added up.
+
+    Returns
+    -------
+    Grid
+        A panel a query: of the pairs whose documents are both relevant to it, the one that the runs set furthest
+        apart (by the discount 1/log2(1 + rank), added up over the runs); without runs one of the highest grade.
+
+    Raises
+    ------
+    UserError
+        If a query is unknown or has no relevant pair.
+    """
+    audit, collection = opened.audit, opened.collection
+    if collection is None:
+        raise UserError(f"{table} needs the texts of the collection, which could not be opened")
+    a, b = audit.tilted_pairs[0]
+    points = _points(audit, a, b)
+    pairs = _relevant_pairs(collection, a, b)
+    asked = _named(queries, pairs, collection) if queries else _strongest(audit, points, pairs)
+    if not asked:
+        raise UserError(f"{table}: no query has a relevant pair of {a} and {b}")
+    known = dict(zip(audit.queries, points.tolist(), strict=True))
+    found = [_pair(opened.runs, collection, pairs, name, known.get(name, np.nan)) for name in asked]
+    names = ("Human-Written", "LLM-Generated") if a == "human" else (a, b)
+    header = tuple((name, 1) for name in names)
+    panels = tuple(Panel(f"Query: {one.text}", (header,), (Row((), one.sides),)) for one in found)
+    return Grid(
+        table,
+        LAYOUTS[table].paper,
+        _caption(audit, table, b),
+        (),
+        panels,
+        tuple(_notes(opened, found, named=bool(queries))),
+        made=made_by(audit.spec),
+        prose=True,
+    )
+
+
+def _caption(audit: Audit, table: str, source: str) -> str:
+    model, degree = generator(source)
+    written = f"LLM text by {model}" + (f" at temperature {degree}" if degree else "")
+    where = ", ".join(filter(None, (dataset_name(folder(audit.spec)), written)))
+    return f"{LAYOUTS[table].title}. {where}."
+
+
+def _points(audit: Audit, a: str, b: str) -> npt.NDArray[np.float64]:
+    """Each query's part of Relative Δ, added up over the rankers: the parts of one ranker sum to its Relative Δ."""
+    total = np.zeros(len(audit.queries))
+    sides = audit.values[:, 0, [audit.groups.index(a), audit.groups.index(b)]]
+    for one, two in sides:
+        counts = ~(np.isnan(one) | np.isnan(two))
+        whole = one[counts].sum() + two[counts].sum()
+        if whole:
+            total += np.where(counts, 200 * (one - two) / whole, np.nan)
+    return total
+
+
+def _relevant_pairs(collection: Collection, a: str, b: str) -> pl.DataFrame:
+    """Pairs whose documents are both relevant to a query, the highest grades of a query first."""
+    judged = collection.qrels.filter(pl.col("grade") > 0).with_row_index("row")
+    found = judged.join(collection.pairs(a, b), left_on="doc_id", right_on="a", how="inner")
+    both = found.join(
+        judged.select("query_id", b="doc_id", other="grade"), on=["query_id", "b"], how="inner", maintain_order="left"
+    )
+    return both.with_columns(both=pl.col("grade") + pl.col("other")).sort("both", "row", descending=[True, False])
+
+
+def _strongest(audit: Audit, points: npt.NDArray[np.float64], pairs: pl.DataFrame) -> list[str]:
+    held = set(pairs["query_id"])
+    order = np.argsort(-np.nan_to_num(np.abs(points)), kind="stable")
+    return [audit.queries[i] for i in order if audit.queries[i] in held and not np.isnan(points[i])][:PAIRS]
+
+
+def _named(queries: Sequence[str], pairs: pl.DataFrame, collection: Collection) -> list[str]:
+    for name in queries:
+        if name not in collection.queries["id"]:
+            raise unknown("query", name, collection.judged["id"].to_list()[:20])
+        if name not in pairs["query_id"]:
+            raise UserError(f"query {name!r} has no pair of texts that are both relevant to it")
+    return list(dict.fromkeys(queries))
+
+
+def _pair(runs: Sequence[Run], collection: Collection, pairs: pl.DataFrame, query: str, points: float) -> _Chosen:
+    mine = pairs.filter(pl.col("query_id") == query)
+    row = mine.row(_furthest(runs, mine, query), named=True)
+    texts = dict(collection.docs.select("id", "text").filter(pl.col("id").is_in([row["doc_id"], row["b"]])).iter_rows())
+    asked = collection.queries.filter(pl.col("id") == query)["text"][0]
+    return _Chosen(query, asked, points, (_cut(texts[row["doc_id"]]), _cut(texts[row["b"]])))
+
+
+def _furthest(runs: Sequence[Run], pairs: pl.DataFrame, query: str) -> int:
+    """Row of the pair that the runs set furthest apart, by the discounts of both ranks; the first without runs."""
+    apart = np.zeros(pairs.height)
+    for run in runs:
+        worth = _discounts(run, query)
+        apart += [abs(worth.get(a, 0.0) - worth.get(b, 0.0)) for a, b in pairs.select("doc_id", "b").iter_rows()]
+    return int(np.argmax(apart))
+
+
+def _discounts(run: Run, query: str) -> dict[str, float]:
+    """What the rank of each document that a query found is worth; tied documents share their middle rank."""
+    if query not in run.queries:
+        return {}
+    place = run.queries.index(query)
+    found = slice(run.offsets[place], run.offsets[place + 1])
+    ranks = pl.Series(run.scores[found]).rank("average", descending=True).to_numpy()
+    return dict(zip(run.ids.gather(run.docs[found]), (1 / np.log2(1 + ranks)).tolist(), strict=True))
+
+
+def _cut(text: str) -> str:
+    words = text.split(maxsplit=WORDS)
+    return " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
+
+
+def _notes(opened: Opened, found: Sequence[_Chosen], *, named: bool) -> list[str]:
+    audit = opened.audit
+    rankers = counted(len(audit.runs), "ranker", "rankers")
+    measure = repr(audit.measures[0])
+    parts = ", ".join(f"{one.query} {signed(one.points)}" for one in found if one.points == one.points)
+    notes = []
+    which = "whose documents stand furthest apart in the rankings" if opened.runs else "of the highest grade"
+    if not named:
+        notes.append(
+            f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(found)} that contribute most to "
+            f"Relative Δ of {measure}, {rankers} added up; of each the relevant pair {which}."
+        )
+    if parts:
+        notes.append(
+            f"Parts of Relative Δ in points, {rankers} added up (+ favours {audit.tilted_pairs[0][0]}): {parts}."
+        )
+    if any(side.endswith("…") for one in found for side in one.sides):
+        notes.append(f"Texts are cut after {WORDS} words.")
+    return notes

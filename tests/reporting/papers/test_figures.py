@@ -1,0 +1,251 @@
+"""The figures of a paper: which there are, their names, and what every file of one is like."""
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.errors import MissingExtra, UserError
+from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.papers.figures import Result, paper_figures
+from tests.explain.validations import toy_validation
+from tests.reporting.audits import clear, small, three
+from tests.reporting.papers.inked import SVG, inches, letters, words
+from tests.reporting.studies import timeless_study, toy_study
+from tests.toy import toy
+
+matplotlib = pytest.importorskip("matplotlib")
+
+THREE = ("human", "llm-0.2", "llm-0.6")
+WHOLE = toy()
+RUNS = (BM25().rank(WHOLE), TFIDF().rank(WHOLE))
+OPENED = Opened(audit(WHOLE, RUNS, ["nDCG@1", "AP@3"], resamples=200), WHOLE, RUNS)
+EVERY: list[Result] = [OPENED, toy_validation(), toy_study()]
+
+
+def named(*results: Result, format: Any = "svg") -> list[str]:
+    return list(paper_figures(results, format=format))
+
+
+@pytest.fixture(scope="module")
+def svg() -> dict[str, bytes]:
+    return paper_figures(EVERY)
+
+
+@pytest.fixture(scope="module")
+def pdf() -> dict[str, bytes]:
+    return paper_figures(EVERY, format="pdf")
+
+
+def test_one_result_of_a_kind_gives_plain_names(svg: dict[str, bytes], pdf: dict[str, bytes]) -> None:
+    names = [
+        "tilt", "effectiveness", "ranks", "dai-figure-3", "dai-figure-4", "dai-figure-5", "temperature",
+    ]  # fmt: skip
+    assert list(svg) == [f"{name}.svg" for name in names]
+    assert list(pdf) == [f"{name}.pdf" for name in names]
+
+
+def test_each_pair_of_groups_has_figures_of_its_own() -> None:
+    assert named(three()) == [
+        "tilt-human-gpt.svg", "effectiveness-human-gpt.svg", "tilt-human-llama.svg", "effectiveness-human-llama.svg",
+        "tilt-gpt-llama.svg", "effectiveness-gpt-llama.svg",
+    ]  # fmt: skip
+
+
+def test_each_source_has_a_map_and_similarities_of_its_own() -> None:
+    assert named(toy_validation(THREE)) == [
+        "dai-figure-3.svg", "dai-figure-4-llm-0.2.svg", "dai-figure-5-llm-0.2.svg", "dai-figure-4-llm-0.6.svg",
+        "dai-figure-5-llm-0.6.svg",
+    ]  # fmt: skip
+
+
+def test_what_was_not_asked_for_is_not_drawn() -> None:
+    assert named(toy_validation(map=False)) == ["dai-figure-3.svg", "dai-figure-5.svg"]
+    assert named(replace(toy_validation(), similarities=())) == ["dai-figure-3.svg"]
+    assert named(OPENED.audit) == named(Opened(OPENED.audit)) == ["tilt.svg", "effectiveness.svg"]
+
+
+def test_several_results_of_a_kind_are_told_apart_by_their_collections() -> None:
+    scifact = replace(toy_study(), spec={**toy_study().spec, "path": "/data/SciFact + LLM"})
+    assert named(toy_study(), scifact, toy_validation(map=False)) == [
+        "toy-temperature.svg", "scifact-llm-temperature.svg", "dai-figure-3.svg", "dai-figure-5.svg",
+    ]  # fmt: skip
+
+
+def test_collections_of_one_name_or_none_are_numbered() -> None:
+    assert named(toy_study(), toy_study()) == ["1-temperature.svg", "2-temperature.svg"]
+    nameless = replace(toy_study(), spec={"level": 5.0})
+    assert named(nameless, toy_study()) == ["1-temperature.svg", "toy-temperature.svg"]
+
+
+def test_no_figure_takes_the_name_of_another() -> None:
+    found = clear()
+    twice = replace(found, groups=("all", "A b", "a-B"))
+    twice = replace(twice, tilts=tuple(replace(t, a="A b", b="a-B") for t in found.tilts))
+    more = tuple(replace(t, a="a-B", b="A b") for t in twice.tilts)
+    names = named(replace(twice, tilts=twice.tilts + more))
+    assert len(names) == len(set(names)) == 4
+    one = replace(toy_study(), spec={"path": "1"})
+    assert len(named(one, replace(toy_study(), spec={}))) == 2
+
+
+def test_the_same_results_give_the_same_bytes(svg: dict[str, bytes], pdf: dict[str, bytes]) -> None:
+    assert paper_figures(EVERY) == svg
+    assert paper_figures(EVERY, format="pdf") == pdf
+    assert b"<dc:date>" not in b"".join(svg.values())
+    assert b"/CreationDate" not in b"".join(pdf.values())
+
+
+def test_a_figure_is_as_wide_as_one_column_or_both(svg: dict[str, bytes], pdf: dict[str, bytes]) -> None:
+    wide = {"ranks": 7.0}
+    for name, data in (svg | pdf).items():
+        width, height = inches(data)
+        assert width == wide.get(name.partition(".")[0], 3.3)
+        assert 1.0 < height < 9.0
+
+
+def test_letters_are_of_seven_or_eight_points(svg: dict[str, bytes]) -> None:
+    for data in svg.values():
+        assert letters(data) <= {7.0, 8.0}
+        assert letters(data)
+
+
+def test_text_is_text_and_every_file_is_xml(svg: dict[str, bytes]) -> None:
+    for data in svg.values():
+        assert words(data)
+    assert {"bm25", "tfidf", "nDCG@1", "AP@3", "Relative Δ, %"} <= set(words(svg["tilt.svg"]))
+    assert {"twins", "unrelated pairs", "cosine similarity"} <= set(words(svg["dai-figure-5.svg"]))
+
+
+def test_a_minus_is_a_minus(svg: dict[str, bytes]) -> None:
+    shown = words(svg["temperature.svg"])
+    assert "−20" in shown
+    assert not any(text.startswith("-") for text in shown)
+
+
+def test_fonts_are_embedded_as_truetype(pdf: dict[str, bytes]) -> None:
+    for data in pdf.values():
+        assert b"/FontFile2" in data
+        assert b"/Subtype /Type3" not in data
+
+
+def test_the_caption_is_in_the_file_and_no_title_in_the_picture(svg: dict[str, bytes], pdf: dict[str, bytes]) -> None:
+    root = ElementTree.fromstring(svg["tilt.svg"])
+    title, says = (root.findtext(f"{SVG}{name}") for name in ("title", "desc"))
+    assert title == "Relative Δ between human and llm"
+    assert says is not None
+    assert says.startswith("Above 0 a ranker puts relevant texts of human higher, below 0 those of llm.")
+    assert root.get("role") == "img"
+    assert title not in words(svg["tilt.svg"])
+    assert "Relative Δ between human and llm".encode("utf-16-be") in pdf["tilt.pdf"]
+
+
+HOSTILE = (
+    "$\\alpha_{x}$", "<script>&amp;", "_first", "a\nb\tc", "\u202etext\x00", "日本", "\ufffe", "100 % %(a)s {x}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("format", ["svg", "pdf"])
+def test_any_name_is_drawn_as_it_is(name: str, format: Any) -> None:
+    found = small()
+    audit_ = replace(
+        found,
+        runs=(name, "second"),
+        groups=("all", f"h {name}", f"l {name}"),
+        tilts=tuple(
+            replace(t, run={"first": name}.get(t.run, "second"), a=f"h {name}", b=f"l {name}") for t in found.tilts
+        ),
+    )
+    study = replace(
+        toy_study(name), runs=(name, "b"),
+        tilts=tuple(replace(t, run={"bm25": name}.get(t.run, "b")) for t in toy_study(name).tilts),
+    )  # fmt: skip
+    made = paper_figures([audit_, toy_validation(("human", name)), study], format=format)
+    assert len(made) == 6
+    if format == "svg":
+        shown = name.replace("\n", " ").replace("\t", " ")
+        for hidden in "\u202e\x00\ufffe":
+            shown = shown.replace(hidden, f"\\u{ord(hidden):04x}")
+        for file in ("tilt.svg", "effectiveness.svg", "temperature.svg"):
+            assert shown in words(made[file])
+
+
+def test_the_readers_settings_are_ignored_and_left_alone() -> None:
+    before = dict(matplotlib.rcParams)
+    plain = paper_figures([toy_study()])
+    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context({"font.size": 30, "text.usetex": True, "savefig.bbox": "tight", "svg.fonttype": "path"}):
+        assert paper_figures([toy_study()]) == plain
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_an_unknown_format_is_named() -> None:
+    with pytest.raises(UserError, match=r"^unknown format of a figure 'png'; did you mean .* \(valid: svg, pdf\)$|"
+                       r"^unknown format of a figure 'png' \(valid: svg, pdf\)$"):  # fmt: skip
+        named(toy_study(), format="png")
+
+
+def without_judgments() -> Result:
+    plain = toy()
+    collection = Collection(plain.docs, plain.queries, plain.qrels.clear())
+    return audit(collection, BM25().rank(collection), card=True, resamples=200)
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([], "nothing to draw: no result was given"),
+        ([timeless_study()], "nothing to draw: a study needs a source whose temperature is known"),
+        ([toy_validation(("human",))], "nothing to draw: a validation needs twins"),
+        ([without_judgments()], "nothing to draw: an audit needs two groups with a defined Relative Δ, or its "
+         "collection and runs"),
+        ([timeless_study(), toy_validation(("human",)), timeless_study()],
+         "nothing to draw: a study needs a source whose temperature is known; a validation needs twins"),
+    ],
+)  # fmt: skip
+def test_nothing_to_draw_is_said_in_one_line(results: list[Result], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        paper_figures(results)
+    assert str(caught.value) == message
+
+
+def test_a_result_with_nothing_to_draw_does_no_harm_to_the_others() -> None:
+    assert named(timeless_study(), toy_study()) == ["toy-temperature.svg"]
+
+
+def test_without_matplotlib_the_reader_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra) as caught:
+        named(toy_study())
+    assert str(caught.value) == 'drawing figures needs matplotlib. Install it with: pip install "ranktilt[plots]"'
+
+
+SILENT = """
+import sys
+from ranktilt.auditing.study import Study
+from ranktilt.reporting.papers.figures import paper_figures
+loaded = [name for name in sys.modules if name.startswith("matplotlib")]
+made = paper_figures([Study.load(sys.argv[1])])
+print(loaded, list(made), "matplotlib.pyplot" in sys.modules)
+"""
+
+
+def test_it_is_quiet_in_a_home_that_cannot_be_written_and_loads_matplotlib_only_then(tmp_path: Path) -> None:
+    file = toy_study().save(tmp_path / "study.json")
+    (tmp_path / "home").write_text("no folder", encoding="utf-8")
+    home = str(tmp_path / "home" / "below")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SILENT, str(file)], capture_output=True, text=True, check=False,
+        env={"HOME": home, "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[] ['temperature.svg'] False\n", "")

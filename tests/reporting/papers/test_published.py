@@ -1,0 +1,155 @@
+"""Every published table is printed again from its cells, cell by cell and in its order."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from ranktilt.reporting.papers.cells import Cell, Cells, read_cells
+from ranktilt.reporting.papers.layouts import LAYOUTS
+from ranktilt.reporting.papers.tables import paper_grids, paper_tables
+from tests.reporting.papers.tex_reader import Table, numbers, read
+
+pytestmark = pytest.mark.data
+
+PAPERS = ("dai", "wang", "askari")
+COUNTS = {
+    "dai-2": 144, "dai-3": 216, "dai-4": 108, "dai-5": 54, "dai-6": 54, "dai-7": 72, "dai-8": 72, "dai-9": 144,
+    "wang-1": 108, "wang-2": 8, "wang-3": 72,
+    "askari-1": 18, "askari-2": 60, "askari-3": 36, "askari-4": 12, "askari-5": 6,
+}  # fmt: skip
+MISPRINTS = {"1.4430": "1.4456", "0.7500": "0.7018"}
+"""Of Wang et al.'s Table 3, and what the printed shares give."""
+every_table = pytest.mark.parametrize("name", COUNTS)
+
+
+@pytest.fixture(scope="module")
+def published(shared_data: Path) -> dict[str, Cells]:
+    """Cells of each paper."""
+    folder = shared_data.parent / "design" / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"needs the published cells: {folder} is absent")
+    return {paper: read_cells(folder / f"{paper}.csv") for paper in PAPERS}
+
+
+def expected(published: dict[str, Cells], name: str) -> list[str]:
+    """Printed texts of one table in the order of its file; misprints are what they should have been."""
+    cells = [cell for cell in published[name.partition("-")[0]].cells if cell.table == name]
+    return [MISPRINTS[c.text] if c.note.startswith("misprint") else c.text for c in cells]
+
+
+def of(published: dict[str, Cells], name: str) -> Cells:
+    return published[name.partition("-")[0]]
+
+
+def tex(published: dict[str, Cells], name: str) -> Table:
+    """One table as a reader of the paper sees it."""
+    (table,) = read(paper_tables([of(published, name)], name, "latex"))
+    return table
+
+
+def test_every_published_table_is_there(published: dict[str, Cells]) -> None:
+    grids = paper_grids(list(published.values()), "paper")
+    assert {grid.name: sum(len(r.texts) for p in grid.panels for r in p.rows) for grid in grids} == COUNTS
+
+
+@every_table
+def test_latex_holds_the_printed_cells(published: dict[str, Cells], name: str) -> None:
+    assert numbers(tex(published, name), len(LAYOUTS[name].rows)) == expected(published, name)
+
+
+@every_table
+def test_markdown_holds_the_printed_cells(published: dict[str, Cells], name: str) -> None:
+    text = paper_tables([of(published, name)], name, "markdown")
+    cells: list[list[str]] = []
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type == "tr_open":
+            cells.append([])
+        elif token.type == "inline" and token.level >= 4:
+            cells[-1].append("".join(child.content for child in token.children or ()))
+    labels = len(LAYOUTS[name].rows)
+    titles = [row for row in cells if row[:labels] == [LAYOUTS[name].title_of(key) for key in LAYOUTS[name].rows]]
+    found = [text.replace("−", "-") for row in cells if row not in titles for text in row[labels:]]
+    assert found == expected(published, name)
+
+
+@every_table
+def test_csv_is_the_published_file_again(published: dict[str, Cells], name: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(paper_tables([of(published, name)], name, "csv"))))
+    source = [cell for cell in of(published, name).cells if cell.table == name]
+    assert [row["value"] for row in rows] == expected(published, name)
+    for row, cell in zip(rows, source, strict=True):
+        assert row == {**{key: getattr(cell, key) for key in row}, "value": row["value"], "note": row["note"]}
+
+
+@every_table
+def test_unrounded_means_are_the_printed_ones_too(published: dict[str, Cells], name: str) -> None:
+    # A file holds printed means, so that there is nothing to round.
+    both = [paper_tables([of(published, name)], name, "csv", rounding=rounding) for rounding in ("paper", "none")]
+    assert both[0] == both[1]
+
+
+def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, Cells]) -> None:
+    parts = Cells(tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta"))
+    mixed = [name for name in COUNTS if LAYOUTS[name].derived == "relative_delta"]
+    assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]
+    for name in mixed:
+        (table,) = read(paper_tables([parts], name, "latex"))
+        assert numbers(table, 2) == expected(published, name)
+
+
+def test_both_misprints_are_found_without_their_notes(published: dict[str, Cells]) -> None:
+    bare = Cells(tuple(Cell(**{**vars(cell), "note": ""}) for cell in published["wang"].cells))
+    (grid,) = paper_grids([bare], "wang-3")
+    assert grid.notes == (
+        "TREC 2022 gender, GPT-4, Irrelevant pairs, Ratio: printed as 1.4430, recomputed from its parts (the shares "
+        "give 1.4456).",
+        "TREC 2022 location, GPT-3.5, Irrelevant pairs, Ratio: printed as 0.7500, recomputed from its parts (the "
+        "shares give 0.7018).",
+    )
+
+
+def test_notes_of_the_files_stand_below_their_tables(published: dict[str, Cells]) -> None:
+    noted = {name: tex(published, name).notes for name in COUNTS}
+    assert {name: notes for name, notes in noted.items() if notes} == {
+        "dai-6": [
+            "NDCG@1, LLM-Generated, +monoT5: a later version prints 39.7; only 39.3 gives the printed Relative Delta."
+        ],
+        "wang-2": [
+            "window 10, step 3, Exposure ratio: the published code skips the first-ranked document at window 10, "
+            "step 3."
+        ],
+        "wang-3": [
+            "TREC 2022 gender, GPT-4, Irrelevant pairs, Ratio: printed as 1.4430, recomputed from its parts "
+            "(misprint: the shares give 1.4456).",
+            "TREC 2022 location, GPT-3.5, Irrelevant pairs, Ratio: printed as 0.7500, recomputed from its parts "
+            "(misprint: the shares give 0.7018).",
+        ],
+        "askari-4": ["Test, ChatGPT responses, NDCG@10: from the dataset page; the scan is cut off."],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns"),
+    [
+        ("dai-3", [["TF-IDF", "Human-Written"], ["", "LLM-Generated"], ["", "Relative Δ"]], 14),
+        ("dai-5", [["NDCG@1", "Human-Written"], ["", "LLM-Generated"], ["", "Relative Δ"]], 5),
+        ("wang-1", [["MonoT5"], ["MonoBERT"], ["GPT-3.5"]], 7),
+        ("askari-3", [["All"], ["Medicine"], ["Finance"]], 7),
+    ],
+)
+def test_rows_and_columns_are_the_papers(
+    published: dict[str, Cells], name: str, rows: list[list[str]], columns: int
+) -> None:
+    table = tex(published, name)
+    assert [row[: len(rows[0])] for row in table.rows[:3]] == rows
+    assert table.columns == columns
+
+
+def test_headers_are_grouped_as_in_the_papers(published: dict[str, Cells]) -> None:
+    assert tex(published, "dai-3").header[0] == [("", 1), ("", 1), ("SciFact", 6), ("NQ320K", 6)]
+    assert tex(published, "wang-3").header[0] == [("", 1), ("Relevant pairs", 3), ("Irrelevant pairs", 3)]
+    assert tex(published, "wang-1").panels == ["TREC 2022 gender", "TREC 2022 location", "TREC 2021 location"]
+    assert len(tex(published, "askari-2").header[0]) == 1 + 4

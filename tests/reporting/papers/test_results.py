@@ -1,0 +1,211 @@
+"""Cells out of audits, validations and studies: whose numbers they are, and at which table they are at home."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt import Collection, audit
+from ranktilt.reporting.papers.cells import Cell
+from ranktilt.reporting.papers.results import belongs, cells_of, tables_of
+from tests.explain.validations import toy_effectiveness, toy_validation
+from tests.reporting.audits import ordered, small, three, twins, uneven
+from tests.reporting.papers.made import RERANKED, named, sourced
+from tests.reporting.studies import timeless_study, toy_study
+
+
+def by_key(cells: Sequence[Cell], *keys: str) -> dict[tuple[str, ...], float]:
+    """Values by some of their keys, which must tell them apart."""
+    found = {tuple(getattr(cell, key) for key in keys): cell.value for cell in cells}
+    assert len(found) == len(cells)
+    return found
+
+
+class TestAudit:
+    def test_both_sides_means_in_percent(self) -> None:
+        found = small()
+        cells = cells_of(found, "dai-3")
+        # first: human text is first for two of three queries
+        assert by_key(cells, "system", "measure", "target")["first", "nDCG@1", "human"] == pytest.approx(200 / 3)
+        assert by_key(cells, "system", "measure", "target")["first", "nDCG@1", "llm"] == pytest.approx(100 / 3)
+        assert len(cells) == 2 * 3 * 2
+        assert {(c.collection, c.generator, c.temperature, c.condition) for c in cells} == {("mixed", "llm", "", "")}
+
+    def test_the_collection_is_called_as_its_folder(self) -> None:
+        found = named(small(), ("a", "b"), collection={"path": "/data/nfcorpus"})
+        assert {cell.dataset for cell in cells_of(found, "dai-3")} == {"nfcorpus"}
+
+    def test_model_and_temperature_come_from_the_name_of_the_source(self) -> None:
+        cells = cells_of(sourced("llama-tmp0.7"), "dai-3")
+        assert {(c.generator, c.temperature) for c in cells} == {("llama", "0.7")}
+
+    def test_rankers_of_one_stage_are_told_from_re_rankers(self) -> None:
+        found = sourced("llama", runs=RERANKED)
+        assert {c.system for c in cells_of(found, "dai-3")} == {"BM25", "TF-IDF"}
+        assert {c.system for c in cells_of(found, "dai-5")} == {"BM25", "BM25+MiniLM"}
+        assert {c.system for c in cells_of(found, "dai-9")} == {"BM25", "TF-IDF", "BM25+MiniLM"}
+
+    def test_without_re_rankers_there_is_no_table_of_them(self) -> None:
+        assert cells_of(sourced("llama"), "dai-5") == []
+
+    def test_re_rankers_alone_stand_in_the_main_table(self) -> None:
+        found = sourced("llama", runs=RERANKED[2:])
+        assert {c.system for c in cells_of(found, "dai-3")} == {"BM25+MiniLM"}
+
+    def test_groups_that_are_not_human_text_keep_their_names(self) -> None:
+        cells = cells_of(uneven(), "dai-3")
+        assert {(c.target, c.generator, c.condition) for c in cells} == {
+            ("a", "", "a against b"),
+            ("b", "", "a against b"),
+        }
+
+    def test_of_three_sources_every_pair_has_its_cells(self) -> None:
+        cells = cells_of(three(), "dai-3")
+        assert {(c.generator, c.condition) for c in cells} == {("llama", ""), ("gpt", ""), ("", "gpt against llama")}
+        assert len(by_key(cells, "generator", "target")) == 6
+
+    @pytest.mark.parametrize(("table", "condition"), [("wang-1", "neutral"), ("askari-2", ""), ("askari-5", "")])
+    def test_tables_without_groups_hold_the_means_of_all_documents(self, table: str, condition: str) -> None:
+        found = uneven()
+        cells = cells_of(found, table)
+        overall = found.values[0, :, 0].mean(axis=1)
+        assert [c.value for c in cells] == pytest.approx(overall.tolist())
+        assert {c.condition for c in cells} == {condition}
+
+    def test_domains_are_the_groups_of_an_audit(self) -> None:
+        found = uneven()
+        cells = by_key(cells_of(found, "askari-3"), "dataset", "measure")
+        assert cells["a", "AP"] == pytest.approx(np.nanmean(found.values[0, 1, found.groups.index("a")]))
+        assert {name for name, _ in cells} == {"all", "a", "b"}
+
+    def test_queries_are_counted_by_split_and_by_group(self) -> None:
+        plain = named(small(), ("a", "b"), collection={"path": "/x/toy", "split": "test"})
+        assert [(c.dataset, c.measure, c.value) for c in cells_of(plain, "askari-1")] == [("toy", "queries test", 3.0)]
+        grouped = by_key(cells_of(uneven(), "askari-1"), "dataset", "measure")
+        assert grouped == {("all", "queries"): 40.0, ("a", "queries"): 40.0, ("b", "queries"): 40.0}
+
+    @pytest.mark.parametrize("table", ["dai-1", "dai-2", "wang-2", "wang-3", "dai-10"])
+    def test_an_audit_does_not_hold_what_another_result_does(self, table: str) -> None:
+        assert cells_of(small(), table) == []
+
+    def test_without_judgments_there_are_no_means(self) -> None:
+        collection = twins(40)
+        run = ordered(collection, [("human", "llm")] * 40, "bm25")
+        found = audit(
+            Collection(collection.docs, collection.queries, collection.qrels.clear()), run, card=True, resamples=100
+        )
+        assert cells_of(found, "dai-3") == cells_of(found, "askari-2") == []
+        assert tables_of(found) == []
+
+
+class TestValidation:
+    def test_each_side_alone_in_percent(self) -> None:
+        cells = by_key(cells_of(toy_validation(), "dai-2"), "system", "target")
+        assert cells["dense:minilm", "human"] == pytest.approx(31.6)
+        assert cells["dense:minilm", "llm"] == pytest.approx(38.0)
+        assert len(cells) == 2 * len(toy_effectiveness())
+
+    def test_statistics_of_every_source(self) -> None:
+        found = by_key(cells_of(toy_validation(), "dai-1"), "measure", "target")
+        assert found == {
+            ("queries", ""): 300.0, ("query words", ""): 12.38,
+            ("documents", "human"): 40.0, ("document words", "human"): 20.5, ("relevant per query", "human"): 1.25,
+            ("documents", "llm"): 40.0, ("document words", "llm"): 21.5, ("relevant per query", "llm"): 1.25,
+        }  # fmt: skip
+
+    def test_both_sides_are_collections_of_their_own(self) -> None:
+        found = by_key(cells_of(toy_validation(), "askari-4"), "dataset", "system")
+        assert found["toy (human)", "bm25"] == pytest.approx(0.322)
+        assert found["toy (llm)", "bm25"] == pytest.approx(0.318)
+
+    def test_judged_queries_are_counted(self) -> None:
+        assert [(c.measure, c.value) for c in cells_of(toy_validation(), "askari-1")] == [("queries test", 300.0)]
+
+    def test_it_holds_no_mixed_table(self) -> None:
+        assert cells_of(toy_validation(), "dai-3") == []
+
+
+class TestStudy:
+    def test_every_temperature_has_its_cells(self) -> None:
+        cells = cells_of(toy_study(), "dai-9")
+        found = by_key(cells, "temperature", "system", "target")
+        assert found["0.6", "BM25", "human"] == pytest.approx(30 * (1 + 6.1 / 200))
+        assert found["0.6", "BM25", "llm"] == pytest.approx(30 * (1 - 6.1 / 200))
+        assert {c.generator for c in cells} == {"llama"}
+        assert {t for t, _, _ in found} == {"0.2", "0.6", "1.0"}
+
+    def test_an_unknown_temperature_is_left_open(self) -> None:
+        assert {c.temperature for c in cells_of(timeless_study(), "dai-9")} == {""}
+
+    def test_it_holds_no_table_of_one_side_alone(self) -> None:
+        assert cells_of(toy_study(), "dai-2") == []
+
+
+class TestHome:
+    @pytest.mark.parametrize(
+        ("sources", "runs", "tables"),
+        [
+            (("llama",), ("bm25",), ["dai-3"]),
+            (("llama-tmp0.2",), ("bm25",), ["dai-3"]),
+            (("llama-tmp1",), ("bm25",), ["dai-9"]),
+            (("gpt-4",), ("bm25",), ["dai-4"]),
+            (("llama",), RERANKED, ["dai-3", "dai-5"]),
+            (("gpt-4",), RERANKED, ["dai-4", "dai-6"]),
+            (("llama-tmp1",), RERANKED, ["dai-9"]),
+        ],
+    )
+    def test_an_audit_by_source(self, sources: tuple[str, ...], runs: tuple[str, ...], tables: list[str]) -> None:
+        assert tables_of(sourced(*sources, runs=runs)) == tables
+
+    def test_an_audit_of_several_models_fills_several_tables(self) -> None:
+        found = sourced("gpt-4", "llama")
+        assert set(tables_of(found)) == {"dai-3", "dai-4"}
+        homes = {c.generator: [t for t in ("dai-3", "dai-4") if belongs(c, t)] for c in cells_of(found, "dai-3")}
+        assert homes == {"gpt-4": ["dai-4"], "llama": ["dai-3"], "": ["dai-3"]}
+
+    def test_an_audit_by_another_column_or_none(self) -> None:
+        assert tables_of(uneven()) == ["wang-1"]
+        assert tables_of(replace(uneven(), spec={"by": None})) == ["askari-2"]
+
+    @pytest.mark.parametrize(
+        ("names", "tables"),
+        [
+            (("human", "llama-tmp0.2"), ["dai-1", "dai-2"]),
+            (("human", "gpt-4"), ["dai-1", "dai-7"]),
+            (("human", "llama-tmp1.0"), ["dai-1", "dai-8"]),
+            (("human",), ["dai-1"]),
+        ],
+    )
+    def test_a_validation(self, names: tuple[str, ...], tables: list[str]) -> None:
+        assert tables_of(toy_validation(names)) == tables
+
+    def test_a_validation_without_rankers_is_its_statistics(self) -> None:
+        assert tables_of(replace(toy_validation(), effectiveness=())) == ["dai-1"]
+
+    def test_a_study(self) -> None:
+        assert tables_of(toy_study()) == ["dai-9"]
+
+    @pytest.mark.parametrize(
+        ("generator", "temperature", "table", "found"),
+        [
+            ("gpt-4", "0.2", "dai-6", True), ("gpt-4", "0.2", "dai-5", False), ("llama", "", "dai-5", True),
+            ("llama", "1.0", "dai-5", False), ("llama", "1.0", "dai-8", True), ("llama", "1.0", "dai-2", False),
+            ("", "", "wang-1", True), ("gpt-4", "0.2", "dai-1", True),
+        ],
+    )  # fmt: skip
+    def test_a_cell_is_at_home_in_the_table_of_its_model(
+        self, generator: str, temperature: str, table: str, found: bool
+    ) -> None:
+        cell = Cell(table=table, generator=generator, temperature=temperature, measure="m", value=1.0)
+        assert belongs(cell, table) is found
+
+
+def test_means_are_those_of_the_queries_that_count_for_relative_delta() -> None:
+    collection = twins(40)
+    half = collection.qrels.filter(pl.col("doc_id").str.ends_with("human") | (pl.col("query_id") < "q3"))
+    collection = Collection(collection.docs, collection.queries, half)
+    found = audit(collection, ordered(collection, [("human", "llm")] * 40, "bm25"), ["nDCG@1"], resamples=100)
+    cells = by_key(cells_of(found, "dai-3"), "target")
+    assert [cells["human",], cells["llm",]] == [100 * found.tilts[0].mean_a, 100 * found.tilts[0].mean_b]
