@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.delta import relative_delta
     from ranktilt.rankers.base import Ranker
     from ranktilt.reporting.table import table
+    from ranktilt.reports import report
     from ranktilt.run import Run
     from ranktilt.specs import ranker
 
@@ -62,6 +63,7 @@ _NAMES = {
     "nDCG": "measures.base",
     "ranker": "specs",
     "relative_delta": "measures.delta",
+    "report": "reports",
     "rewrite": "build.rewrite",
     "save": "data.save",
     "save_rewritten": "build.written",
@@ -74,8 +76,8 @@ __all__ = [
     "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "R", "Ranker", "Rewriting", "Run",
     "UserError",
     "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "gate", "labelled", "load",
-    "measure", "mix", "nDCG", "ranker", "relative_delta", "rewrite", "save", "save_rewritten", "study", "table",
-    "validate",
+    "measure", "mix", "nDCG", "ranker", "relative_delta", "report", "rewrite", "save", "save_rewritten", "study",
+    "table", "validate",
 ]  # fmt: skip
 
 

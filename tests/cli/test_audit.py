@@ -1,8 +1,13 @@
 """ranktilt audit: the table, the files, and the options that choose what is measured."""
 
 import csv
+import gzip
+import importlib
 import io
+import json
+import re
 import shlex
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,7 @@ from tests.rankers.tiny import tiny_model
 from tests.toy import (
     QRELS,
     TEXTS,
+    full_device,
     raw_docs,
     raw_qrels,
     toy,
@@ -627,3 +633,82 @@ def test_a_page_is_read_where_labels_stand_alone(cli: Cli, engine: Path, tmp_pat
 def test_a_score_order_is_read_by_a_replayed_run(cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path) -> None:
     found = saved(cli, tmp_path, toy_folder, "-r", f"replay:{engine}", "--score-order", "rank", "-m", "RR")
     assert "score_order=rank" in found.runs[0]
+
+
+def page_parts(text: str) -> tuple[list[str], list[Any]]:
+    """Headings of a page, and what its explorers carry."""
+    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', text)
+    return re.findall(r"<h2[^>]*>([^<]*)</h2>", text), [json.loads(gzip.decompress(b64decode(b))) for b in blocks]
+
+
+def test_output_is_the_report_of_the_same_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    page, file = tmp_path / "new folder" / "report.html", tmp_path / "audit.json"
+    result = cli("audit", toy_folder, *RANKERS, *QUICK, "-o", page, "--json", file)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == rt.table(library(toy_folder))
+    assert page.read_bytes() == rt.report(file, tmp_path / "again.html").read_bytes()
+    found = page_parts(page.read_text("utf-8"))[1][0]
+    assert found["runs"] == ["tfidf", "bm25(k1=0.9,b=0.4)@5"]
+
+
+def test_the_report_ranks_nothing_again(cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    asked = write(
+        tmp_path / "audit_shop.py",
+        "calls = []\ndef search(query, k):\n    calls.append(query)\n    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n",
+    )
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "report.html"
+    result = cli("audit", toy_folder, "-r", "engine:audit_shop:search", *QUICK, "-o", page)
+    assert (result.code, result.err) == (0, "")
+    assert page_parts(page.read_text("utf-8"))[1][0]["runs"] == ["engine:audit_shop:search"]
+    assert len(importlib.import_module("audit_shop").calls) == 3
+    assert asked.exists()
+
+
+def test_the_report_of_labels_and_runs_has_no_texts(cli: Cli, tmp_path: Path) -> None:
+    rows = "".join(f"d{n}-{s}\t{s}\td{n}-human\n" for n in (1, 2, 3) for s in ("human", "llm"))
+    labels = write(tmp_path / "labels.tsv", f"doc_id\tsource\torigin\n{rows}")
+    run = write_run(tmp_path / "some.trec", {"q1": {"d1-llm": 2.0, "d1-human": 1.0}, "q2": {"d2-llm": 1.0}})
+    page = tmp_path / "report.html"
+    result = cli("audit", "--run", run, "--groups", labels, *QUICK, "-o", page)
+    assert (result.code, result.err) == (0, "")
+    assert page_parts(page.read_text("utf-8"))[1][0]["runs"] == [repr(Replay(str(run)))]
+
+
+def test_the_report_holds_controls_and_card(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert cli("audit", toy_folder, "-r", "bm25", *QUICK, "--card", "--controls", "-o", page).code == 0
+    text = page.read_text("utf-8")
+    assert "This audit has no controls" not in text
+    assert "This audit did not ask them" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-o", "report.txt"), "-o report.txt: expected a name that ends in .html or .htm, for html"),
+        (("-o", "-"), "-o writes a file; standard output (-) is for --json"),
+        (("-o", "a.html", "--json", "a.html"), "-o a.html: this file is written by --json too; choose another place"),
+        (("-o", "a.html", "--save", "a.html"), "--save a.html: expected a folder, this is a file"),
+        (("-o", "toy/queries.jsonl"), "-o toy/queries.jsonl: this file is read too; choose another place"),
+        (("-o", "toy"), "-o toy: expected a file, this is a folder"),
+    ],
+)
+def test_a_report_that_has_no_place_is_refused_before_any_work(
+    cli: Cli, toy_folder: Path, monkeypatch: Any, options: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(toy_folder.parent)
+    before = sorted(toy_folder.parent.rglob("*"))
+    assert refused(cli, "audit", "toy", "-r", "bm25", *options) == said
+    assert sorted(toy_folder.parent.rglob("*")) == before
+
+
+@full_device
+def test_report_and_files_are_all_written_or_none(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "full.html").symlink_to("/dev/full")
+    result = cli("audit", toy_folder, "-r", "bm25", *QUICK, "--json", tmp_path / "a.json", "-o", closed / "full.html")
+    assert result.code == 2
+    assert "No space left on device" in result.err
+    assert not (tmp_path / "a.json").exists()

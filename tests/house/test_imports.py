@@ -18,6 +18,8 @@ LEVELS: list[list[str]] = [
     ["build", "explain", "mitigate"],
     ["reporting"],
     ["specs"],
+    ["reopening"],
+    ["reports"],
     ["cli"],
 ]
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.asked import Asked
@@ -44,6 +47,10 @@ def command(
     json: options.Json = None,
     per_query: options.PerQuery = None,
     save: options.Save = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE.html", help="Write the report: one page with figures."),
+    ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -57,7 +64,7 @@ def command(
         from ranktilt.data.quality import NEAR_IDENTICAL
         from ranktilt.measures.base import measure as read_measure
 
-        out = Destination(format, json, per_query, save, quiet, asked.files)
+        out = Destination(format, json, per_query, save, quiet, asked.files, output)
         how: dict[str, Any] = {
             "missing": missing,
             "ties": ties,
@@ -80,4 +87,4 @@ def command(
         )  # fmt: skip
         if controls:
             result = control(collection, rankers, runs, result, near=near or NEAR_IDENTICAL)
-        out.deliver(result, runs)
+        out.deliver(result, runs, collection)

@@ -24,10 +24,12 @@ from ranktilt.cli import (
     mix,
     models,
     rank,
+    report,
     rewrite,
     study,
     train,
     validate,
+    view,
 )
 from ranktilt.errors import UserError
 
@@ -50,9 +52,11 @@ _VERBS: dict[str, Callable[..., None]] = {
     "mix": mix.command,
     "models": models.command,
     "rank": rank.command,
+    "report": report.command,
     "rewrite": rewrite.command,
     "study": study.command,
     "validate": validate.command,
+    "view": view.command,
 }
 for _name, _command in _VERBS.items():
     app.command(_name)(_command)

@@ -18,7 +18,11 @@ from ranktilt.files import cannot_write, require_place, write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
+    from ranktilt.collection import Collection
     from ranktilt.run import Run
+
+ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
+"""How a file of each format ends."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Destination:
         Leave out legend and notes.
     inputs : sequence of Path
         Files that are read and must not be overwritten.
+    output : Path or None
+        File for the report, as HTML.
 
     Raises
     ------
@@ -52,6 +58,7 @@ class Destination:
     save: Path | None = None
     quiet: bool = False
     inputs: Sequence[Path] = ()
+    output: Path | None = None
 
     def __post_init__(self) -> None:
         from ranktilt.reporting.table import FORMATS
@@ -59,17 +66,20 @@ class Destination:
         if self.format not in FORMATS:
             raise unknown("format", self.format, FORMATS)
         json = None if self.json in (None, "-") else Path(str(self.json))
-        check_places({"--json": self.json, "--per-query": self.per_query}, stdout=("--json",), inputs=self.inputs)
+        places = {"--json": self.json, "--per-query": self.per_query, "-o": self.output}
+        check_places(places, stdout=("--json",), inputs=self.inputs)
+        if self.output is not None:
+            check_ending(self.output, "html")
         if self.save is None:
             return
         try:
-            if (self.save.exists() and not self.save.is_dir()) or self.save == json:
+            if (self.save.exists() and not self.save.is_dir()) or self.save in (json, self.output):
                 raise UserError(f"--save {self.save}: expected a folder, this is a file")
             require_place(self.save / "audit.json")
         except OSError as error:
             raise cannot_write(self.save, error) from error
 
-    def deliver(self, result: Audit, runs: Sequence[Run]) -> None:
+    def deliver(self, result: Audit, runs: Sequence[Run], collection: Collection | None = None) -> None:
         """Print the result, then write all files.
 
         Parameters
@@ -78,11 +88,15 @@ class Destination:
             The audit; the command is noted in its spec.
         runs : sequence of Run
             Its runs.
+        collection : Collection, optional
+            What it was made from, for the report.
         """
         result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
+        contents = self._contents(result, runs)
+        if self.output is not None:
+            contents[self.output] = _page(result, runs, collection)
         with results() as stream:
             stream.write(self._text(result) if self.json != "-" else result.to_json().decode())
-        contents = self._contents(result, runs)
         if contents:
             write_files(contents)
 
@@ -110,6 +124,19 @@ class Destination:
                 slug = re.sub(r"[^\w.=-]+", "_", run.name).strip("_")[:80]
                 contents |= run.contents(self.save / "runs" / f"{number}-{slug}.trec.gz")
         return contents
+
+
+def check_ending(path: Path, form: str) -> None:
+    """Refuse a name for ``-o`` that does not end as the files of a format do; `UserError` says how they do."""
+    if path.suffix.lower() not in ENDINGS[form]:
+        raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}")
+
+
+def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> bytes:
+    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.report_page import report_page
+
+    return report_page([Opened(result, collection, tuple(runs))]).encode()
 
 
 def per_query_csv(result: Audit) -> bytes:

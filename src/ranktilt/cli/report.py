@@ -1,0 +1,164 @@
+"""``ranktilt report``: a page people look at, and the papers' tables and figures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.places import check_places
+from ranktilt.cli.results import check_ending
+from ranktilt.errors import UserError, unknown
+from ranktilt.files import cannot_write, require_place, write_files
+
+TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf")
+FORMATS = ("html", *TABLES, *FIGURES)
+LAYOUT = "paper"
+_UNITS = ((1e6, "MB"), (1e3, "kB"))
+
+
+def command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Audits, validations, studies (JSON); of a layout also cells (CSV)."),
+    ],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="OUT", help="The page or table; of figures, the folder.")
+    ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option("--layout", metavar="NAME", help="A table as a paper prints it: paper, dai-1, wang-1, askari-1…"),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT",
+            help="html (the default); latex, markdown or csv of a layout; svg or pdf figures.",
+        ),
+    ] = None,
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
+    ] = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:  # fmt: skip
+    """Write results as one page that opens anywhere, as a paper's table, or as figures.
+
+    The collection and runs of an audit are opened again as it names them; what is gone or has changed is left out, and
+    the page says so.
+    """
+    with reporting(quiet=quiet):
+        form = _form(format, layout)
+        _check(form, output, layout, files, no_texts=no_texts)
+        if form == "html":
+            _page(files, output, texts=not no_texts, quiet=quiet)
+        elif form in FIGURES:
+            _figures(files, output or Path(), form, quiet=quiet)
+        else:
+            _table(files, output, layout or LAYOUT, form, texts=not no_texts, quiet=quiet)
+
+
+def _form(format: str | None, layout: str | None) -> str:
+    if format is None:
+        return "html" if layout is None else "markdown"
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    return format
+
+
+def _check(form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool) -> None:
+    if layout is not None and form not in TABLES:
+        raise UserError(f"--layout is about tables, not about {form}; choose --format latex, markdown or csv")
+    if no_texts and form in FIGURES:
+        raise UserError("--no-texts is about pages and tables; figures hold none")
+    if output is None:
+        if form in FIGURES:
+            raise UserError(f"figures need a folder: --format {form} -o FOLDER")
+        if form == "html" and sys.stdout.isatty():
+            raise UserError("the page needs a file: -o report.html")
+        return
+    try:
+        _check_place(output, form, files)
+    except OSError as error:  # a folder on the way may not even be looked into
+        raise cannot_write(output, error) from error
+
+
+def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
+    if not output.absolute().parent.is_dir():
+        raise UserError(f"-o {output}: there is no folder {output.parent}; make it first, or choose another place")
+    if form in FIGURES:
+        if output.exists() and not output.is_dir():
+            raise UserError(f"-o {output}: expected a folder for the figures, this is a file")
+        require_place(output / f"figure.{form}")
+        return
+    check_places({"-o": output}, stdout=(), inputs=files)
+    check_ending(output, form)
+
+
+def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: bool) -> None:
+    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.report_page import report_page
+    from ranktilt.reports import opened
+
+    found = opened(files)
+    for one in found:
+        if isinstance(one, Opened) and one.notes:
+            front = "" if one.collection else "Queries, ranked lists and texts are left out. "
+            say(front + " ".join(one.notes), quiet=quiet)
+    page = report_page(found, texts=texts).encode()
+    if output is None:
+        with results() as stream:
+            stream.write(page.decode())
+        return
+    write_files({output: page})
+    say(f"{output}: {size(len(page))}", quiet=quiet)
+
+
+def _table(files: Sequence[Path], output: Path | None, layout: str, form: str, *, texts: bool, quiet: bool) -> None:
+    from ranktilt.auditing.result import Audit
+    from ranktilt.reopening import reopen
+    from ranktilt.reporting.papers.cells import read_cells
+    from ranktilt.reporting.papers.tables import PROSE, paper_tables
+    from ranktilt.reports import read_result
+
+    found = []
+    for file in dict.fromkeys(files):
+        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file)
+        if texts and layout in (LAYOUT, *PROSE) and isinstance(one, Audit):
+            one = reopen(one, file, runs=False)
+            say(" ".join(one.notes), quiet=quiet or layout == LAYOUT or not one.notes)
+        found.append(one)
+    text = paper_tables(found, layout, form)
+    if output is not None:
+        write_files({output: text.encode()})
+        return
+    with results() as stream:
+        stream.write(text)
+
+
+def _figures(files: Sequence[Path], folder: Path, form: str, *, quiet: bool) -> None:
+    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.papers.figures import paper_figures
+    from ranktilt.reports import opened
+
+    found = opened(files)
+    drawn = paper_figures(found, format="svg" if form == "svg" else "pdf")
+    for note in (note for one in found if isinstance(one, Opened) for note in one.notes):
+        say(note, quiet=quiet)
+    write_files({folder / name: data for name, data in drawn.items()})
+    for name, data in drawn.items():
+        say(f"{folder / name}: {size(len(data))}", quiet=quiet)
+
+
+def size(count: int) -> str:
+    """Say how large a file is: ``3.2 MB``."""
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"

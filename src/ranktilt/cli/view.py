@@ -1,0 +1,90 @@
+"""``ranktilt view``: the report in the browser, served to this machine only."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.output import reporting, results, say
+from ranktilt.errors import DataError, UserError
+
+_GENERATOR = b'<meta name="generator" content="RankTilt '
+_BOM = b"\xef\xbb\xbf"
+_HEAD = 1 << 16
+
+
+def command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Audits, validations, studies (JSON), or one finished report (HTML)."),
+    ],
+    *,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="N", help="Of 127.0.0.1; 0 for any that is free.")
+    ] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve the page; open no browser.")] = False,
+    no_texts: Annotated[
+        bool, typer.Option("--no-texts", help="Keep queries, result lists and documents out of the page.")
+    ] = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Show the report in the browser, from this machine to this machine, until Ctrl-C.
+
+    The page is made once and held in memory; its address is written to stdout. Nothing else is served, and nobody but
+    this machine is answered.
+    """
+    from ranktilt.cli.serving import PageServer
+
+    with PageServer(port) as server:
+        with reporting(quiet=quiet):
+            server.page = _finished(files, texts=not no_texts) or _made(files, texts=not no_texts, quiet=quiet)
+        with results() as stream:
+            stream.write(f"{server.address}\n")
+        say("Serving until Ctrl-C.", quiet=quiet)
+        server.serve(browser=not no_browser)
+
+
+def _finished(files: Sequence[Path], *, texts: bool) -> bytes:
+    """The page that a file is already; empty for results."""
+    for file in files:
+        page = _page(file)
+        if not page:
+            continue
+        if _GENERATOR not in page[:_HEAD]:
+            raise DataError(file, "expected a page that RankTilt wrote, got other HTML or XML")
+        if len(files) > 1:
+            raise UserError(f"{file} is a finished page, which is shown alone; name the JSON files of all results")
+        if not texts:
+            raise UserError(f"{file} is a finished page; --no-texts makes one, of the JSON file of a result")
+        return page
+    return b""
+
+
+def _page(file: Path) -> bytes:
+    """The whole of a file that begins as HTML does; empty for any other."""
+    from ranktilt.files import open_bytes
+
+    with open_bytes(file) as stream:
+        try:
+            start = stream.read(_HEAD)
+            return start + stream.read() if start.removeprefix(_BOM).lstrip().startswith(b"<") else b""
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(file, f"cannot be read to its end: {error}") from error
+
+
+def _made(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
+    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.report_page import report_page
+    from ranktilt.reports import opened
+
+    found = opened(files)
+    for one in found:
+        if isinstance(one, Opened) and one.notes:
+            say(" ".join(one.notes), quiet=quiet)
+    return report_page(found, texts=texts).encode()

