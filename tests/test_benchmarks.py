@@ -243,3 +243,10 @@ def test_rewrite_prints_its_table(tmp_path: Path) -> None:
     text = run("rewrite.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} >= {"ranktilt", "AsyncOpenAI in a bare loop, texts only"}
     assert "(target ≥ 0.85: " in text
+
+
+@pytest.mark.slow
+def test_report_prints_its_tables(tmp_path: Path) -> None:
+    text = run("report.py", tmp_path / "RESULTS.md")
+    assert {"`audit`", "`audit -o`", "`report`", "the page, after an audit"} <= set(rows(text))
+    assert "(target ≤ 8 MB: " in text

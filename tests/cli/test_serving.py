@@ -4,6 +4,7 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -39,12 +40,13 @@ def asked(
 def raw(server: PageServer, request: bytes) -> bytes:
     """Send bytes as they are; return all that comes back."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as line:
-        try:
+        with suppress(OSError):  # it may be refused while it is still being sent
             line.sendall(request)
             line.shutdown(socket.SHUT_WR)
+        try:
             return b"".join(iter(lambda: line.recv(1 << 16), b""))
-        except (BrokenPipeError, ConnectionResetError):
-            return b""  # refused while it was still being sent
+        except ConnectionResetError:
+            return b""
 
 
 def status(answer: bytes) -> int:

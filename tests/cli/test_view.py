@@ -16,6 +16,7 @@ import pytest
 from ranktilt.reporting.study_page import study_page
 from tests.cli.conftest import Cli, refused
 from tests.explain.validations import toy_validation
+from tests.reporting.audits import small
 from tests.reporting.studies import toy_study
 
 Started = Callable[..., tuple["subprocess.Popen[str]", str]]
@@ -190,6 +191,33 @@ def test_what_is_no_result_is_refused(cli: Cli, tmp_path: Path, content: bytes |
     if content is not None:
         path.write_bytes(content)
     assert refused(cli, "view", path).startswith(f"{path}: {line}")
+
+
+def test_a_folder_is_refused_with_the_file_to_name(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "audit.json").write_text("{}", encoding="utf-8")
+    assert refused(cli, "view", tmp_path) == (
+        f"{tmp_path}: expected a file, got a folder; name the audit in it: {tmp_path / 'audit.json'}"
+    )
+
+
+def test_what_an_audit_lacks_is_said(view: Started, tmp_path: Path) -> None:
+    small().save(tmp_path / "audit.json")
+    process, address = view(tmp_path / "audit.json", "--no-browser")
+    assert title(fetched(address)).startswith("Audit")
+    process.terminate()
+    assert process.communicate(timeout=60)[1] == (
+        "Queries, result lists and texts are left out. The collection could not be opened again: the collection was "
+        "made in Python and lies in no file (ranktilt.report takes it: collection=).\nServing until Ctrl-C.\n"
+    )
+
+
+def test_texts_are_kept_out_where_asked(view: Started, toy_folder: Path, tmp_path: Path, cli: Cli) -> None:
+    assert cli("audit", toy_folder, "-r", "bm25", "--json", tmp_path / "audit.json", "--quiet").code == 0
+    carried = []
+    for options in ([], ["--no-texts"]):
+        _, address = view(tmp_path / "audit.json", "--no-browser", *options)
+        carried.append("explorer-texts" in fetched(address))
+    assert carried == [True, False]
 
 
 @pytest.mark.parametrize(

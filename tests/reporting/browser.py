@@ -27,7 +27,7 @@ OPTIONS = (
 )  # fmt: skip
 FLAGS = ("--headless", *OPTIONS)
 """For a browser that is started by itself."""
-PATIENCE = 20
+PATIENCE = 30
 GRAVE = ("serious", "critical")
 """What axe calls a fault that keeps someone from reading the page."""
 

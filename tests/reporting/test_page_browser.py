@@ -19,7 +19,7 @@ from ranktilt.explain.validation import Validation
 from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.validation_page import validation_page
 from tests.explain.validations import toy_effectiveness, toy_validation
-from tests.reporting.browser import FLAGS, Browser, program
+from tests.reporting.browser import FLAGS, Browser, Chromium, program
 from tests.reporting.studies import toy_study
 
 pytestmark = pytest.mark.slow
@@ -35,8 +35,8 @@ ATTACKS = (
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as one:
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    with Browser(chromium=chromium) as one:
         yield one
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from ranktilt import audit
+from ranktilt.cli.serving import PageServer
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.report_page import report_page
 from tests.reporting.browser import Browser, Chromium
@@ -287,3 +289,39 @@ def test_what_a_script_would_smuggle_in_is_stopped(browser: Browser, pages: Page
     assert {one.split()[0] for one in browser.stopped} == set(smuggled)
     assert browser.run("window.run ?? null") is None
     assert browser.requests == [pages.plain.as_uri()]
+
+
+@pytest.fixture
+def served(pages: Pages) -> Iterator[PageServer]:
+    """The hostile page as `ranktilt view` serves it."""
+    with PageServer() as server:
+        server.page = pages.hostile.read_bytes()
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_served_page_asks_for_itself_alone(browser: Browser, served: PageServer) -> None:
+    browser.open(served.address)
+    query_opened(browser)
+    pair_opened(browser)
+    assert browser.requests == [served.address]
+    assert browser.complaints == []
+    assert browser.stopped == []
+    assert browser.run("window.run ?? null") is None
+
+
+def test_no_other_page_can_frame_a_served_one(browser: Browser, served: PageServer, tmp_path: Path) -> None:
+    path = tmp_path / "framing.html"
+    path.write_text(f"<!DOCTYPE html><title>x</title><iframe src='{served.address}'></iframe>", encoding="utf-8")
+    browser.open(path)
+    said = "\n".join(browser.complaints)
+    assert "frame-ancestors 'none'" in said
+    assert browser.do(lambda page: page.frames[1].locator("main").count()) == 0
+
+
+def test_another_name_for_this_machine_shows_nothing(browser: Browser, served: PageServer) -> None:
+    browser.open(served.address.replace("127.0.0.1", "rebound.localhost"))
+    assert browser.run("document.body.textContent.trim()") == "421 Misdirected Request"

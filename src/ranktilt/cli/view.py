@@ -70,6 +70,8 @@ def _page(file: Path) -> bytes:
     """The whole of a file that begins as HTML does; empty for any other."""
     from ranktilt.files import open_bytes
 
+    if file.is_dir():
+        return b""
     with open_bytes(file) as stream:
         try:
             start = stream.read(_HEAD)
@@ -86,5 +88,6 @@ def _made(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
     found = opened(files)
     for one in found:
         if isinstance(one, Opened) and one.notes:
-            say(" ".join(one.notes), quiet=quiet)
+            front = "" if one.collection else "Queries, result lists and texts are left out. "
+            say(front + " ".join(one.notes), quiet=quiet)
     return report_page(found, texts=texts).encode()
