@@ -272,6 +272,7 @@ def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[
     start = text.index('id="engine">') + len('id="engine">')
     path = tmp_path / "broken.html"
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
+    browser.open(pages["study"])  # with scripts, whatever was before
     browser.call("Page.navigate", url=path.as_uri())
     browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
