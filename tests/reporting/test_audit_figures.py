@@ -56,6 +56,20 @@ def test_every_ranker_and_measure_is_drawn_in_the_order_of_the_audit() -> None:
     assert drawn(tilt_figure(audit, PAIR)) == [pytest.approx(one, rel=1e-5) for one in wanted]
 
 
+def test_queries_that_all_say_the_same_do_not_make_every_tilt_detectable() -> None:
+    audit = opened().audit
+    same = tuple(replace(t, value=200.0, low=200.0, high=200.0, error=1e-15) for t in audit.tilts)
+    figure = tilt_figure(replace(audit, tilts=same), PAIR)
+    assert [trace for trace in figure.drawing["data"] if trace["type"] == "bar"] == []
+    assert {row[8].text for row in table(figure).rows} == {"–"}
+    assert not any("could" in line for line in tilt_mark(same[0], 5).hover)
+
+
+def test_what_no_tilt_can_reach_is_not_called_detectable() -> None:
+    wide = replace(opened().audit.tilts[0], error=100.0)  # 2.8 standard errors are more than 200 %
+    assert "could not detect any tilt" in tilt_mark(wide, 5).hover
+
+
 def test_detectable_effect_is_that_of_each_row() -> None:
     audit = opened().audit
     span = tilt_figure(audit, PAIR).drawing["data"][0]
@@ -149,6 +163,15 @@ def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit() -> Non
     assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
 
+def test_a_pair_on_which_all_queries_agree_is_the_clearest_of_all() -> None:
+    audit = colours().audit
+    least = min(audit.tilts, key=lambda t: abs(t.value - t.level_value) / t.error)
+    sure = replace(least, value=least.level_value + 50, error=0.0)
+    tilts = tuple(sure if t is least else t for t in audit.tilts)
+    assert (least.a, least.b) not in drawn_pairs(audit)
+    assert (least.a, least.b) in drawn_pairs(replace(audit, tilts=tilts))
+
+
 def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
     audit = unjudged().audit
     figure = card_figure(audit, PAIR)
@@ -176,6 +199,15 @@ def test_effectiveness_is_the_mean_of_all_documents() -> None:
     assert [mean / 100 for mean, _ in found.values()] == pytest.approx(means["mean"].to_list())
     for mean, spread in found.values():
         assert spread.low <= mean <= spread.high
+
+
+def test_a_ranker_without_a_relative_delta_is_said_not_to_be_drawn() -> None:
+    audit = opened().audit
+    nan = replace(audit.tilts[0], value=math.nan, low=math.nan, high=math.nan, error=math.nan, p_corrected=math.nan)
+    gone = replace(audit, tilts=(nan, *audit.tilts[1:]))
+    said = effectiveness_figure(gone, PAIR, effectiveness(gone)).says
+    assert said.endswith(" Not drawn, because a value is undefined: people.")
+    assert "Not drawn" not in effectiveness_figure(audit, PAIR, effectiveness(audit)).says
 
 
 def test_effectiveness_of_equal_queries_is_certain() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from ranktilt.reporting.audit_ranks import ranks_section
 from ranktilt.reporting.page import Figure, Section, Table
-from tests.reporting.openings import alone, colours, many, opened, sources, unjudged
+from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
+from tests.toy import run_of
 
 FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
 
@@ -55,6 +56,14 @@ def test_words_say_the_same() -> None:
         "collection, 50.0 %."
     )
     assert "down to rank 2, human less llm, in points: people 0.0, machines 0.0" in sooner.says
+
+
+def test_lists_of_one_result_have_no_first_results() -> None:
+    one = opened()
+    assert one.collection is not None
+    run = run_of(one.collection, {f"q{n}": {f"{n}-human": 1.0} for n in range(40)}, ranker="short")
+    filled, _ = figures(ranks_section(of(one.collection, [run])))
+    assert filled.says.startswith("Of the results at rank 1 are human: short 100.0 %.")
 
 
 def test_without_judgments_only_who_fills_the_page_is_shown() -> None:

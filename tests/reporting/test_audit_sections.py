@@ -29,8 +29,11 @@ def test_whole_audit_has_every_section_in_order() -> None:
     ]  # fmt: skip
 
 
-def test_without_groups_there_are_means_and_how_it_was_made() -> None:
-    assert list(sections(ungrouped())) == ["table", "made"]
+def test_without_groups_there_are_means_queries_and_how_it_was_made() -> None:
+    found = sections(ungrouped())
+    assert list(found) == ["table", "queries", "made"]
+    assert kinds(found["queries"]) == ["explorer"]
+    assert found["queries"].lead == ("How well each query is answered, and what was found for it.",)
 
 
 def test_without_judgments_there_are_no_means() -> None:

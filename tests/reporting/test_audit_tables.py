@@ -225,3 +225,8 @@ def test_token_limit_names_its_ranker() -> None:
 
 def test_nothing_was_compared() -> None:
     assert confound_tables(uneven(), ("a", "b")) == []
+
+
+def test_means_alone_are_not_called_relative_delta() -> None:
+    assert group_table(ungrouped().audit).caption == "Means, in %"
+    assert group_table(opened().audit).caption == "Means and Relative Δ, in %"

@@ -35,10 +35,10 @@ def test_names_and_sizes_are_told() -> None:
     assert (told["shown"], told["of"], told["depth"]) == (3, 3, 10)
 
 
-def test_queries_carry_their_text_and_how_many_documents_of_each_group_are_relevant() -> None:
+def test_queries_carry_their_text_and_how_many_documents_are_relevant() -> None:
     told = {query["id"]: query for query in explored().lists["queries"]}
     assert {name: query["text"] for name, query in told.items()} == QUERIES
-    assert {name: query["relevant"] for name, query in told.items()} == {"q1": [2, 2], "q2": [1, 1], "q3": [1, 1]}
+    assert {name: query["relevant"] for name, query in told.items()} == {"q1": 4, "q2": 2, "q3": 2}
 
 
 def test_values_are_the_audits_for_all_documents_and_for_each_group() -> None:
@@ -68,7 +68,7 @@ def test_what_is_undefined_is_null() -> None:
     at = [query["id"] for query in told["queries"]].index("q1")
     assert told["tilt"][0][0][0][at] is None
     assert [side[at] for side in told["values"][0][0]] == [1.0, 1.0, None]
-    assert told["queries"][at]["relevant"] == [2, 0]
+    assert told["queries"][at]["relevant"] == 2
 
 
 def test_heads_count_relevant_twins_and_are_null_where_none_met() -> None:
@@ -151,6 +151,11 @@ def test_one_query_is_carried_whatever_it_takes() -> None:
     assert told["shown"] == len(told["queries"]) == 1
 
 
+@pytest.mark.parametrize(("rounding", "said"), [("paper", True), ("none", False)])
+def test_rounded_means_are_said_not_to_be_what_parts_add_up_to(rounding: str, said: bool) -> None:
+    assert ("as it is before its means are rounded" in explored(opened(rounding=rounding)).block.says) is said
+
+
 def test_without_texts_it_says_so() -> None:
     found = explored(texts=False)
     assert found.block.texts == ""
@@ -198,6 +203,7 @@ def test_without_groups_there_are_values_and_lists() -> None:
     assert (told["by"], told["groups"], told["pairs"]) == ("", [], [])
     assert [query["id"] for query in told["queries"]] == ["q1", "q2", "q3"]
     assert told["tilt"] == [[], []]
+    assert [query["relevant"] for query in told["queries"]] == [4, 2, 2]
     assert set(told["docs"]["group"]) == {-1}
     assert told["docs"]["source"][0] == "human"
 
@@ -267,7 +273,8 @@ def test_documents_that_the_collection_lacks_have_neither_group_nor_text() -> No
     assert found.docs(0, "q1")[:2] == ["elsewhere", "d1-llm"]
     for strange in ("elsewhere", "nowhere"):
         at = docs["id"].index(strange)
-        assert (docs["group"][at], docs["title"][at], docs["twins"][at], found.texts[at]) == (-1, "", [], "")
+        assert (docs["group"][at], docs["title"][at], docs["twins"][at], found.texts[at]) == (-1, "", [], None)
+    assert [query["relevant"] for query in found.lists["queries"] if query["id"] == "q1"] == [5]
     assert found.docs(0, "q1", 4)[found.docs(0, "q1").index("nowhere")] == 1
 
 

@@ -358,3 +358,35 @@ def test_two_explorers_on_a_page_do_not_meddle(browser: Browser, folder: Path) -
     browser.run("history.back()")
     browser.until("document.querySelector('#queries1 .queries')")
     assert browser.complaints == []
+
+
+def test_going_back_closes_what_was_opened_in_another_explorer(browser: Browser, folder: Path) -> None:
+    path = folder / "both.html"
+    path.write_text(page(block(), block(lists(runs=["other", "dense"]))), encoding="utf-8")
+    browser.open(path)
+    show(browser)
+    browser.click("#queries [data-query='29']")
+    browser.until("document.querySelector('#queries h3')")
+    browser.run("document.querySelector('#queries1 .explorer').scrollIntoView({behavior: 'instant'})")
+    browser.until("document.querySelector('#queries1 .explorer .controls')")
+    browser.click("#queries1 [data-query='28']")
+    browser.until("document.querySelector('#queries1 h3')")
+    browser.run("history.back()")
+    browser.until("document.querySelector('#queries1 .queries')")
+    assert browser.run("document.querySelector('#queries h3').textContent") == "the river number 29"
+    assert browser.run("location.hash").startswith("#queries-1-explorer?q=q29")
+    browser.run("history.back()")
+    browser.until("document.querySelector('#queries .queries')")
+    assert browser.complaints == []
+
+
+def test_a_link_within_the_page_and_back_leaves_the_reader_where_he_was(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .start')")
+    browser.run("document.querySelector('.explorer [data-doc=\"4\"]').setAttribute('data-mine', '')")
+    browser.run("location.hash = '#before'")
+    browser.until("location.hash === '#before'")
+    browser.run("new Promise(done => { addEventListener('popstate', () => setTimeout(done)); history.back() })")
+    assert browser.run("location.hash").startswith("#queries-1-explorer?q=q00")
+    assert browser.run("Boolean(document.querySelector('.explorer [data-mine]'))")  # the same elements, not new ones

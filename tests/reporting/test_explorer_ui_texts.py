@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.reporting.browser import Browser, Chromium
-from tests.reporting.explorables import QUERIES, TEXTS, block, lists, page
+from tests.reporting.explorables import TEXTS, block, lists, page
 from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
 
 pytestmark = pytest.mark.slow
@@ -248,6 +248,32 @@ def test_a_cut_text_says_how_long_it_was(opened: Callable[..., Browser]) -> None
     )
 
 
+def test_a_cut_text_is_counted_in_letters_however_they_are_stored(opened: Callable[..., Browser]) -> None:
+    browser = opened(texts=[{"text": "\U0001f600" * 20_000, "of": 30_000}, *TEXTS[1:]])
+    open_pair(browser)
+    assert "This page carries the first 20,000 of 30,000 characters." in browser.run(
+        "document.querySelector('article').innerText"
+    )
+
+
+def test_the_start_of_a_text_never_ends_within_a_letter(opened: Callable[..., Browser]) -> None:
+    browser = opened(texts=["a" + "\U0001f600" * 400, *TEXTS[1:]])
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .start')")
+    start = browser.run("document.querySelector('.explorer .start').textContent")
+    assert start == "a" + "\U0001f600" * 169 + " …"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(None, "The collection does not hold this document."), (" \n", "The document has no text.")]
+)
+def test_nothing_to_read_is_said_and_not_left_blank(opened: Callable[..., Browser], text: Any, said: str) -> None:
+    browser = opened(texts=[*TEXTS[:4], text])
+    open_pair(browser, 4)
+    assert said in browser.run("document.querySelector('article').innerText")
+    assert browser.run("document.querySelector('article .text')") is None
+
+
 def test_two_megabytes_of_text_open_a_part_at_a_time(opened: Callable[..., Browser]) -> None:
     draw = random.Random(2)
     first, second = (" ".join(f"w{draw.randint(0, 5000)}" for _ in range(350_000)) for _ in "ab")
@@ -303,6 +329,7 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     content["values"] = [[one[:1] for one in run] for run in content["values"]]
     content["docs"].update(group=[-1] * 5, twins=[[]] * 5, source=["human", "llm"] * 2 + ["human"])
     browser = opened(content)
+    assert rows(browser, ".queries")[0][1:] == ["50.0", "3"]
     titles = browser.run("[...document.querySelectorAll('.queries thead button')].map(b => b.textContent)")
     assert titles == ["query", "all,\u00a0%", "relevant"]
     open_query(browser)
@@ -312,9 +339,19 @@ def test_an_audit_without_groups_shows_what_it_has(opened: Callable[..., Browser
     assert browser.complaints == []
 
 
+def test_a_tilt_that_is_undefined_is_no_0(opened: Callable[..., Browser]) -> None:
+    content = lists()
+    content["tilt"][0][0][0] = [None] * len(content["queries"])
+    browser = opened(content)
+    assert browser.run("document.querySelector('.explorer .key span').textContent") == (
+        "Relative Δ of bm25 by nDCG@3 is undefined."
+    )
+    assert browser.complaints == []
+
+
 def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) -> None:
     content = lists(measures=[], tilt=[[[]], [[]]], values=[[], []])
-    content["queries"] = [{**one, "relevant": [0, 0]} for one in content["queries"]]
+    content["queries"] = [{**one, "relevant": 0} for one in content["queries"]]
     browser = opened(content)
     assert rows(browser, ".queries")[1] == ["the river number 1 q01", "1 of 4", "0"]
     open_query(browser)
@@ -323,5 +360,4 @@ def test_an_audit_without_judgments_shows_twins(opened: Callable[..., Browser]) 
     )
     assert rows(browser, ".overview") == [["bm25", "0 of 3"], ["dense", "–"]]
     assert len(rows(browser, ".results")) == 6
-    assert QUERIES == 30
     assert browser.complaints == []

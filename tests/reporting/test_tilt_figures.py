@@ -78,10 +78,19 @@ def test_marks_stand_below_each_other_under_their_headings() -> None:
     assert dots["x"] == [1, 2, 3]
     first, second, third = dots["y"]
     headings = {note["text"]: note["y"] for note in drawing["layout"]["annotations"] if note["text"].startswith("<b>")}
-    assert headings["<b>tfidf</b>"] > first > second > headings["<b>bm25</b>"] > third
+    assert headings["<b>tfidf</b>"] > first > second > third
     low, high = drawing["layout"]["yaxis"]["range"]
     assert low < third
     assert high > headings["<b>tfidf</b>"]
+
+
+def test_mark_alone_stands_on_the_line_of_its_heading() -> None:
+    drawing = drawn({"tfidf": [mark(1), mark(2)], "bm25": [mark(3)], "dense": [mark(4)]})
+    (dots,) = (trace for trace in drawing["data"] if trace["type"] == "scatter")
+    headings = {note["text"]: note["y"] for note in drawing["layout"]["annotations"] if note["text"].startswith("<b>")}
+    assert dots["y"][2:] == pytest.approx([headings["<b>bm25</b>"], headings["<b>dense</b>"]])
+    low, _ = drawing["layout"]["yaxis"]["range"]
+    assert low < dots["y"][-1]
 
 
 def test_mark_alone_under_its_heading_has_no_label() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.verdict import bounds, probability
+from ranktilt.reporting.drawing import known_size
 from ranktilt.reporting.page import Cell, Column, Tone
 from ranktilt.reporting.tilt_figures import Side
 
@@ -15,6 +17,20 @@ TONES: dict[Side, Tone] = {"first": "first", "second": "second", "level": "good"
 def side_of(kind: str) -> Side:
     """Turn what a verdict's rule says, ``a``, ``b``, ``level`` or ``inconclusive``, into a side of a figure."""
     return _SIDES[kind]
+
+
+def tone_of(tilt: Tilt, level: float) -> Tone:
+    """Return the colour of the side that a comparison favours; none where no side is."""
+    kind = tilt.verdict(level)
+    return TONES[side_of(kind)] if kind in ("a", "b") else ""
+
+
+def could_detect(tilt: Tilt) -> list[str]:
+    """Say which tilts could have been seen, as verdicts do; nothing where the queries do not spread at all."""
+    if not known_size(tilt.detectable):
+        return []
+    some = f"could detect {tilt.detectable:.0f} % or more"
+    return ["could not detect any tilt" if tilt.detectable > 200 else some]
 
 
 def sides_named(pair: Pair) -> dict[Side, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.verdict import amount, answer, probability, signed
 from ranktilt.errors import counted
 from ranktilt.measures.inference import RESAMPLES, Interval, interval, resampled_means
-from ranktilt.reporting.audit_cells import TONES, chance, ends, named, side_of, sides_named
+from ranktilt.reporting.audit_cells import TONES, chance, could_detect, ends, named, side_of, sides_named, tone_of
 from ranktilt.reporting.controls import control_rows
+from ranktilt.reporting.drawing import known_size
 from ranktilt.reporting.layout import mark, percent, signed_or_dash
 from ranktilt.reporting.page import Cell, Column, Figure, Table
 from ranktilt.reporting.tilt_figures import Mark, Side, Spot, scatter, tilts
@@ -45,9 +47,10 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
         return pairs
     clear = dict.fromkeys(pairs, -1.0)
     for tilt in audit.tilts:
-        if tilt.measure == repr(audit.measures[0]) and tilt.error > 0:
+        size = abs(tilt.value - tilt.level_value)
+        if tilt.measure == repr(audit.measures[0]) and size > 0:
             pair = tilt.a, tilt.b
-            clear[pair] = max(clear[pair], abs(tilt.value - tilt.level_value) / tilt.error)
+            clear[pair] = max(clear[pair], size / tilt.error if tilt.error else np.inf)
     chosen = set(sorted(pairs, key=lambda pair: -clear[pair])[:MOST_PAIRS])
     return tuple(pair for pair in pairs if pair in chosen)
 
@@ -103,7 +106,7 @@ def tilt_mark(tilt: Tilt, level: float, label: str = "") -> Mark:
     lines = [f"{tilt.run}, {label + ', ' if label else ''}{tilt.measure}", f"Relative Δ {said}"]
     if known:
         lines.append(f"corrected p {probability(tilt.p_corrected)}, {counted(tilt.queries, 'query', 'queries')}")
-        lines.append(f"could detect {tilt.detectable:.0f} % or more")
+        lines += could_detect(tilt)
     band = (tilt.band_low, tilt.band_high) if not tilt.twins else (0.0, 0.0)
     if not tilt.twins:
         lines.append(f"random labels {ends(*band)}")
@@ -220,7 +223,7 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     return Figure(
         f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
         f"{_best(audit, found, tilt)} The farther right, the better the ranker; above 0 it favours {pair[0]}, below 0 "
-        f"{pair[1]}. Lines: 95 % intervals.".strip(),
+        f"{pair[1]}. Lines: 95 % intervals.{_undrawn(spots)}".strip(),
         scatter(
             spots,
             x=f"{name} over all documents, %",
@@ -328,7 +331,7 @@ def _numbers(audit: Audit, pair: Pair) -> Table:
                 Cell(signed_or_dash(t.value) + mark(t), t.value),
                 Cell(ends(t.low, t.high)),
                 chance(t.p_corrected),
-                Cell("–" if t.detectable != t.detectable else f"±{t.detectable:.1f}", t.detectable),
+                Cell(f"±{t.detectable:.1f}" if known_size(t.detectable) else "–", t.detectable),
                 *([] if twins else [Cell(ends(t.band_low, t.band_high))]),
                 Cell(f"{t.queries:,}", t.queries),
             )
@@ -356,6 +359,12 @@ def _plain(spread: Interval) -> str:
     return "–" if spread.low != spread.low else f"[{spread.low:.1f}, {spread.high:.1f}]"
 
 
+def _undrawn(spots: Sequence[Spot]) -> str:
+    """Name the rankers that have no place in the plane."""
+    left = [spot.mark.label for spot in spots if spot.x != spot.x or spot.mark.value != spot.mark.value]
+    return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
+
+
 def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str, Tilt]) -> str:
     """Name the most effective ranker, and the one that tilts least; nothing where several share the place."""
     means = {run: found[run][0] for run in audit.runs if found[run][0] == found[run][0]}
@@ -379,14 +388,12 @@ def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], 
     rows = []
     for run, (mean, spread) in found.items():
         t = tilt[run]
-        kind = t.verdict(audit.level)
-        tone = TONES[side_of(kind)] if kind in ("a", "b") else ""
         rows.append(
             (
                 Cell(run),
                 Cell(percent(mean / 100), mean / 100),
                 Cell(_plain(spread)),
-                Cell(signed_or_dash(t.value) + mark(t), t.value, tone),
+                Cell(signed_or_dash(t.value) + mark(t), t.value, tone_of(t, audit.level)),
                 Cell(ends(t.low, t.high)),
             )
         )

@@ -88,9 +88,10 @@ def _compared(found: Sequence[RankShares], order: Sequence[int], *, judged: bool
     filled = {one.run: 100 * _filled(one)[a][:reach] for one in found}
     at = min(_SAID, reach)
     said = ", ".join(f"{run} {_percent(heights[at - 1])}" for run, heights in filled.items())
+    whose = f"Of the first {at} results" if at > 1 else "Of the results at rank 1"
     yield Figure(
         f"Who fills the first ranks: {first}",
-        f"Of the first {at} results are {first}: {said}. Dotted: {first} in the whole collection, {_percent(level)}.",
+        f"{whose} are {first}: {said}. Dotted: {first} in the whole collection, {_percent(level)}.",
         curves(filled, x="down to rank", y=f"{_short(first)}, % of results", levels=[level]),
         half=judged,
     )

@@ -117,12 +117,12 @@ def _card(audit: Audit) -> Section | None:
     return Section("card", title, (lead, *said), (card_overview(audit), card_table(audit)))
 
 
-def _queries(opened: Opened, *, texts: bool) -> Section | None:
-    if not opened.audit.pairs:
-        return None
+def _queries(opened: Opened, *, texts: bool) -> Section:
     found = explorer(opened, texts=texts)
     if found is not None:
         lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."
+        if not opened.audit.pairs:
+            lead = "How well each query is answered, and what was found for it."
         return Section("queries", "Queries", (lead,), (found,))
     why = opened.notes or ("The audit was not opened together with its collection and runs.",)
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))

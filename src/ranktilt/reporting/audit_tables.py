@@ -8,9 +8,8 @@ from ranktilt.auditing.confounds import SIDED, Confound
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
-from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import counted
-from ranktilt.reporting.audit_cells import TONES, ends, named, side_of
+from ranktilt.reporting.audit_cells import TONES, ends, named, side_of, tone_of
 from ranktilt.reporting.card import QUESTIONS, Line, card_legend, lines
 from ranktilt.reporting.controls import control_legend, control_rows, control_titles
 from ranktilt.reporting.layout import legend, mark, percent, signed_or_dash
@@ -72,7 +71,8 @@ def group_table(audit: Audit) -> Table:
             else []
         ),
     )
-    return Table("Means and Relative Δ, in %", columns, tuple(rows), " ".join([*_signs(audit), *table_legend(audit)]))
+    caption = "Means and Relative Δ, in %" if tied else "Means, in %"
+    return Table(caption, columns, tuple(rows), " ".join([*_signs(audit), *table_legend(audit)]))
 
 
 def _deltas(audit: Audit, run: str, pair: Pair) -> Iterator[tuple[Cell, ...]]:
@@ -89,13 +89,7 @@ def _deltas(audit: Audit, run: str, pair: Pair) -> Iterator[tuple[Cell, ...]]:
 
 def _delta(tilt: Tilt, level: float) -> Cell:
     text = signed_or_dash(tilt.value) + mark(tilt)
-    return Cell(text, tilt.value, _tone(tilt, level), note=ends(tilt.low, tilt.high))
-
-
-def _tone(tilt: Tilt, level: float) -> Tone:
-    """The favoured side's colour; none where no side is."""
-    kind = tilt.verdict(level)
-    return TONES[side_of(kind)] if kind in ("a", "b") else ""
+    return Cell(text, tilt.value, tone_of(tilt, level), note=ends(tilt.low, tilt.high))
 
 
 def _signs(audit: Audit) -> list[str]:
@@ -253,7 +247,7 @@ def control_table(audit: Audit) -> Table:
 def _controlled(text: str, tilt: Tilt | None, level: float) -> Cell:
     if tilt is None:
         return Cell("")
-    return Cell(text, tilt.value, _tone(tilt, level), note="–" if tilt.low != tilt.low else bounds(tilt.low, tilt.high))
+    return Cell(text, tilt.value, tone_of(tilt, level), note=ends(tilt.low, tilt.high))
 
 
 def confound_tables(audit: Audit, pair: Pair) -> list[Table]:

@@ -18,6 +18,8 @@ COLOURS = tuple(f"var(--{letter})" for letter in "abcdefgh")
 """Told apart by the colour-blind (after Okabe and Ito), in a light and a dark tone each."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid", "dash")
+LEAST = 0.05
+"""Percent or points below which a difference is printed as 0.0."""
 INK, DIM, LINE, SHADE, PAPER = "var(--ink)", "var(--dim)", "var(--line)", "var(--shade)", "var(--paper)"
 
 
@@ -112,6 +114,23 @@ def frame(height: int, *, x: str = "", y: str = "", legend: bool = False) -> Dra
         "yaxis": {**axis, "title": {"text": plain(y), "standoff": 8}},
         "dragmode": False,
     }
+
+
+def known_size(detectable: float) -> bool:
+    """Tell whether a smallest detectable difference says anything.
+
+    Parameters
+    ----------
+    detectable : float
+        In percent or points.
+
+    Returns
+    -------
+    bool
+        False for NaN and infinity, and for 0 up to rounding: where every query says the same, the resamples do not
+        spread, which does not make the smallest tilt detectable.
+    """
+    return bool(LEAST <= detectable < np.inf)
 
 
 def whiskers(rows: Sequence[Spread], colour: str, *, horizontal: bool) -> Drawing:

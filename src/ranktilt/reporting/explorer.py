@@ -110,6 +110,8 @@ def _says(material: Material, packed: Packed) -> Iterator[str]:
     what = " and ".join(name for name, number in named if number)
     where = f", and where {what} stand further down" if what else ""
     yield f"Each list shows the first {counted(material.depth, 'result', 'results')} of {whose}{where}."
+    if audit.spec.get("rounding") == "paper" and material.numbers.pairs:
+        yield "Parts of Relative Δ add up to it as it is before its means are rounded."
     more = sum(int((part.more[: packed.queries] > 0).sum()) for part in material.lists.entries)
     if more:
         noun = counted(more, "list", "lists")

@@ -154,7 +154,7 @@ class Material:
     def _queries(self, count: int) -> dict[str, Any]:
         chosen = self.order[:count]
         names = strings(pl.Series(self.judgments.queries, dtype=pl.String), chosen)
-        relevant = self.relevant[:, chosen].T.tolist()
+        relevant = np.bincount(self.judgments.query, minlength=len(self.judgments.queries))[chosen].tolist()
         heads = self.numbers.heads[:, :, chosen]
         return {
             "version": VERSION,
@@ -167,8 +167,8 @@ class Material:
             "of": len(self.audit.queries),
             "depth": self.depth,
             "queries": [
-                {"id": name, "text": text, "relevant": numbers}
-                for name, text, numbers in zip(
+                {"id": name, "text": text, "relevant": number}
+                for name, text, number in zip(
                     shortened(names, "id"), shortened(strings(self.queries, chosen), "query"), relevant, strict=True
                 )
             ],
@@ -218,11 +218,12 @@ class Material:
         return [_run_lists(entries, number, count) for entries in self.lists.entries]
 
     def _texts(self, docs: Ints) -> tuple[list[Any], int]:
-        """Texts of some documents, and how many of them are cut; nothing where there are none."""
+        """Texts of some documents, None of unknown ones, and how many of them are cut; nothing where there are none."""
         if not self.with_texts:
             return [], 0
         series = strings(self.collection.docs["text"], docs)
-        texts: list[Any] = series.to_list()
+        held = docs < self.collection.docs.height
+        texts: list[Any] = [text if known else None for text, known in zip(series, held.tolist(), strict=True)]
         longest, cut = LONGEST["text"], 0
         for at in np.flatnonzero(series.str.len_bytes().to_numpy() > longest).tolist():
             if len(texts[at]) > longest:

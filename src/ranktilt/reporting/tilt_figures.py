@@ -18,6 +18,7 @@ from ranktilt.reporting.drawing import (
     PAPER,
     Drawing,
     frame,
+    known_size,
     mark_zero,
     numbers,
     plain,
@@ -35,7 +36,7 @@ _LOOKS: dict[Side, tuple[str, str]] = {
     "unsure": ("var(--unsure)", "circle-open"),
 }
 _LINE_HEIGHT = 25
-_HEADING = 1.25
+_HEADING, _ALONE = 1.25, 0.5
 _GAP = 0.35
 _LETTER = 8.0
 _LONGEST = 24
@@ -232,7 +233,7 @@ def _placed(groups: Mapping[str, Sequence[Mark]]) -> Iterator[tuple[Mark, float]
     """Every mark with its height: a heading, then a line each."""
     at = 0.0
     for some in groups.values():
-        at += _HEADING
+        at += _room(some)
         for mark in some:
             yield mark, -at
             at += 1
@@ -240,7 +241,12 @@ def _placed(groups: Mapping[str, Sequence[Mark]]) -> Iterator[tuple[Mark, float]
 
 
 def _depth(groups: Mapping[str, Sequence[Mark]]) -> float:
-    return sum(_HEADING + len(some) + _GAP for some in groups.values()) - 1
+    return sum(_room(some) + len(some) + _GAP for some in groups.values()) - 1
+
+
+def _room(some: Sequence[Mark]) -> float:
+    """Lines above the first mark of a group: a single one stands on the line of its heading."""
+    return _HEADING if len(some) > 1 else _ALONE
 
 
 def _kinds(placed: Sequence[tuple[Mark, float]], names: Mapping[Side, str]) -> Iterator[Drawing]:
@@ -270,7 +276,7 @@ def _dots(marks: Sequence[Mark], name: str, colour: str, symbol: str) -> Drawing
 
 def _spans(placed: Sequence[tuple[Mark, float]]) -> Iterator[Drawing]:
     """What could be detected, and what random labels give, as bars behind the marks."""
-    seen = [(mark, place) for mark, place in placed if 0 < mark.detectable < np.inf]
+    seen = [(mark, place) for mark, place in placed if known_size(mark.detectable)]
     if seen:
         ends = [(mark.level - mark.detectable, mark.level + mark.detectable, place) for mark, place in seen]
         yield _behind(ends, "too small to detect with so many queries", {"color": LINE}, width=0.62)
@@ -291,8 +297,9 @@ def _behind(ends: Sequence[tuple[float, float, float]], name: str, look: Drawing
 def _headings(groups: Mapping[str, Sequence[Mark]], room: int) -> Iterator[Drawing]:
     at = 0.0
     for name, some in groups.items():
-        yield _text(f"<b>{plain(_cut(name, 40))}</b>", -at - 0.3, room) | {"bgcolor": PAPER}
-        at += _HEADING + len(some) + _GAP
+        place = at + (0.3 if len(some) > 1 else _ALONE)
+        yield _text(f"<b>{plain(_cut(name, 40))}</b>", -place, room) | {"bgcolor": PAPER}
+        at += _room(some) + len(some) + _GAP
 
 
 def _labels(placed: Sequence[tuple[Mark, float]], groups: Mapping[str, Sequence[Mark]], room: int) -> Iterator[Drawing]:

@@ -58,8 +58,9 @@
 
     text(texts, doc) {
       const found = texts[doc];
-      if (found === null || found === undefined) return { text: "", of: 0, missing: true };
-      return typeof found === "string" ? { text: found, of: found.length } : { text: found.text, of: found.of };
+      if (found === undefined) return { text: "", missing: "This page does not carry the text." };
+      if (found === null) return { text: "", missing: "The collection does not hold this document." };
+      return typeof found === "string" ? { text: found } : { text: found.text, of: found.of };
     }
 
     // ---- what is chosen, as the audit has it ----------------------------------------------------------------------
@@ -78,11 +79,6 @@
       return heads ? `${heads[2]} of ${heads[0] + heads[1] + heads[2]}` : NONE;
     }
 
-    relevant(query) {
-      const counts = this.data.queries[query].relevant?.filter((count) => count !== null);
-      return counts?.length ? counts.reduce((sum, count) => sum + count, 0) : null;
-    }
-
     groupOf(doc) {
       const place = this.data.docs.group[doc];
       if (!(place >= 0)) return null;
@@ -90,15 +86,9 @@
       return { name: this.data.groups[place], letter: this.letters[place], tone: ["other", "first", "second"][side + 1] };
     }
 
-    // Values are shown in %, as elsewhere on the page, unless the measure is no share.
-    get scale() {
-      const large = this.measure !== undefined && this.data.runs.some((_, run) => this.values(0, run).some((value) => value > 1));
-      return large ? { factor: 1, digits: 2, unit: "" } : { factor: 100, digits: 1, unit: ",\u00a0%" };
-    }
-
+    // Values are shown in %, as elsewhere on the page.
     shown(value) {
-      const { factor, digits } = this.scale;
-      return value === null || value === undefined ? NONE : fixed(value * factor, digits);
+      return value === null || value === undefined ? NONE : fixed(100 * value, 1);
     }
 
     // ---- building and showing -------------------------------------------------------------------------------------
@@ -193,6 +183,7 @@
 
     // Takes the reader to what the last part of an address names; to the table where that is empty.
     async follow(parts) {
+      const before = this.data && this.chosen;
       await this.open();
       if (!this.data) return;
       const last = this.state.query;
@@ -203,8 +194,21 @@
       const doc = query === null ? null : known(docs.id.indexOf(named.get("d")));
       const twin = doc === null ? null : known(docs.id.indexOf(named.get("t")));
       Object.assign(this.state, { query, doc, twin, run: known(runs.indexOf(named.get("r"))) ?? this.state.run });
+      if (this.chosen === before) return; // the reader comes back to where it was left
       this.show();
       this.focus(query === null ? this.body.querySelector(`[data-query="${last}"]`) : null);
+    }
+
+    get chosen() {
+      const { query, doc, twin, run } = this.state;
+      return [query, doc, twin, run].join();
+    }
+
+    // Goes back to the table without taking the reader along.
+    close() {
+      if (!this.data || this.state.query === null) return;
+      Object.assign(this.state, { query: null, doc: null, twin: null });
+      this.show();
     }
   }
 
@@ -223,6 +227,7 @@
     for (const one of explorers) {
       if (id === one.host.id) one.follow(parts);
       else if (state?.explorer === one.host.id) one.follow("");
+      else if (state) one.close(); // at that time another explorer was looked through
     }
   };
   addEventListener("popstate", (event) => follow(event.state));

@@ -29,8 +29,9 @@ window.ranktilt.lists = (() => {
 
   const row = (app, entry, by, { texts, run }) => {
     const { docs } = app.data;
-    const text = texts ? app.text(texts, entry.doc).text.slice(0, 4 * FIRST_WORDS).trim() : "";
-    const start = text.length > FIRST_WORDS ? `${text.slice(0, FIRST_WORDS).replace(/\s+\S*$/, "")} …` : text;
+    const text = [...(texts ? app.text(texts, entry.doc).text.slice(0, 4 * FIRST_WORDS).trim() : "")];
+    const first = text.slice(0, FIRST_WORDS).join("");
+    const start = text.length > FIRST_WORDS ? `${first.replace(/\s+\S*$/, "")} …` : first;
     const open = button(el("bdi", {}, docs.title?.[entry.doc] || docs.id[entry.doc]),
       () => app.go({ doc: entry.doc, twin: null, run }, () => null), { class: "open", "data-doc": entry.doc });
     const twins = docs.twins[entry.doc] ?? [];
@@ -85,9 +86,8 @@ window.ranktilt.lists = (() => {
     const parts = runs.map((_, run) => app.part(run)?.[query]);
     const most = Math.max(...parts.map((value) => Math.abs(value ?? 0)));
     const [a, b] = app.pair;
-    const { unit } = app.scale;
-    const sides = app.tilts ? [[`${groups[a]}${unit}`, 1 + a], [`${groups[b]}${unit}`, 1 + b]] : [];
-    const means = app.measure === undefined ? [] : [...sides, [`all${unit}`, 0]];
+    const sides = app.tilts ? [[groups[a], 1 + a], [groups[b], 1 + b]] : [];
+    const means = app.measure === undefined ? [] : [...sides, ["all", 0]].map(([name, column]) => [`${name},\u00a0%`, column]);
     const titles = [["ranker"], ...(app.tilts ? [["points of Relative Δ", true]] : []), ...means.map(([title]) => [title, true]),
       ...(app.paired ? [["twins tied", true]] : [])];
     const cell = (title, ...inside) => el("td", { role: "cell", class: "number", "data-title": title }, ...inside);
@@ -122,8 +122,8 @@ window.ranktilt.lists = (() => {
     if (!found) return "";
     const [a, b] = app.pair.map((one) => app.data.groups[one]);
     const [wins, losses, ties] = found;
-    const pairs = counted(wins + losses + ties, app.relevant(query) ? "pair of relevant twins" : "pair of twins",
-      app.relevant(query) ? "pairs of relevant twins" : "pairs of twins");
+    const twins = app.data.queries[query].relevant ? "relevant twins" : "twins";
+    const pairs = counted(wins + losses + ties, `pair of ${twins}`, `pairs of ${twins}`);
     return `${pairs}: ${a} stands higher in ${wins}, ${b} in ${losses}, tied ${ties}.`;
   };
 

@@ -40,9 +40,10 @@ window.ranktilt.pairs = (() => {
     const keys = found.map((some) => some.map((word) => word.key));
     const only = texts.length === 2 && texts.every(({ missing }) => !missing) ? compare(...keys) : keys.map((some) => new Uint8Array(some.length));
     return texts.map(({ text, of, missing }, side) => {
-      if (missing) return [note("This page does not carry the text.")];
+      if (missing || !text.trim()) return [note(missing || "The document has no text.")];
       const body = el("div", { class: "text", dir: "auto" }, marked(first[side], found[side], only[side], query, side ? "ins" : "del"));
-      const cut = of > text.length ? [note(`This page carries the first ${text.length.toLocaleString("en")} of ${counted(of, "character")}.`)] : [];
+      const carried = of ? [...text].length : 0; // of a text that was cut: letters as Python counts them
+      const cut = of > carried ? [note(`This page carries the first ${carried.toLocaleString("en")} of ${counted(of, "character")}.`)] : [];
       return [body, ...(text.length > COMPARED ? rest(text, body) : []), ...cut];
     });
   };

@@ -1,12 +1,13 @@
 "use strict";
 // The explorer's table of queries: searched, sorted, a page at a time.
 window.ranktilt.queries = (() => {
-  const { el, button, counted, fold, signed, tilt, NONE } = window.ranktilt.elements;
+  const { el, button, counted, fold, signed, tilt } = window.ranktilt.elements;
   const PAGE = 25;
 
   // What each column is called, what it sorts by, and what it shows. Only columns that the audit can fill are there.
   const columns = (app) => {
-    const { data, measure } = app;
+    const { data, measure, tilts } = app;
+    const [digits, most] = tilts ? [app.digits, app.most] : [];
     const text = {
       key: "text", title: "query", hint: "Sorts by the query's words.", words: true,
       of: (query) => app.folded[query],
@@ -14,26 +15,26 @@ window.ranktilt.queries = (() => {
     const part = {
       key: "part", title: "points of Relative Δ", sized: true,
       hint: "How much of the ranker's Relative Δ comes from this query: over all queries this column sums to it.",
-      of: (query) => app.tilts[query],
-      shown: (query) => tilt(app.tilts[query], app.digits, app.most),
+      of: (query) => tilts[query],
+      shown: (query) => tilt(tilts[query], digits, most),
     };
     const mean = (key, column, name, whose) => ({
-      key, title: `${name}${app.scale.unit}`, hint: `${measure} of ${whose}.`,
+      key, title: `${name},\u00a0%`, hint: `${measure} of ${whose}.`,
       of: (query) => app.values(column)[query],
       shown: (query) => app.shown(app.values(column)[query]),
     });
     const ties = {
-      key: "ties", title: "twins tied", hint: "How many of its pairs of twins have one score, of all that were retrieved.",
+      key: "ties", title: "twins tied", hint: "Of its pairs of twins with a side retrieved (of relevant ones, where something is judged), how many have one score.",
       of: (query) => app.heads(query)?.[2] ?? null,
       shown: (query) => app.tied(query),
     };
     const relevant = {
       key: "relevant", title: "relevant", hint: "How many documents are judged relevant to it.",
-      of: (query) => app.relevant(query),
-      shown: (query) => app.relevant(query) ?? NONE,
+      of: (query) => data.queries[query].relevant,
+      shown: (query) => data.queries[query].relevant,
     };
     const [a, b] = app.pair;
-    const sides = app.tilts ? [part, ...[a, b].map((side) => mean(`side${side}`, 1 + side, data.groups[side],
+    const sides = tilts ? [part, ...[a, b].map((side) => mean(`side${side}`, 1 + side, data.groups[side],
       `the ${data.groups[side]} texts`))] : [];
     const all = measure === undefined ? [] : [mean("all", 0, "all", "all documents")];
     return [text, ...sides, ...all, ...(app.paired ? [ties] : []), relevant];
@@ -98,7 +99,8 @@ window.ranktilt.queries = (() => {
     const sum = points.reduce((total, value) => total + value, 0);
     const total = signed(sum, Math.abs(sum) >= 1 ? 1 : 2);
     const name = runs[app.state.run];
-    const what = shown === of
+    const what = !points.length ? `Relative Δ of ${name} by ${app.measure} is undefined.`
+      : shown === of
       ? `Relative Δ of ${name} by ${app.measure}: ${total} %, made of these ${counted(points.length, "query", "queries")}.`
       : `These ${counted(shown, "query", "queries")} make ${total} points of the Relative Δ of ${name} by ${app.measure}.`;
     return el("p", { class: "note key" }, el("span", {}, what), side("first", "▲", "+", a), side("second", "▼", "−", b));
