@@ -90,8 +90,8 @@ def test_marks_say_what_the_verdict_says() -> None:
 
 def test_words_give_each_ranker_its_value_and_what_it_means() -> None:
     said = tilt_figure(opened().audit, PAIR).says
-    assert "people: +200.0 % on nDCG@1, favours human; agrees on 1 of 2 measures." in said
-    assert "nobody: 0.0 % on nDCG@1, inconclusive; agrees on 1 of 2 measures." in said
+    assert "people: +200.0 % on nDCG@1, favours human; the same on 1 of 2 measures." in said
+    assert "nobody: 0.0 % on nDCG@1, inconclusive; the same on 1 of 2 measures." in said
     assert "Right of 0: human; left: llm." in said
     assert "±5 points" in said
 
@@ -250,10 +250,30 @@ def test_tilt_stands_above_effectiveness() -> None:
 def test_words_name_the_best_and_the_levellest_unless_they_share_the_place() -> None:
     audit = small()
     said = effectiveness_figure(audit, PAIR, effectiveness(audit)).says
-    assert said.startswith("first is the most effective (100.0 %). first tilts least (+66.7 %).")
+    assert said.startswith("Highest mean: first (100.0 %). Relative Δ nearest to level: first (+66.7 %).")
     same = opened().audit
     said = effectiveness_figure(same, PAIR, effectiveness(same)).says
-    assert said.startswith("nobody tilts least (0.0 %). The farther right")
+    assert said.startswith("Relative Δ nearest to level: nobody (0.0 %). The farther right")
+
+
+def test_means_that_print_alike_have_no_first() -> None:
+    audit = small()
+    values = audit.values.copy()
+    values[1] = values[0]
+    values[1, 0] -= 0.0001
+    said = effectiveness_figure(audit, PAIR, effectiveness(replace(audit, values=values))).says
+    assert "Highest mean" not in said
+
+
+def test_groups_without_twins_are_read_against_the_random_band() -> None:
+    audit = uneven()
+    pair = audit.pairs[0]
+    said = tilt_figure(audit, pair).says
+    assert "Right of the hatched band: a; left: b." in said
+    assert "Right of 0" not in said
+    beside = effectiveness_figure(audit, pair, effectiveness(audit)).says
+    assert "above 0" not in beside
+    assert "Level is what random labels give" in beside
 
 
 def test_controls_are_drawn_below_the_raw_value() -> None:

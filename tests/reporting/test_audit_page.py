@@ -91,15 +91,23 @@ def test_headline_of_several_pairs_and_many_rankers_counts_comparisons() -> None
     )
 
 
-def test_headline_without_judgments_names_no_measure() -> None:
+def test_headline_of_many_comparisons_that_agree_is_a_plain_sentence() -> None:
+    plain = three()
+    runs = tuple(f"run {n}" for n in range(5))
+    tilts = tuple(replace(t, run=run, p_corrected=1.0) for run in runs for t in plain.tilts)
+    audit = replace(plain, runs=runs, tilts=tilts, values=plain.values.repeat(5, axis=0))
+    assert audit_headline(audit) == ("On RR, all 15 comparisons (5 rankers, 3 pairs of groups) are inconclusive.")
+
+
+def test_headline_without_judgments_names_the_question_of_the_card() -> None:
     assert audit_headline(unjudged().audit) == (
-        "people favours human text; machines favours llm text; nobody is inconclusive."
+        "On head-to-head, people favours human text; machines favours llm text; nobody is inconclusive."
     )
 
 
 def test_headline_without_groups_says_so() -> None:
     assert audit_headline(ungrouped().audit) == (
-        "people is the best of 3 rankers: nDCG@1 100.0 %; no groups were compared."
+        "people has the highest mean of 3 rankers: nDCG@1 100.0 %; no groups were compared."
     )
     one = replace(ungrouped().audit, runs=("people",), values=ungrouped().audit.values[:1])
     assert audit_headline(one) == "people: nDCG@1 100.0 %; no groups were compared."
@@ -140,6 +148,14 @@ def test_many_verdicts_are_cut_and_those_that_favour_a_side_come_first() -> None
     assert sides == sorted(sides, reverse=True)
     favours = sum(audit.verdict(run).kind == "favours" for run in audit.runs)
     assert sum(sides) == min(favours, 16)
+
+
+def test_many_verdicts_are_folded_and_the_first_six_are_not() -> None:
+    asides = [verdict.aside for verdict in audit_verdicts(many().audit)]
+    assert asides == [False] * 6 + [True] * 11
+    assert not any(verdict.aside for verdict in audit_verdicts(found(*[OPEN] * 6)))
+    assert [verdict.aside for verdict in audit_verdicts(found(*[OPEN] * 6, HUMAN))] == [False] * 6 + [True]
+    assert audit_verdicts(found(*[OPEN] * 6, HUMAN))[0].tone == "first"
 
 
 def test_one_verdict_too_many_is_one() -> None:

@@ -116,8 +116,15 @@ def test_many_pairs_say_which_are_drawn() -> None:
 
 def test_sides_are_named_by_what_they_are() -> None:
     assert "relevant human text higher" in sections(opened())["tilt"].lead[0]
-    two = sections(colours(2))["tilt"].lead[0]
-    assert "relevant documents of c0 higher" in two
+
+
+def test_groups_without_twins_are_not_level_at_0() -> None:
+    found = sections(colours(2))
+    two = found["tilt"].lead[0]
+    assert "relevant documents of c0 stand higher" in two
+    assert "0 is not level" in two
+    assert "holds 0" not in two
+    assert "controls" not in found  # which only change twins
 
 
 @pytest.mark.parametrize("found", [opened(), many(), colours(), unjudged(), sources("human", "llama", "gpt")])

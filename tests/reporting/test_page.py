@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from dataclasses import replace
 from importlib import resources
 
 import numpy as np
@@ -274,3 +275,21 @@ def test_page_without_an_explorer_carries_nothing_of_it() -> None:
 def test_hostile_text_in_an_explorer_makes_no_element() -> None:
     quiet, hostile = (Markup(render(page(explorer(text)))) for text in ("quiet", HOSTILE))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]
+
+
+def test_folded_table_stands_behind_its_caption() -> None:
+    shown = render(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
+    assert re.search(r"<details><summary>Numbers</summary>\s*<div class=\"wide\"", shown)
+    assert Markup(shown).grid("Numbers").column("value") == ["1"]
+    assert "<details>" not in render(page(table((Cell("a"), Cell("1", 1.0)))))
+
+
+def test_asides_are_folded_below_the_other_verdicts() -> None:
+    some = (Verdict("First.", "good"), Verdict("Second.", "unsure", aside=True), Verdict("Third.", ""))
+    shown = render(page(verdicts=some))
+    before, folded = shown.split("<summary>1 more line</summary>")
+    assert "First." in before
+    assert "Third." in before
+    assert "Second." not in before
+    assert "Second." in folded.split("</details>")[0]
+    assert "more line" not in render(page(verdicts=some[:1]))

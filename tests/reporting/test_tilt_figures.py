@@ -145,6 +145,13 @@ def test_longest_label_has_room() -> None:
     assert note["xshift"] < 0
 
 
+def test_long_names_of_files_keep_the_ends_in_which_they_differ() -> None:
+    names = [f"replay:/a/long/folder/of/many/runs/that/all/begin/alike-{n}.trec" for n in range(9)]
+    shown = [text for text in texts(drawn({name: [mark()] for name in names})) if text.startswith("<b>")]
+    assert len(set(shown)) == 9
+    assert all(text.endswith(f"alike-{n}.trec</b>") and len(text) <= 47 for n, text in enumerate(shown))
+
+
 def test_long_names_are_cut() -> None:
     drawing = drawn({"r" * 90: [mark(), mark()]})
     assert all(len(text) < 60 for text in texts(drawing))

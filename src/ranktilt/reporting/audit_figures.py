@@ -15,6 +15,7 @@ from ranktilt.auditing.verdict import amount, answer, probability, signed
 from ranktilt.errors import counted
 from ranktilt.measures.inference import RESAMPLES, Interval, interval, resampled_means
 from ranktilt.reporting.audit_cells import TONES, chance, could_detect, ends, named, side_of, sides_named, tone_of
+from ranktilt.reporting.audit_reading import card_reading, heights, reading
 from ranktilt.reporting.controls import control_rows
 from ranktilt.reporting.drawing import known_size
 from ranktilt.reporting.layout import mark, percent, signed_or_dash
@@ -78,7 +79,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     twins = all(t.twins for some in found.values() for t in some)
     return Figure(
         f"Relative Δ{f' of {one}' if one else ''}, {pair[0]} against {pair[1]}",
-        f"{_said(audit, pair)} {_reading(audit, pair, twins=twins)}",
+        f"{_said(audit, pair)} {reading(audit, pair, twins=twins)}",
         tilts(marks, x="Relative Δ, %", sides=pair, margin=audit.level if twins else 0.0, names=sides_named(pair)),
         _numbers(audit, pair),
     )
@@ -154,7 +155,7 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
     )
     return Figure(
         f"{first.name}, {pair[0]} against {pair[1]}",
-        f"{said} Line: 95 % interval. Right of 0: {pair[0]}; left: {pair[1]}.",
+        f"{said} {card_reading(first)}",
         tilts(
             {run: [_answered(e)] for run, e in rows.items()},
             x=f"{first.name}, {'points' if first.kind == 'page' else '%'}",
@@ -222,8 +223,9 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     twins = all(t.twins for t in tilt.values())
     return Figure(
         f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
-        f"{_best(audit, found, tilt)} The farther right, the better the ranker; above 0 it favours {pair[0]}, below 0 "
-        f"{pair[1]}. Lines: 95 % intervals.{_undrawn(spots)}".strip(),
+        f"{_best(audit, found, tilt)} The farther right, the higher the mean; "
+        f"{heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
+        f"here.{_undrawn(spots)}".strip(),
         scatter(
             spots,
             x=f"{name} over all documents, %",
@@ -266,7 +268,7 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     twins = all(t.twins for t in audit.tilts if (t.a, t.b) == pair)
     return Figure(
         f"Relative Δ of {name}, raw and controlled, {pair[0]} against {pair[1]}",
-        f"{' '.join(said)} {_reading(audit, pair, twins=twins)}",
+        f"{' '.join(said)} {reading(audit, pair, twins=twins)}",
         tilts(
             {run: some for run, some in marks.items() if some},
             x=f"Relative Δ of {name}, %",
@@ -291,22 +293,13 @@ def _said(audit: Audit, pair: Pair) -> str:
         kind = first.verdict(audit.level)
         kinds[side_of(kind)].append(run)
         same = 1 + sum(t.verdict(audit.level) == kind for t in rest)
-        also = f"; agrees on {same} of {len(rest) + 1} measures" if rest else ""
+        also = f"; the same on {same} of {len(rest) + 1} measures" if rest else ""
         value = "undefined" if first.value != first.value else f"{signed(first.value)} %"
         said.append(f"{run}: {value} on {first.measure}, {named_as[side_of(kind)]}{also}.")
     if len(audit.runs) <= _MOST_SAID:
         return " ".join(said)
     counts = [f"{len(runs)} {named_as[side].replace('favours', 'favour')}" for side, runs in kinds.items() if runs]
     return f"Of {len(audit.runs)} rankers on {audit.measures[0]!r}: {', '.join(counts)}."
-
-
-def _reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
-    level = f" Dotted: ±{audit.level:g} points, which count as level." if twins and audit.level else ""
-    random = "" if twins else " Hatched: what random labels give; its middle is level, not 0."
-    return (
-        f"Right of 0: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: tilts too small for these queries to "
-        f"detect.{level}{random}"
-    )
 
 
 def _numbers(audit: Audit, pair: Pair) -> Table:
@@ -366,16 +359,16 @@ def _undrawn(spots: Sequence[Spot]) -> str:
 
 
 def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str, Tilt]) -> str:
-    """Name the most effective ranker, and the one that tilts least; nothing where several share the place."""
+    """Name the highest mean and the smallest tilt as printed; nothing where several rankers share the place."""
     means = {run: found[run][0] for run in audit.runs if found[run][0] == found[run][0]}
     sizes = {run: abs(t.value - t.level_value) for run, t in tilt.items() if t.value == t.value}
-    best = [run for run, mean in means.items() if mean == max(means.values())]
-    least = [run for run, size in sizes.items() if size == min(sizes.values())]
+    best = [run for run, mean in means.items() if percent(mean / 100) == percent(max(means.values()) / 100)]
+    least = [run for run, size in sizes.items() if round(size, 1) == round(min(sizes.values()), 1)]
     said = []
     if len(best) == 1 < len(means):
-        said.append(f"{best[0]} is the most effective ({means[best[0]]:.1f} %).")
+        said.append(f"Highest mean: {best[0]} ({means[best[0]]:.1f} %).")
     if len(least) == 1 < len(sizes):
-        said.append(f"{least[0]} tilts least ({signed(tilt[least[0]].value)} %).")
+        said.append(f"Relative Δ nearest to level: {least[0]} ({signed(tilt[least[0]].value)} %).")
     return " ".join(said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from ranktilt.auditing.groups import ALL, Pair
@@ -22,7 +23,9 @@ from ranktilt.reporting.provenance import folder
 _MOST_NAMED = 2
 _MOST_SUMMED = 4
 _MOST_VERDICTS = 16
+_MOST_AT_ONCE = 6
 Kind = Literal["favours", "level", "inconclusive"]
+_ALL: dict[Kind, str] = {"favours": "favour one side", "level": "are level", "inconclusive": "are inconclusive"}
 
 
 def audit_page(opened: Opened, *, texts: bool = True) -> str:
@@ -74,7 +77,8 @@ def audit_headline(audit: Audit) -> str:
     pairs = _judged_pairs(audit)
     if not pairs:
         return _ungrouped(audit)
-    where = f"On {audit.measures[0]!r}, " if audit.measures else ""
+    asked = _asked(audit)
+    where = f"On {asked}, " if asked else ""
     said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
     return f"{where}{said}."
 
@@ -90,17 +94,31 @@ def audit_verdicts(audit: Audit) -> tuple[Verdict, ...]:
     Returns
     -------
     tuple of Verdict
-        16 lines of rankers at most, those that favour a side first where there are more.
+        16 lines of rankers at most, those that favour a side first where there are many; from the seventh on they
+        are asides.
     """
     pairs = _judged_pairs(audit)
     lines = [_line(audit, run, pair, many=len(audit.pairs) > 1) for run in audit.runs for pair in pairs]
     shown = lines
-    if len(lines) > _MOST_VERDICTS:
+    if len(lines) > _MOST_AT_ONCE:
         shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
+        shown = [replace(line, aside=place >= _MOST_AT_ONCE) for place, line in enumerate(shown)]
+    if len(lines) > _MOST_VERDICTS:
         left = counted(len(lines) - _MOST_VERDICTS, "more verdict", "more verdicts")
-        shown.append(Verdict(f"{left}: see the tables.", ""))
+        shown.append(Verdict(f"{left}: see the tables.", "", aside=True))
     told = (Verdict(_ended(text), "unsure") for text in (*conflict_sentences(audit), *control_sentences(audit)))
     return (*shown, *told)
+
+
+def _asked(audit: Audit) -> str:
+    """What verdicts rest on: the primary measure, or the card's question where nothing is judged."""
+    if audit.measures:
+        return repr(audit.measures[0])
+    for kind in ("twins", "page"):
+        names = {e.name for e in audit.estimates if e.kind == kind}
+        if names:
+            return names.pop() if len(names) == 1 else ""
+    return ""
 
 
 def _judged_pairs(audit: Audit) -> tuple[Pair, ...]:
@@ -155,13 +173,16 @@ def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     if len(audit.runs) <= _MOST_SUMMED:
         return "; ".join(f"{run} {_listed(found, len(pairs), 'pairs of groups')}" for run, found in kinds.items())
     total = sum(kinds.values(), Counter[Kind]())
+    where = f"{len(audit.runs)} rankers, {len(pairs)} pairs of groups"
     counts = (
         (total["favours"], "favours one side", "favour one side"),
         (total["level"], "is level", "are level"),
         (total["inconclusive"], "is inconclusive", "are inconclusive"),
     )
     parts = [f"{count} {one if count == 1 else more}" for count, one, more in counts if count]
-    return f"of {total.total()} comparisons ({len(audit.runs)} rankers, {len(pairs)} pairs of groups) {_joined(parts)}"
+    if len(parts) == 1:
+        return f"all {total.total()} comparisons ({where}) {_ALL[next(iter(total))]}"
+    return f"of {total.total()} comparisons ({where}) {_joined(parts)}"
 
 
 def _listed(kinds: Counter[Kind], of: int, what: str) -> str:
@@ -187,5 +208,5 @@ def _ungrouped(audit: Audit) -> str:
     if len(means) == 1:
         return f"{audit.runs[0]}: {name} {percent(means[0])} %; no groups were compared."
     best = max(range(len(means)), key=lambda place: (means[place] == means[place], means[place]))
-    first = f"{audit.runs[best]} is the best of {len(means)} rankers: {name} {percent(means[best])} %"
+    first = f"{audit.runs[best]} has the highest mean of {len(means)} rankers: {name} {percent(means[best])} %"
     return f"{first}; no groups were compared."

@@ -42,9 +42,10 @@ def ranks_section(opened: Opened) -> Section:
         return Section("ranks", title, ("Left out here: it needs the collection and the runs.", *why))
     found = [rank_shares(opened.collection, run, opened.audit, depth=_DEPTH) for run in opened.runs]
     judged = any(np.isfinite(one.found).any() for one in found)
+    sooner = " And of the relevant documents of each group, how many?" if judged else ""
     lead = (
-        "Relevant or not, which documents does a searcher meet down to a rank? And of the relevant documents of each "
-        "group, how many? Tied documents are spread evenly over the ranks that they share.",
+        f"Relevant or not, which documents does a searcher meet down to a rank?{sooner} Tied documents are spread "
+        "evenly over the ranks that they share.",
     )
     order = _order(found[0], opened)
     figures: list[Block] = []
@@ -141,7 +142,7 @@ def _table(values: Sequence[Floats], found: Sequence[RankShares], caption: str) 
         rows.append((Cell(one.run, group=True), *[Cell("")] * len(shown)))
         for g, group in enumerate(one.groups):
             rows.append((Cell(group), *(_cell(float(shares[g][rank - 1])) for rank in shown)))
-    return Table(caption, columns, tuple(rows))
+    return Table(caption, columns, tuple(rows), folded=True)
 
 
 def _cell(value: float) -> Cell:

@@ -72,6 +72,12 @@ def _tilt(audit: Audit) -> Section | None:
 
 
 def _sides(audit: Audit, pair: Pair) -> str:
+    if not audit.tilted_pairs or any((t.a, t.b) == pair and not t.twins for t in audit.tilts):
+        return (
+            f"Farther to the right, relevant documents of {pair[0]} stand higher; farther to the left, those of "
+            f"{pair[1]}. The groups hold different documents, so 0 is not level: level is where labels dealt out at "
+            "random would stand. A value inside that band does not show a tilt."
+        )
     a, b = (f"{name} text" if audit.spec.get("by") == "source" else f"documents of {name}" for name in pair)
     return (
         f"To the right of 0 a ranker puts relevant {a} higher, to the left relevant {b}. An interval that holds 0 does "
@@ -139,7 +145,8 @@ def _confounds(audit: Audit) -> Section | None:
 
 
 def _controls(audit: Audit) -> Section | None:
-    if not audit.tilted_pairs:
+    twins = any(tilt.twins for tilt in audit.tilts)
+    if not audit.tilted_pairs or not (twins or audit.controls):
         return None
     title = "Raw and controlled"
     lead = "The same audit once more with what else differs between twins taken away: does the tilt stay?"

@@ -15,6 +15,8 @@ from ranktilt.reporting.controls import control_legend, control_rows, control_ti
 from ranktilt.reporting.layout import legend, mark, percent, signed_or_dash
 from ranktilt.reporting.page import Cell, Column, Table, Tone
 
+_MOST_OPEN = 14
+"""Rows of a table below a figure that shows its first column, before it is folded away."""
 _ANSWERED = {
     "relative delta": "right answer higher",
     "page": "fills the page",
@@ -51,7 +53,7 @@ def group_table(audit: Audit) -> Table:
     """
     means = {(run, name, group): (mean, queries) for run, name, group, mean, queries, _ in audit.by_group().iter_rows()}
     rows: list[tuple[Cell, ...]] = []
-    tied = bool(audit.tilted_pairs)
+    tied = any(t.twins for t in audit.tilts)
     for run in audit.runs:
         for group in audit.groups:
             found = [means[run, repr(measure), group] for measure in audit.measures]
@@ -60,7 +62,7 @@ def group_table(audit: Audit) -> Table:
             cells = (Cell(percent(mean), mean) for mean, _ in found)
             rows.append((front, *cells, Cell(f"{found[0][1]:,}", found[0][1]), *([Cell("")] if tied else [])))
         for pair in audit.tilted_pairs:
-            rows += _deltas(audit, run, pair)
+            rows += (row if tied else row[:-1] for row in _deltas(audit, run, pair))
     columns = (
         named("ranker and group"),
         *(Column(repr(measure)) for measure in audit.measures),
@@ -156,7 +158,7 @@ def _hint(kind: str, found: dict[tuple[str, Pair], list[Line]]) -> str:
 
 
 def _answer(line: Line) -> Cell:
-    return Cell(line.answer, line.estimate.value, _leaning(line), note=line.interval)
+    return Cell(line.answer, line.estimate.value, _leaning(line), note=line.interval.replace(" random", "\nrandom"))
 
 
 def _leaning(line: Line) -> Tone:
@@ -198,8 +200,11 @@ def card_table(audit: Audit) -> Table:
                         Cell(line.basis),
                     )
                 )
-    note = f"Below each answer its 95 % interval. {' '.join(card_legend(audit))}"
-    return Table("The estimand card, every number", columns, tuple(rows), note)
+    note = (
+        f"Below each answer its 95 % interval. {' '.join(card_legend(audit))} So a p here can differ from the one of "
+        "the verdict above, which is corrected over the table's tests."
+    )
+    return Table("The estimand card, every number", columns, tuple(rows), note, folded=True)
 
 
 def _heading(audit: Audit, run: str, pair: Pair, width: int) -> tuple[Cell, ...]:
@@ -221,8 +226,8 @@ def control_table(audit: Audit) -> Table:
     Table
         Per ranker and pair a row raw and one a control: Relative Δ on each measure, how far it moved, what changed.
     """
-    *numbers, moved, changed = control_titles(audit)
-    columns = (named("control"), *map(Column, numbers), Column(moved), Column(changed, number=False, room=12))
+    *numbers, moved, _ = control_titles(audit)
+    columns = (named("control"), *map(Column, numbers), Column(moved))
     rows: list[tuple[Cell, ...]] = []
     for run in audit.runs:
         for pair in audit.tilted_pairs:
@@ -234,14 +239,13 @@ def control_table(audit: Audit) -> Table:
                 by, _, interval = row.moved.partition(" ")
                 rows.append(
                     (
-                        Cell(row.label),
+                        Cell(row.label, note=row.changed),
                         *values,
                         Cell(by, one.moves[0].value if by else None, note=interval),
-                        Cell(row.changed),
                     )
                 )
     note = " ".join([*control_legend(audit), *_signs(audit)])
-    return Table("Relative Δ in %, raw and controlled", columns, tuple(rows), note)
+    return Table("Relative Δ in %, raw and controlled", columns, tuple(rows), note, folded=len(rows) > _MOST_OPEN)
 
 
 def _controlled(text: str, tilt: Tilt | None, level: float) -> Cell:

@@ -90,6 +90,8 @@ class Table:
     note: str = ""
     groups: tuple[tuple[str, int], ...] = ()
     """A row above the titles: a heading, empty for none, and how many columns it stands over."""
+    folded: bool = False
+    """Whether a reader unfolds it: what another table or figure says in short."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,8 @@ class Verdict:
 
     text: str
     tone: Tone
+    aside: bool = False
+    """Whether it is folded away, because there are many."""
 
     @property
     def sign(self) -> str:

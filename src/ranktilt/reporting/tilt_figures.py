@@ -396,4 +396,8 @@ class _Box:
 
 
 def _cut(text: str, most: int = _LONGEST) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """Leave out the middle of a long name: names of files begin alike and differ at their ends."""
+    if len(text) <= most:
+        return text
+    head = most // 3
+    return f"{text[:head]}…{text[head + 1 - most :]}"
