@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.optional import need
+from ranktilt.optional import may_fetch, need, nothing_fetched
 
 
 @pytest.fixture
@@ -47,3 +47,13 @@ def test_an_error_inside_an_installed_package_comes_through(packages: Path) -> N
     (packages / "ranktilt_failing.py").write_text("raise RuntimeError('driver too old')\n")
     with pytest.raises(RuntimeError, match="driver too old"):
         need("ranktilt_failing", extra="neural", for_="This")
+
+
+def test_nothing_is_fetched_only_while_it_is_asked_for() -> None:
+    assert may_fetch()
+    with nothing_fetched():
+        assert not may_fetch()
+        with nothing_fetched():
+            pass
+        assert not may_fetch()
+    assert may_fetch()

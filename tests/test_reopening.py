@@ -16,8 +16,10 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
 from ranktilt.errors import UserError
-from ranktilt.reopening import reopen, with_given
+from ranktilt.files import sha256
+from ranktilt.reopening import _again, reopen, with_given
 from ranktilt.reporting.opened import Opened
+from ranktilt.whereabouts import Places
 from tests.data.hub_cache import cached, cocktail_zip, point_to
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_beir, write_cocktail, write_run
 
@@ -159,7 +161,7 @@ def test_a_folder_in_place_of_a_file_is_named(here: Path) -> None:
     audit, _, _ = audited()
     (here / "toy" / "queries.jsonl").unlink()
     (here / "toy" / "queries.jsonl").mkdir()
-    assert reopen(audit).notes == (GONE.format("queries.jsonl cannot be read: Is a directory"),)
+    assert reopen(audit).notes == (GONE.format("queries.jsonl is no file any more"),)
 
 
 def test_a_collection_made_in_python_is_not_looked_for() -> None:
@@ -210,7 +212,7 @@ def test_a_data_set_that_the_hub_s_cache_no_longer_holds_is_left_out(
     opened = reopen(audit)
     assert opened.collection is None
     assert "hub:IR-Cocktail/scifact" in opened.notes[0]
-    assert "HF_HUB_OFFLINE is set" in opened.notes[0]
+    assert "nothing is fetched for a report, and it is not in the cache" in opened.notes[0]
 
 
 def labels(path: Path, *columns: str, **changed: str) -> Path:
@@ -400,26 +402,22 @@ def test_without_judgments_twins_are_counted_again(here: Path) -> None:
 
 
 def test_the_device_of_the_audit_need_not_be_there(here: Path) -> None:
-    from ranktilt.reopening import _again, _Places
-
     audit, _, _ = audited()
-    made = _again("bm25@50>>dense:minilm(device=cuda:3,precision=float32)", {}, _Places(audit, None))
+    made = _again("bm25@50>>dense:minilm(device=cuda:3,precision=float32)", {}, Places(audit, None))
     assert repr(made) == "bm25@50>>dense:minilm(precision=float32)"
 
 
 def test_a_model_s_folder_is_found_beside_a_moved_audit(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ranktilt.reopening import _again, _Places
-
     (here / "models" / "mine").mkdir(parents=True)
     audit, _, _ = audited()
     monkeypatch.chdir("/")
-    made = _again("dense:models/mine", {}, _Places(audit, here / "out" / "audit.json"))
+    made = _again("dense:models/mine", {}, Places(audit, here / "out" / "audit.json"))
     assert repr(made) == f"dense:{here / 'models' / 'mine'}"
 
 
-def test_an_older_audit_without_hashes_and_runs_is_opened_by_its_values(here: Path) -> None:
+def test_an_audit_that_says_little_is_opened_by_its_values(here: Path) -> None:
     audit, collection, runs = audited()
-    spec = {name: value for name, value in audit.spec.items() if name not in ("inputs", "runs")}
+    spec = {name: value for name, value in audit.spec.items() if name != "runs"}
     whole(reopen(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
     assert reopen(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
 
@@ -530,3 +528,118 @@ def test_runs_of_trec_dl_are_read_again_with_labels(shared_data: Path, tmp_path:
     assert np.array_equal(opened.collection.qrels if opened.collection else [], collection.qrels)
     assert json.loads(audit.to_json())["spec"]["collection"]["by"] == "parity"
     assert os.fspath(file) in [one["path"] for one in audit.spec["inputs"]]
+
+
+SECRET = "PASSWORD=hunter2 and more\n"
+
+
+@pytest.fixture
+def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that has nothing to do with any audit."""
+    return write(tmp_path_factory.mktemp("private") / "notes.env", SECRET)
+
+
+def renamed(audit: Audit, name: str, **told: Any) -> Audit:
+    """The audit as if another ranker had made its first run."""
+    spec = {**audit.spec, "runs": [{**audit.spec["runs"][0], **told}, *audit.spec["runs"][1:]]}
+    counts = audit.pair_counts.with_columns(pl.col("run").replace(audit.runs[0], name))
+    return replace(audit, runs=(name, *audit.runs[1:]), spec=spec, pair_counts=counts)
+
+
+@pytest.mark.parametrize("how", ["file", "replay", "made_by", "pipeline"])
+def test_a_file_that_the_audit_has_no_hash_of_is_not_read(here: Path, secret: Path, how: str) -> None:
+    audit, collection, _ = audited()
+    named = {"file": "bm25", "pipeline": f"replay:{secret}>>bm25"}.get(how, f"replay:{secret}")
+    told = {"file": {"file": str(secret)}, "made_by": {"file": "x", "made_by": "y"}}.get(how, {})
+    opened = reopen(renamed(audit, named, **told))
+    assert opened.collection == collection
+    assert opened.runs == ()
+    file = "x" if how == "made_by" else "notes.env"
+    said = f"the audit does not say what was in {file} (it has no hash of it)"
+    assert opened.notes == (f"The lists of {named} are left out: {said}.",)
+
+
+def test_a_link_among_saved_runs_is_not_followed(here: Path, secret: Path) -> None:
+    audit, _, _ = audited()
+    file = saved(renamed(audit, "mine (so far"), here / "audit.json")
+    (here / "runs").mkdir()
+    (here / "runs" / "1-mine.trec.gz").symlink_to(secret)
+    assert reopen(Audit.load(saved(audit, file)), file).notes == ()
+    (note,) = reopen(renamed(audit, "mine (so far"), file).notes
+    assert "hunter2" not in note
+    assert "it was made in Python" in note
+
+
+def test_a_note_shows_no_line_of_a_file(here: Path) -> None:
+    audit, _, _ = audited()
+    file = saved(audit, here / "audit.json")
+    write(here / "runs" / "1-mine.trec.gz", SECRET)
+    (note,) = reopen(renamed(audit, "mine", file="x"), file).notes
+    assert "hunter2" not in note
+    inputs = [*audit.spec["inputs"], {"path": "x", "sha256": sha256(write(here / "x", SECRET))}]
+    told = renamed(audit, "mine", file="x")
+    (note,) = reopen(replace(told, spec={**told.spec, "inputs": inputs}), here / "other" / "audit.json").notes
+    assert note == "The lists of mine are left out: line 1 of x is not what was expected."
+
+
+@pytest.mark.parametrize("key", ["labels", "qrels"])
+def test_labels_that_the_audit_has_no_hash_of_are_not_read(here: Path, secret: Path, key: str) -> None:
+    audit, _, _ = audited()
+    named = {"labels": {"path": "toy", "labels": str(secret)}, "qrels": {"labels": "x", "qrels": str(secret)}}[key]
+    opened = reopen(replace(audit, spec={**audit.spec, "collection": named}))
+    said = "the audit does not say what was in notes.env (it has no hash of it)"
+    assert opened.notes == (GONE.format(said),)
+
+
+@pytest.mark.parametrize("told", [{}, {"layout": "irds"}, {"revision": "main"}])
+def test_a_folder_that_the_audit_has_no_hash_of_is_not_read(here: Path, told: dict[str, str]) -> None:
+    audit, _, _ = audited()
+    spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
+    said = "the audit does not say what was in its files (it has no hashes of them)"
+    assert reopen(replace(audit, spec=spec)).notes == (GONE.format(said),)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("/dev/zero", "zero is no file any more"),
+        ("a\0b", "a\0b is not there any more"),
+        ("a" * 5000, f"{'a' * 119}… is not there any more"),
+    ],
+)
+def test_names_that_are_no_file_s_are_said(here: Path, name: str, said: str) -> None:
+    audit, _, _ = audited()
+    inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
+    assert reopen(replace(audit, spec={**audit.spec, "inputs": inputs})).notes == (GONE.format(said),)
+
+
+@pytest.mark.parametrize("name", ["dense:nobody/nothing", "monot5:nobody/nothing", "bm25@5>>cross-encoder:no/thing"])
+def test_no_model_is_fetched(here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(*parts: Any) -> None:
+        raise AssertionError("the network was asked for")
+
+    monkeypatch.setattr("socket.socket.connect", connect)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    audit, _, _ = audited()
+    model = name.rpartition(":")[2]
+    (note,) = reopen(renamed(audit, name)).notes
+    said = f"model {model!r} is not on this machine, and nothing is fetched for it"
+    assert note == f"The lists of {name} are left out: {said}."
+
+
+def test_a_short_name_is_no_folder_beside_the_audit(here: Path) -> None:
+    audit, _, _ = audited()
+    (here / "minilm").mkdir()
+    made = _again("dense:minilm", {}, Places(audit, here / "out" / "audit.json"))
+    assert repr(made) == "dense:minilm"
+
+
+def test_a_re_ranked_file_is_found_by_its_hash(here: Path) -> None:
+    write_run(here / "mine.trec", FOUND)
+    collection = rt.load("toy")
+    first = rt.ranker("replay:mine.trec").rank(collection)
+    run = run_of(collection, FOUND, ranker="replay:mine.trec>>engine:shop:search", candidates=dict(first.spec))
+    audit = rt.audit(collection, run, **QUICK)
+    assert [Path(one["path"]).name for one in audit.spec["inputs"]][-1] == "mine.trec"
+    (here / "mine.trec").unlink()
+    assert reopen(audit).collection == collection

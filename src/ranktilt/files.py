@@ -28,11 +28,24 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         if path.is_dir():
             raise DataError(path, "expected a file, got a folder")
         raw = path.open("rb")
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a name with a NUL in it is the latter
+        raise DataError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     with raw:
-        packed = raw.peek(2).startswith(b"\x1f\x8b")
+        try:
+            packed = raw.peek(2).startswith(b"\x1f\x8b")
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror or error}") from error
         yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+
+
+def require_regular(path: Path) -> None:
+    """Refuse pipes and devices where a file is read more than once; `DataError` says what to do."""
+    try:
+        other = path.exists() and not (path.is_file() or path.is_dir())
+    except (OSError, ValueError):
+        return  # opening it says what is wrong
+    if other:
+        raise DataError(path, "expected a file, got a pipe or device, which can be read once only; save it first")
 
 
 def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:

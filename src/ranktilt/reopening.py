@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,15 +18,17 @@ from ranktilt.auditing.notes import only_labels
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.data.named import NO_QRELS
-from ranktilt.errors import UserError, counted, unknown
-from ranktilt.files import sha256
+from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.preference import PairCounts, split_pair_counts
+from ranktilt.optional import nothing_fetched
+from ranktilt.rankers import models
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.embedded import PREFIX
 from ranktilt.rankers.stage import Stage, parse_stages
 from ranktilt.reporting.opened import Opened
 from ranktilt.run import Run
 from ranktilt.specs import RANKERS, ranker
+from ranktilt.whereabouts import NAMED, Places
 
 NO_COLLECTION = "The collection could not be opened again: "
 _TOLERANCE = 1e-6
@@ -40,9 +41,9 @@ def reopen(audit: Audit, path: str | Path | None = None, *, runs: bool = True) -
     """Open an audit's collection and runs again, as its spec names them.
 
     Files are looked for where the spec says, and a relative name also beside the audit's file and in the folders above
-    it; each must have the hash that it had. A run is taken from where ``ranktilt audit --save`` put it, or from its
-    own file, or is ranked again; engines and paid servers are not asked again. A run counts only if it gives the
-    audit's values for every query.
+    it; each must have the hash that it had, so that a file of somebody else's can name no file of yours. A run is taken
+    from where ``ranktilt audit --save`` put it, or from its own file, or is ranked again; engines and paid servers are
+    not asked again, and nothing is fetched. A run counts only if it gives the audit's values for every query.
 
     Parameters
     ----------
@@ -58,12 +59,13 @@ def reopen(audit: Audit, path: str | Path | None = None, *, runs: bool = True) -
     Opened
         With a note for each part that could not be had.
     """
-    try:
-        places = _Places.of(audit, None if path is None else Path(path))
-        ground = Ground.of(audit, _collection(audit, places))
-    except UserError as error:
-        return Opened(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
-    return _opened(ground, [_reopened(ground, number, places) for number in range(len(audit.runs)) if runs])
+    with nothing_fetched():
+        try:
+            places = Places.of(audit, None if path is None else Path(path))
+            ground = Ground.of(audit, _collection(audit, places))
+        except UserError as error:
+            return Opened(audit, notes=(f"{NO_COLLECTION}{_reason(error)}.",))
+        return _opened(ground, [_reopened(ground, number, places) for number in range(len(audit.runs)) if runs])
 
 
 def with_given(
@@ -92,16 +94,18 @@ def with_given(
     UserError
         If the collection or a run is not the one that was audited.
     """
-    places = _Places(audit, None if path is None else Path(path))
+    places = Places(audit, None if path is None else Path(path))
     if collection is None:
         try:
-            places = _Places.of(audit, places.file)
-            collection = _collection(audit, places)
+            places = Places.of(audit, places.file)
+            with nothing_fetched():
+                collection = _collection(audit, places)
         except UserError as error:
             raise UserError(f"the runs need the audit's collection, and {_reason(error)}; give it too") from error
     ground = Ground.of(audit, collection)
     if runs is None:
-        return _opened(ground, [_reopened(ground, number, places) for number in range(len(audit.runs))])
+        with nothing_fetched():
+            return _opened(ground, [_reopened(ground, number, places) for number in range(len(audit.runs))])
     named = {run.name: run for run in runs}
     strange = next((name for name in named if name not in audit.runs), None)
     if strange is not None:
@@ -171,78 +175,15 @@ class Ground:
         return other
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where the files that an audit names may lie now."""
-
-    audit: Audit
-    file: Path | None
-    base: Path = Path()
-    """What relative names of the collection's files are relative to."""
-
-    @classmethod
-    def of(cls, audit: Audit, file: Path | None) -> _Places:
-        """Find the folder that all of the collection's files are unchanged in; `UserError` names one that is not."""
-        places = cls(audit, file)
-        names = [name for name in places.hashes if name not in places._run_files and not places._fetched(name)]
-        return replace(places, base=places.found(names))
-
-    @cached_property
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of each file that was read, by the name that it had."""
-        return {str(one["path"]): str(one["sha256"]) for one in self.audit.spec.get("inputs", ())}
-
-    @cached_property
-    def _run_files(self) -> set[str]:
-        specs = self.audit.spec.get("runs", ())
-        return {str(spec["file"]) for spec in specs if "file" in spec and "ranker" in spec}
-
-    def _fetched(self, name: str) -> bool:
-        """Whether a file is the hub's own: its commit says what is in it, and its cache may lie elsewhere."""
-        spec = self.audit.spec.get("collection", {})
-        return "revision" in spec and name not in (spec.get("split"), spec.get("labels"))
-
-    def found(self, names: Sequence[str]) -> Path:
-        """Find the folder from which all of these files are what they were."""
-        faults = []
-        for base in self._bases():
-            fault = next(filter(None, (self._fault(base, name) for name in names)), "")
-            if not fault:
-                return base
-            faults.append((sum((base / name).exists() for name in names), fault))
-        # Further up, another file of the same name says nothing about this one.
-        raise UserError(max(faults[:2], key=lambda one: one[0])[1])
-
-    def existing(self, name: str) -> Path:
-        """Find a file or folder that has no hash: the first of that name, or what it was called."""
-        return next((base / name for base in self._bases() if (base / name).exists()), Path(name))
-
-    def _bases(self) -> Iterator[Path]:
-        yield Path()
-        if self.file is not None:
-            yield from self.file.absolute().parents
-
-    def _fault(self, base: Path, name: str) -> str:
-        path = base / name
-        try:
-            if not path.exists():
-                return f"{self.shown(name)} is not there any more"
-            return "" if sha256(path) == self.hashes[name] else f"{self.shown(name)} has changed since the audit"
-        except OSError as error:
-            return f"{self.shown(name)} cannot be read: {error.strerror or error}"
-
-    def shown(self, name: str) -> str:
-        """Shorten a name to what it is within the collection, or to its last part."""
-        path, folder = PurePath(name), self.audit.spec.get("collection", {}).get("path")
-        inside = folder is not None and path.is_relative_to(str(folder))
-        return str(path.relative_to(str(folder))) if inside else path.name
-
-
 def _reason(error: UserError) -> str:
-    return str(error).removesuffix(".")
+    """Why in words for a page, which shows neither lines of files nor folders of this machine."""
+    if not isinstance(error, DataError):
+        return str(error).removesuffix(".")
+    where = f"line {error.line} of " if error.line is not None else ""
+    return f"{where}{PurePath(error.path).name} is not what was expected"
 
 
-def _collection(audit: Audit, places: _Places) -> Collection:
+def _collection(audit: Audit, places: Places) -> Collection:
     spec = audit.spec.get("collection", {})
     if "path" not in spec and "mix" not in spec and "labels" in spec:
         return _labels_alone(audit, spec, places)
@@ -251,23 +192,30 @@ def _collection(audit: Audit, places: _Places) -> Collection:
         return collection
     from ranktilt.data.labelled import with_labels
 
-    return with_labels(collection, places.base / spec["labels"], by=audit.spec.get("by") or "source")
+    return with_labels(collection, _beside(places, spec["labels"]), by=audit.spec.get("by") or "source")
 
 
-def _labels_alone(audit: Audit, spec: Mapping[str, Any], places: _Places) -> Collection:
+def _beside(places: Places, name: str) -> Path:
+    """A file of the collection's own, whose hash was found to be right."""
+    if name not in places.hashes:
+        raise UserError(f"the audit does not say what was in {places.shown(name)} (it has no hash of it)")
+    return places.base / name
+
+
+def _labels_alone(audit: Audit, spec: Mapping[str, Any], places: Places) -> Collection:
     from ranktilt.data.labels import from_labels, read_labels
     from ranktilt.data.qrels import read_qrels
 
     by = str(spec.get("by", "source"))
-    qrels = None if "qrels" not in spec else read_qrels(places.base / spec["qrels"]).drop("line")
+    qrels = None if "qrels" not in spec else read_qrels(_beside(places, spec["qrels"])).drop("line")
     # In the audit's order: that of the runs, some of which may be gone.
     return from_labels(
-        read_labels(places.base / spec["labels"], by=by), queries=audit.queries, qrels=qrels, by=by,
+        read_labels(_beside(places, spec["labels"]), by=by), queries=audit.queries, qrels=qrels, by=by,
         labels_file=spec["labels"], qrels_file=spec.get("qrels"),
     )  # fmt: skip
 
 
-def _loaded(spec: Mapping[str, Any], places: _Places) -> Collection:
+def _loaded(spec: Mapping[str, Any], places: Places) -> Collection:
     if "mix" in spec:
         from ranktilt.data.mix import mix
 
@@ -281,7 +229,9 @@ def _loaded(spec: Mapping[str, Any], places: _Places) -> Collection:
         return bundled()
     from ranktilt.data.load import load
 
-    named = spec.get("layout") == "irds" or "revision" in spec
+    named = path.startswith(NAMED)
+    if not named:
+        _require_hashes(path, places)
     split, none = spec.get("split"), spec.get("qrels") == NO_QRELS
     given = places.base / split if split in places.hashes else None
     collection = load(
@@ -297,9 +247,15 @@ def _loaded(spec: Mapping[str, Any], places: _Places) -> Collection:
     return collection
 
 
-def _refuse_new_files(collection: Collection, places: _Places) -> None:
+def _require_hashes(path: str, places: Places) -> None:
+    """Refuse a folder of which the audit has no hash: it could be any folder of this machine."""
+    if not any(PurePath(name).is_relative_to(path) for name in places.hashes):
+        raise UserError("the audit does not say what was in its files (it has no hashes of them)")
+
+
+def _refuse_new_files(collection: Collection, places: Places) -> None:
     known = {places.base / name for name in places.hashes}
-    new = next((file for file in collection.spec.get("files", ()) if known and Path(file) not in known), None)
+    new = next((file for file in collection.spec.get("files", ()) if Path(file) not in known), None)
     if new is not None:
         raise UserError(f"{places.shown(_from(places.base, new))} has been added since the audit")
 
@@ -309,7 +265,7 @@ def _from(base: Path, file: str) -> str:
     return str(path.relative_to(base)) if path.is_relative_to(base) else file
 
 
-def _reopened(ground: Ground, number: int, places: _Places) -> Run | str:
+def _reopened(ground: Ground, number: int, places: Places) -> Run | str:
     """One run, or why it is left out."""
     audit = ground.audit
     name, fault = audit.runs[number], ""
@@ -327,30 +283,32 @@ def _reopened(ground: Ground, number: int, places: _Places) -> Run | str:
     return f"the lists of {name} are left out: {fault}"
 
 
-def _saved(ground: Ground, number: int, places: _Places) -> Run | None:
+def _saved(ground: Ground, number: int, places: Places) -> Run | None:
     """The run that ``--save`` wrote beside the audit."""
     if places.file is None:
         return None
     for path in sorted((places.file.parent / "runs").glob(f"{number + 1}-*.trec.gz")):
+        if not path.is_file() or path.is_symlink():  # a link could lead to any file of this machine
+            continue
         run = Run.load(path)
         if run.name == ground.audit.runs[number]:
             return run
     return None
 
 
-def _from_file(ground: Ground, number: int, places: _Places) -> Run | None:
+def _from_file(ground: Ground, number: int, places: Places) -> Run | None:
     """The run in the file that it was read from."""
     spec = _told(ground.audit, number)
     if "file" not in spec:
         return None
     file = str(spec["file"])
-    path = places.found([file]) / file if file in places.hashes else places.existing(file)
+    path = places.hashed(file)
     if "made_by" in spec and not only_labels(ground.collection):
         return _again(str(spec["ranker"]), {file: path}, places).rank(ground.collection)
     return Run.load(path, score_order=str(spec.get("score_order", "score")))
 
 
-def _ranked(ground: Ground, number: int, places: _Places) -> Run | None:
+def _ranked(ground: Ground, number: int, places: Places) -> Run | None:
     """The run made anew by its ranker."""
     if "file" in _told(ground.audit, number):
         return None
@@ -367,7 +325,7 @@ def _told(audit: Audit, number: int) -> Mapping[str, Any]:
     return {**(specs[number] if number < len(specs) else {}), "ranker": audit.runs[number]}
 
 
-def _again(text: str, files: Mapping[str, Path], places: _Places) -> Ranker:
+def _again(text: str, files: Mapping[str, Path], places: Places) -> Ranker:
     """The ranker of a text, with its files where they are now, on whatever device there is."""
     try:
         stages = parse_stages(text)
@@ -376,7 +334,7 @@ def _again(text: str, files: Mapping[str, Path], places: _Places) -> Ranker:
     return ranker(">>".join(str(_moved(stage, files, places)) for stage in stages))
 
 
-def _moved(stage: Stage, files: Mapping[str, Path], places: _Places) -> Stage:
+def _moved(stage: Stage, files: Mapping[str, Path], places: Places) -> Stage:
     argument = stage.argument or ""
     if stage.name in _ENGINES:
         raise UserError(f"an engine is not asked again; {_KEEP}")
@@ -385,6 +343,8 @@ def _moved(stage: Stage, files: Mapping[str, Path], places: _Places) -> Stage:
     if stage.name not in RANKERS:
         raise UserError(f"{stage.name!r} is no ranker of RankTilt's own, and is not run again; {_KEEP}")
     options = {name: value for name, value in stage.options.items() if name != "device"}
-    if not argument:
-        return replace(stage, options=options)
-    return replace(stage, argument=str(files.get(argument) or places.existing(argument)), options=options)
+    if stage.name == "replay":
+        argument = str(files.get(argument) or places.hashed(argument))
+    elif argument and models.model(argument, stage.name) is None:
+        argument = str(places.existing(argument))
+    return replace(stage, argument=argument or None, options=options)

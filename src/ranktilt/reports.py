@@ -17,7 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.explain.validation import FORMAT as VALIDATION
 from ranktilt.explain.validation import Validation
-from ranktilt.files import open_bytes, write_bytes
+from ranktilt.files import open_bytes, require_regular, write_bytes
 from ranktilt.reopening import reopen, with_given
 from ranktilt.reporting.report_page import Result, report_page
 from ranktilt.run import Run
@@ -146,6 +146,7 @@ def read_result(path: str | Path) -> Audit | Validation | Study:
         If the file cannot be read, or holds something else; says what.
     """
     path = Path(path)
+    require_regular(path)
     kind = _format(path)
     if kind == AUDIT:
         return Audit.load(path)

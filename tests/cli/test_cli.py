@@ -373,9 +373,11 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "mix",
         "models",
         "rank",
+        "report",
         "rewrite",
         "study",
         "validate",
+        "view",
         "build",
         "train",
     ]

@@ -11,6 +11,7 @@ import pytest
 
 from ranktilt.data.load import load
 from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError
+from ranktilt.optional import nothing_fetched
 from tests.data.hub_cache import zipped
 from tests.toy import TEXTS, TITLES, jsonl, raw_docs, raw_qrels, raw_queries, tsv, write
 
@@ -294,3 +295,15 @@ def test_a_grade_that_is_no_whole_number_is_refused(grade: float | None) -> None
     assert str(caught.value) == (
         f"irds:some/set: expected whole numbers as grades, got {grade} for query 'q' and document 'e'"
     )
+
+
+def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
+    beir(home)
+    with nothing_fetched():
+        assert load("irds:beir/scifact/test").docs.height == 3
+        said = message("irds:beir/nfcorpus/test")
+    assert said == (
+        "irds:beir/nfcorpus/test: not all of it is on this machine, and nothing is fetched for a report; ir_datasets "
+        f"keeps its files in {home} (IR_DATASETS_HOME names another place)"
+    )
+    assert "(no connection) could not be fetched" in message("irds:beir/nfcorpus/test")

@@ -18,6 +18,7 @@ LEVELS: list[list[str]] = [
     ["build", "explain", "mitigate"],
     ["reporting"],
     ["specs"],
+    ["whereabouts"],
     ["reopening"],
     ["reports"],
     ["cli"],

@@ -169,6 +169,32 @@ def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, modules: 
     assert str(caught.value) == f"{tmp_path}: its module {named} is code of the model's own, which is never run"
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "named"),
+    [
+        (
+            "1_Router/router_config.json",
+            {"types": {"0_a": "sentence_transformers.models.Dense", "0_b": "own.B"}},
+            "own.B",
+        ),
+        ("config.json", {"types": {"0_a": "own.A"}}, "own.A"),
+        ("2_Dense/config.json", {"activation_function": "os.abort"}, "os.abort"),
+    ],
+)
+def test_classes_that_a_part_names_are_refused(tmp_path: Path, file: str, content: Any, named: str) -> None:
+    write_json(tmp_path / file, content)
+    with pytest.raises(UserError) as caught:
+        module.refuse_code(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: its part {named!r} is code of the model's own, which is never run"
+
+
+def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
+    write_json(tmp_path / "1_Router/router_config.json", {"types": {"0_a": "sentence_transformers.models.Dense"}})
+    write_json(tmp_path / "2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
+    write_json(tmp_path / "config.json", {"activation_function": "gelu_new"})
+    module.refuse_code(tmp_path)
+
+
 @pytest.mark.neural
 @pytest.mark.parametrize("place", ["config.json", "0_Transformer/config.json"])
 def test_an_architecture_of_the_models_own_is_refused(tmp_path: Path, place: str) -> None:

@@ -31,22 +31,18 @@ from ranktilt.auditing.notes import (
 from ranktilt.auditing.page import all_paired, signs_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
+from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.files import sha256
 from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.delta import ROUNDINGS
-from ranktilt.measures.inference import CORRECTIONS, RESAMPLES
+from ranktilt.measures.inference import RESAMPLES
 from ranktilt.measures.preference import PairCounts, split_pair_counts
 from ranktilt.run import Run
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 CARD_ROWS = 6
 Counts = dict[Pair, tuple[PairCounts, PairCounts]]
-MISSING = ("zero", "exclude")
-TIES = ("expected", "trec_eval")
-TESTS = ("permutation", "t")
-CHOICES = {"missing": MISSING, "ties": TIES, "rounding": ROUNDINGS, "test": TESTS, "correction": CORRECTIONS}
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer", "ir-measures", "pytrec-eval-terrier")
 
 
@@ -198,8 +194,8 @@ def _measures(given: str | Measure | Iterable[str | Measure] | None, *, judged: 
 
 
 def _check_numbers(resamples: int, level: float, page: int) -> None:
-    if resamples < 100:
-        raise UserError(f"expected at least 100 resamples, got {resamples}")
+    if resamples < FEWEST:
+        raise UserError(f"expected at least {FEWEST} resamples, got {resamples}")
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
     if page < 1:
@@ -347,7 +343,7 @@ class _Work:
 
 
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
-    files = _files(collection.spec) + [str(r.spec["file"]) for r in runs if "file" in r.spec]
+    files = _files(collection.spec) + files_of_runs(r.spec for r in runs)
     inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if Path(f).is_file()]
     packages = {p: version(p) for p in PACKAGES}
     return {

@@ -17,6 +17,7 @@ from ranktilt.data.quality import NEAR_IDENTICAL, cut_off, jaccard, opening, wor
 from ranktilt.run import Run
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
+NAMES = (*SIDED, "identical", "near-identical", "same title")
 _AT_ONCE = 8192
 SAMPLE = 20_000
 """Pairs whose terms are compared: evenly spaced ones of a larger collection, so that no audit waits for them."""

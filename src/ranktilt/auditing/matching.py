@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import UserError, counted
 
 Floats = npt.NDArray[np.float64]
@@ -186,7 +187,7 @@ def _other_inputs(new: Audit, old: Audit) -> list[str]:
 
 def _inputs(audit: Audit) -> dict[str, str]:
     """Hashes of the collection's files, by name; files of runs are meant to differ."""
-    of_runs = {str(run.get("file")) for run in audit.spec.get("runs", ()) if isinstance(run, dict)}
+    of_runs = set(files_of_runs(audit.spec.get("runs", ())))
     found = [entry for entry in audit.spec.get("inputs", ()) if str(entry.get("path")) not in of_runs]
     return {"/".join(PurePath(str(e.get("path"))).parts[-2:]): str(e.get("sha256")) for e in found}
 

@@ -19,6 +19,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.notes import telling
 from ranktilt.auditing.tilt import LEVEL, Tilt
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
+from ranktilt.auditing.whole import require_whole
 from ranktilt.data.saved import Saved
 from ranktilt.errors import UserError, unknown
 from ranktilt.files import write_bytes
@@ -26,6 +27,8 @@ from ranktilt.measures.base import Measure, measure
 
 FORMAT = "ranktilt-audit"
 VERSION = 1
+_LARGEST = 1 + 1e-9
+"""Of a measure's value, with what rounding adds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,8 +271,11 @@ class Audit:
 
     @classmethod
     def _of(cls, content: dict[str, Any]) -> Audit:
+        require_whole(content)
         shape = tuple(len(content[k]) for k in ("runs", "measures", "groups", "queries"))
         values = np.array(content["values"], dtype=np.float64).reshape(shape)
+        if not ((np.abs(values) <= _LARGEST) | np.isnan(values)).all():
+            raise ValueError("values: expected numbers from 0 to 1")
         tilts = tuple(map(Tilt.of_row, content["tilts"]))
         return cls(
             content["spec"],

@@ -34,7 +34,8 @@ def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[st
     allowed = tuple(stdout)
     barred = next((option for option in streams if option not in allowed), None)
     if barred is not None:
-        raise UserError(f"{barred} writes a file; standard output (-) is for {' and '.join(allowed)}")
+        others = f"; standard output (-) is for {' and '.join(allowed)}" if allowed else ", not to standard output (-)"
+        raise UserError(f"{barred} writes a file{others}")
     if len(streams) > 1:
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
     read = list(inputs)

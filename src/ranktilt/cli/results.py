@@ -92,11 +92,11 @@ class Destination:
             What it was made from, for the report.
         """
         result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
+        with results() as stream:
+            stream.write(self._text(result) if self.json != "-" else result.to_json().decode())
         contents = self._contents(result, runs)
         if self.output is not None:
             contents[self.output] = _page(result, runs, collection)
-        with results() as stream:
-            stream.write(self._text(result) if self.json != "-" else result.to_json().decode())
         if contents:
             write_files(contents)
 

@@ -22,7 +22,9 @@ HOST = "127.0.0.1"
 _PATIENCE = 10.0
 """Seconds that a client may say nothing, or take nothing, before it is dropped."""
 _HEADERS = {
-    "Content-Security-Policy": "frame-ancestors 'none'",  # beside the page's own, which has it as a meta element
+    # Beside the page's own, which a finished page of somebody else's may lack: no network, whatever it holds.
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",

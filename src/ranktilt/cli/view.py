@@ -68,10 +68,11 @@ def _finished(files: Sequence[Path], *, texts: bool) -> bytes:
 
 def _page(file: Path) -> bytes:
     """The whole of a file that begins as HTML does; empty for any other."""
-    from ranktilt.files import open_bytes
+    from ranktilt.files import open_bytes, require_regular
 
     if file.is_dir():
         return b""
+    require_regular(file)
     with open_bytes(file) as stream:
         try:
             start = stream.read(_HEAD)

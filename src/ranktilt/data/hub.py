@@ -22,7 +22,7 @@ from ranktilt.data.parquet import read_judgments
 from ranktilt.data.qrels import read_qrels
 from ranktilt.errors import DataError, UserError
 from ranktilt.files import cannot_write
-from ranktilt.optional import need
+from ranktilt.optional import may_fetch, need
 
 _PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
 _TOO_MANY = 8
@@ -130,7 +130,10 @@ def snapshot(name: Named) -> Snapshot:
     """
     hub = need("huggingface_hub", extra="datasets", for_=str(name))
     try:
-        folder = hub.snapshot_download(name.id, repo_type="dataset", revision=name.revision, allow_patterns=_PATTERNS)
+        folder = hub.snapshot_download(
+            name.id, repo_type="dataset", revision=name.revision, allow_patterns=_PATTERNS,
+            local_files_only=not may_fetch(),
+        )  # fmt: skip
     except Exception as error:  # the library's transport raises errors of its own, which no name holds together
         raise _refused(name, error) from error
     return Snapshot(name.id, Path(folder), Path(folder).name)
@@ -162,10 +165,11 @@ def _not_cached(name: Named, error: Exception) -> UserError:
     place = Path(constants.HF_HUB_CACHE) / f"datasets--{name.id.replace('/', '--')}"
     offline = constants.HF_HUB_OFFLINE
     why = "HF_HUB_OFFLINE is set" if offline else "the hub cannot be reached"
+    why = why if may_fetch() else "nothing is fetched for a report"
     part = "only in part " if "incomplete" in type(error).__name__.lower() else ""
     there = f"is {part or 'not '}in the cache ({place})"
     command = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
-    online = "unset it" if offline else "try again"
+    online = "unset it" if offline and may_fetch() else "load it first" if not may_fetch() else "try again"
     return UserError(
         f"{name}: {why}, and it {there}; {online}, or run `{command}` where there is a network, and copy that folder"
     )

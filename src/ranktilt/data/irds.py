@@ -6,9 +6,9 @@ import difflib
 import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from ranktilt.data.assemble import judged, unjudged
 from ranktilt.data.named import NO_QRELS, Named, Wanted
 from ranktilt.data.qrels import read_qrels
 from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown
-from ranktilt.optional import need
+from ranktilt.optional import may_fetch, need
 from ranktilt.progress import report
 
 _CHUNK = 50_000
@@ -102,7 +102,8 @@ def _library(name: Named) -> Iterator[Any]:
     try:
         library = need("ir_datasets", extra="datasets", for_=str(name))
         try:
-            yield library
+            with nullcontext() if may_fetch() else _held_back(library):
+                yield library
         except UserError:
             raise
         except Exception as error:  # whatever the library's many formats raise
@@ -111,9 +112,33 @@ def _library(name: Named) -> Iterator[Any]:
         logger.removeFilter(hear)
 
 
+@contextmanager
+def _held_back(library: Any) -> Iterator[None]:
+    """Let ir_datasets read what it has, and reach for nothing else: each of its ways to a network ends here."""
+
+    def refuse(self: object) -> NoReturn:
+        raise PermissionError("nothing is fetched")
+
+    module = library.util.download
+    kinds: list[Any] = [
+        kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, module.BaseDownload)
+    ]
+    far = [kind for kind in kinds if kind is not module.LocalDownload]
+    before = {kind: vars(kind)["stream"] for kind in far if "stream" in vars(kind)}
+    for kind in before:
+        kind.stream = refuse
+    try:
+        yield
+    finally:
+        for kind, stream in before.items():
+            kind.stream = stream
+
+
 def _failed(name: Named, error: Exception, said: list[str], home: Path) -> UserError:
     keeps = f"ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
     told = next((text for text in reversed(said) if str(home) in text), "").removesuffix(".")
+    if not may_fetch():
+        return UserError(f"{name}: not all of it is on this machine, and nothing is fetched for a report; {keeps}")
     if isinstance(error, FileNotFoundError):
         return UserError(f"{name}: {told or f'{error.filename or error} is not there'}; {keeps}")
     failed = _unreachable(error)

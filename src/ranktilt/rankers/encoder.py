@@ -190,7 +190,9 @@ class Encoder:
         need("transformers", extra="neural", for_="dense").utils.logging.disable_progress_bar()
         hub.refuse_code(self.folder)
         try:
-            model = library.SentenceTransformer(str(self.folder), device=self.device, trust_remote_code=False)
+            model = library.SentenceTransformer(
+                str(self.folder), device=self.device, trust_remote_code=False, local_files_only=True
+            )
         except Exception as error:  # each library has its own ways to fail at a broken folder or an absent device
             where = f" on device {self.device!r}" if self.device else ""
             message = f"{self.folder}: cannot be loaded as a sentence-transformers model{where}: {first_line(error)}"

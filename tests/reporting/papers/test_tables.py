@@ -102,6 +102,14 @@ class TestNumbers:
         assert grid.notes[-1] == note
         assert note not in paper_grids([small()], "dai-3")[0].notes
 
+    def test_a_relative_delta_of_rounded_means_is_said_to_be_one(self) -> None:
+        said = "Relative Δ comes from the means as printed here"
+        assert [note for note in paper_grids([small()], "dai-3")[0].notes if note.startswith(said)]
+        (exact,) = paper_grids([small()], "dai-3", rounding="none")
+        rounded = replace(small(), spec={**small().spec, "rounding": "paper"})
+        for grid in (exact, *paper_grids([rounded], "dai-3"), *paper_grids([small()], "askari-2")):
+            assert not [note for note in grid.notes if note.startswith(said)]
+
     def test_csv_is_read_back_into_the_same_table(self, tmp_path: Path) -> None:
         file = tmp_path / "cells.csv"
         text = paper_tables([toy_validation(), toy_study(), small()], "paper", "csv")

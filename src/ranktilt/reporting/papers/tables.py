@@ -24,6 +24,11 @@ Source = Opened | Audit | Validation | Study | Cells
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
 
+_ROUNDED = (
+    "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from the means before "
+    "rounding, and may differ where they are small."
+)
+
 
 def paper_tables(
     results: Sequence[Source], layout: str, format: str, *, rounding: str = "paper", queries: Sequence[str] = ()
@@ -122,16 +127,21 @@ def _grid(results: Sequence[Source], layout: Layout, rounding: str, queries: Seq
     if not cells:
         raise UserError(_lacking(results, layout))
     grid = lay_out(printed(cells, layout, rounding=rounding), layout, made=list(dict.fromkeys(made)))
-    return replace(grid, notes=(*grid.notes, *_caveats(results, layout)))
+    return replace(grid, notes=(*grid.notes, *_caveats(results, layout, rounding)))
 
 
-def _caveats(results: Sequence[Source], layout: Layout) -> list[str]:
-    """What a Relative Δ of groups that are not twins must not be read without."""
+def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
+    """What a Relative Δ of a result must not be read without."""
     bare = [_bare(result) for result in results if not isinstance(result, Cells)]
-    tilts = [tilt for one in bare if not isinstance(one, Validation) for tilt in one.tilts]
-    if layout.derived != DELTA or all(tilt.twins for tilt in tilts):
+    found = [one for one in bare if not isinstance(one, Validation) and one.tilts]
+    if layout.derived != DELTA or not found:
         return []
-    return ["Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."]
+    said = []
+    if rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
+        said.append(_ROUNDED)
+    if not all(tilt.twins for one in found for tilt in one.tilts):
+        said.append("Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0.")
+    return said
 
 
 def _cells(result: Source, table: str, *, own: bool) -> list[Cell]:

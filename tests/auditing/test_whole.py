@@ -1,0 +1,125 @@
+"""An audit's file that no audit could have written is refused as it is read, in one line."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ranktilt import Audit, audit
+from ranktilt.auditing.whole import files_of_runs
+from ranktilt.errors import DataError, UserError
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.report_page import report_page
+from tests.toy import run_of, toy
+
+FOUND = {"q1": {"d1-human": 2.0, "d1-llm": 1.0}, "q2": {"d2-llm": 2.0}, "q3": {"d3-human": 1.0}}
+GONE = object()
+
+
+def made() -> Audit:
+    collection = toy()
+    runs = [run_of(collection, FOUND, ranker=name) for name in ("one", "two")]
+    return audit(collection, runs, ["nDCG@1", "RR"], card=True, resamples=100)
+
+
+CONTENT = json.loads(made().to_json())
+
+
+def changed(where: Sequence[str | int], value: object) -> dict[str, Any]:
+    content: Any = json.loads(json.dumps(CONTENT))
+    part = content
+    for name in where[:-1]:
+        part = part[name]
+    if value is GONE:
+        del part[where[-1]]
+    else:
+        part[where[-1]] = value
+    return dict(content)
+
+
+def read(folder: Path, content: dict[str, Any]) -> Audit:
+    file = folder / "audit.json"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return Audit.load(file)
+
+
+def test_what_an_audit_wrote_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, CONTENT) == made()
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        (["runs"], GONE, "KeyError: 'runs'"),
+        (["spec"], [], "spec: expected names and values, got []"),
+        (["spec", "ties"], GONE, "KeyError: 'ties'"),
+        (["spec", "ties"], "mine", "ties: expected one of expected, trec_eval; got 'mine'"),
+        (["spec", "by"], 5, "by: expected a text, got 5"),
+        (["spec", "level"], "x", "level: expected a number, got 'x'"),
+        (["spec", "level"], None, "level: expected at least 0, got None"),
+        (["spec", "resamples"], 99, "resamples: expected at least 100, got 99"),
+        (["spec", "seed"], -1, "seed: expected at least 0, got -1"),
+        (["spec", "collection"], None, "collection: expected names and values, got None"),
+        (["spec", "collection"], {"split": []}, "split: expected a text, got []"),
+        (["spec", "collection"], {"mix": [{"path": 5}]}, "path: expected a text, got 5"),
+        (["spec", "runs"], [None], "a run: expected names and values, got None"),
+        (["spec", "inputs"], [{"path": "a"}], "KeyError: 'sha256'"),
+        (["runs", 0], 5, "runs: expected a text, got 5"),
+        (["runs", 0], "two", "runs: expected each name once"),
+        (["groups", 0], "every", "groups: expected 'all' first"),
+        (["notes"], [None], "expected a text, got None"),
+        (["values", 0, 0, 0, 0], 2, "values: expected numbers from 0 to 1"),
+        (["tilts", 0, "a"], "x", "a: 'x' is not among the audit's groups"),
+        (["tilts", 0, "value"], "x", "value: expected a number, got 'x'"),
+        (["tilts", 0, "measure"], "RR", "tilts: expected one for each run, measure and pair of groups"),
+        (["tilts", 0], GONE, "tilts: expected one for each run, measure and pair of groups"),
+        (["pair_counts", "wins"], {"a": 1}, "pair_counts: expected columns of one length"),
+        (["pair_counts", "wins", 0], None, "pair_counts: wins: expected int in each row"),
+        (["pair_counts", "query", 0], "q9", "pair_counts: expected each of the audit's queries once"),
+        (["card", 0, "kind"], "x", "kind: expected one of relative delta, page,"),
+        (["card", 0, "run"], "x", "run: 'x' is not among the audit's runs"),
+        (["card", 0, "extra"], {"wins": "x"}, "wins: expected a number, got 'x'"),
+        (["confounds", 0, "name"], "x", "confounds: unknown 'x'"),
+        (["confounds", 0, "value_a"], [], "value_a: expected a number, got []"),
+    ],
+)
+def test_a_part_that_cannot_be_is_named(tmp_path: Path, where: list[str | int], value: object, said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, changed(where, value))
+    assert str(caught.value).startswith(f"{tmp_path / 'audit.json'}: is not a whole audit: ")
+    assert said in str(caught.value)
+
+
+def test_mixes_within_mixes_end(tmp_path: Path) -> None:
+    deep: dict[str, Any] = {"path": "toy"}
+    for _ in range(300):
+        deep = {"mix": [deep]}
+    with pytest.raises(DataError, match="expected mixes at most 20 deep"):
+        read(tmp_path, changed(["spec", "collection"], deep))
+
+
+def places(part: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Every part of the content; of a list the first."""
+    inside = part.items() if isinstance(part, dict) else enumerate(part[:1]) if isinstance(part, list) else ()
+    return [at, *(found for name, one in inside for found in places(one, (*at, name)))]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(where=st.sampled_from(places(CONTENT)[1:]), value=st.sampled_from([None, 5, "x", [], {}, [None], True, GONE]))
+def test_whatever_is_changed_the_page_is_made_or_one_line_says_why(
+    tmp_path: Path, where: tuple[str | int, ...], value: object
+) -> None:
+    try:
+        page = report_page([Opened(read(tmp_path, changed(where, value)))])
+    except UserError as error:
+        page = str(error)
+    assert page.startswith("<!DOCTYPE html>") or "\n" not in page
+
+
+def test_files_of_candidates_are_files_of_runs() -> None:
+    specs = [{"file": "a"}, {"candidates": {"ranker": "x", "candidates": {"file": "b"}}}, {"file": "a"}, {}, None]
+    assert files_of_runs(specs) == ["a", "b"]
