@@ -134,6 +134,12 @@ class TestSentences:
         )
         assert (found.kind, found.favours) == ("inconclusive", None)
 
+    def test_what_groups_that_are_not_twins_could_show_counts_from_the_middle_of_the_band(self) -> None:
+        band = {"band_low": -148.0, "band_high": -128.0}
+        found = judge([tilt(-143, -126, p=0.31, error=8.6, **band)], 5)
+        assert "this query set could only detect 24 points or more from the random band's middle;" in found.sentence
+        assert "random band [−148.0, −128.0]" in found.sentence
+
     @pytest.mark.parametrize(
         ("telling", "could"),
         [

@@ -429,3 +429,9 @@ def test_the_cli_and_a_beir_folder(cli: Cli, tmp_path: Path) -> None:
     file = write_run(tmp_path / "a.trec", {"q1": {"d1": 1.0}})
     assert refused(cli, "audit", folder, "--run", file).startswith("nothing to compare: only source 'human'; ")
     assert cli("audit", folder, "--run", file, "--by", "none").code == 0
+
+
+def test_name_that_is_no_text_is_refused_before_any_work(cli: Cli, toy_folder: Path) -> None:
+    code, out, err = cli("audit", toy_folder, "--run", "b\udcff.trec")
+    assert (code, out) == (2, "")
+    assert err == "ranktilt: 'b\\udcff.trec' is not UTF-8; rename the file, and name it anew\n"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit, Collection, audit, controls, table
+from ranktilt.auditing.controlled import RAW
 from ranktilt.auditing.controls import CONTROLS
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.reporting.controls import control_legend, control_rows, control_sentences, control_titles
@@ -158,6 +159,12 @@ class TestWords:
         found = made()
         same = tuple(replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls)
         assert control_sentences(replace(found, controls=same)) == []
+
+    def test_there_is_no_legend_where_no_control_was_applied(self) -> None:
+        audit = made()
+        raw = tuple(one for one in audit.controls if one.control == RAW)
+        assert raw
+        assert control_legend(replace(audit, controls=raw)) == []
 
     def test_the_legend_says_what_each_control_takes_away(self) -> None:
         (legend,) = control_legend(made())

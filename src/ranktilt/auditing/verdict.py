@@ -139,6 +139,8 @@ def _inconclusive(tilt: Tilt, delta: str, telling: int | None) -> str:
     if tilt.value != tilt.value:
         return f"{tilt.run}: inconclusive: {tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
     could = f"this query set could only detect a tilt of {tilt.detectable:.0f} % or more"
+    if not tilt.twins:
+        could = f"this query set could only detect {tilt.detectable:.0f} points or more from the random band's middle"
     if tilt.detectable > 200:
         could = "this query set could not detect any tilt"
     elif tilt.error == 0 and telling is not None and telling < min(tilt.queries, FEW_QUERIES):

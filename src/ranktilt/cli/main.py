@@ -88,6 +88,7 @@ def main() -> None:
     _set_threads(sys.argv[1:])
     _speak_utf8()
     try:
+        _refuse_bytes(sys.argv[1:])
         code = app(prog_name=app.info.name, standalone_mode=False)
     except (UserError, _USAGE) as error:
         if "--debug" in sys.argv:
@@ -99,6 +100,15 @@ def main() -> None:
     if code == _INTERRUPTED:
         sys.stderr.write("ranktilt: interrupted; what was cached is kept\n")
     sys.exit(code or 0)
+
+
+def _refuse_bytes(arguments: list[str]) -> None:
+    """A name that is no text can stand in no table, file or page that is made of it."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"{argument!r} is not UTF-8; rename the file, and name it anew") from error
 
 
 def _refuse(error: Any) -> None:

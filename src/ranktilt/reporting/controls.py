@@ -9,6 +9,7 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.verdict import bounds, signed
+from ranktilt.errors import counted
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,12 @@ def _kind(tilt: Tilt, kind: str) -> str:
 
 def control_legend(audit: Audit) -> list[str]:
     """Say what each control takes away."""
-    if not audit.controls:
-        return []
     meanings = dict.fromkeys((c.control, c.meaning) for c in audit.controls if c.control != RAW and c.tilts)
+    if not meanings:  # the rows say why none was applied
+        return []
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
-    tests = sum(len(c.tilts) for c in audit.controls)
+    tests = counted(sum(len(c.tilts) for c in audit.controls), "test", "tests")
     return [
         f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
-        f"controlled values together ({tests:,} tests); moved: points, with 95 % paired bootstrap interval."
+        f"controlled values together ({tests}); moved: points, with 95 % paired bootstrap interval."
     ]
