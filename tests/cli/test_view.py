@@ -206,7 +206,7 @@ def test_what_an_audit_lacks_is_said(view: Started, tmp_path: Path) -> None:
     assert title(fetched(address)).startswith("Audit")
     process.terminate()
     assert process.communicate(timeout=60)[1] == (
-        "Queries, result lists and texts are left out. The collection could not be opened again: the collection was "
+        "Queries, ranked lists and texts are left out. The collection could not be opened again: the collection was "
         "made in Python and lies in no file (ranktilt.report takes it: collection=).\nServing until Ctrl-C.\n"
     )
 

@@ -54,9 +54,12 @@ def test_explorer_is_carried_with_its_collection() -> None:
     (block,) = sections(opened())["queries"].blocks
     assert isinstance(block, Explorer)
     assert block.texts
-    (bare,) = next(s for s in audit_sections(opened(), texts=False) if s.name == "queries").blocks
-    assert isinstance(bare, Explorer)
-    assert len(bare.texts) < len(block.texts)
+
+
+def test_explorer_is_left_out_on_request() -> None:
+    section = next(s for s in audit_sections(opened(), texts=False) if s.name == "queries")
+    assert section.blocks == ()
+    assert section.lead == ("Queries, ranked lists and texts are left out, as was asked for.",)
 
 
 def test_card_that_was_not_asked_for_is_named_with_how_to_ask() -> None:

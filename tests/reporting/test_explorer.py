@@ -156,12 +156,6 @@ def test_rounded_means_are_said_not_to_be_what_parts_add_up_to(rounding: str, sa
     assert ("as it is before its means are rounded" in explored(opened(rounding=rounding)).block.says) is said
 
 
-def test_without_texts_it_says_so() -> None:
-    found = explored(texts=False)
-    assert found.block.texts == ""
-    assert found.block.says.endswith(" The documents' texts are left out.")
-
-
 def test_documents_without_text_are_no_texts() -> None:
     collection = toy()
     bare = Collection(collection.docs.with_columns(text=pl.lit("")), collection.queries, collection.qrels)

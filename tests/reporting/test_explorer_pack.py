@@ -78,7 +78,7 @@ def test_long_strings_end_in_an_ellipsis() -> None:
     assert shortened(pl.Series(texts), "id") == ["é" * 300, "é" * 300 + "…", "a"]
 
 
-def material(queries: int, letters: int, *, texts: bool = True) -> Material:
+def material(queries: int, letters: int) -> Material:
     """One run over so many queries, each with one document in two versions of so many random letters."""
     rng = np.random.default_rng(0)
     collection = twins(queries)
@@ -91,7 +91,7 @@ def material(queries: int, letters: int, *, texts: bool = True) -> Material:
     order = np.arange(queries)[::-1]
     made = lists(collection, groups, judgments, found.runs, queries=order, depth=10, ties="expected")
     numbers = Numbers.of(found.audit, ["first"])
-    return Material(found.audit, collection, groups, judgments, ("first",), order, numbers, made, 10, texts)
+    return Material(found.audit, collection, groups, judgments, ("first",), order, numbers, made, 10)
 
 
 @pytest.mark.parametrize("budget", [3_000, 10_000, 40_000, 100_000])
@@ -119,12 +119,6 @@ def test_only_documents_of_carried_queries_are_carried() -> None:
     found = material(30, 50).packed(2)
     assert found.documents == len(unpacked(found.texts)) == 4
     assert found.cut == 0
-
-
-def test_texts_may_be_left_out() -> None:
-    found = material(30, 50, texts=False).packed(30)
-    assert found.texts == ""
-    assert len(unpacked(found.lists)["docs"]["id"]) == 60
 
 
 def test_documents_stand_beside_their_twins() -> None:

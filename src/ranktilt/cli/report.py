@@ -101,7 +101,23 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
     check_ending(output, form)
 
 
-def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: bool) -> None:
+def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
+    """Make one page of the files of results.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Audits, validations and studies.
+    texts : bool
+        Whether queries, ranked lists and documents are carried.
+    quiet : bool
+        Do not say what is left out, and why.
+
+    Returns
+    -------
+    bytes
+        The page.
+    """
     from ranktilt.reporting.opened import Opened
     from ranktilt.reporting.report_page import report_page
     from ranktilt.reports import opened
@@ -111,7 +127,11 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: boo
         if isinstance(one, Opened) and one.notes:
             front = "" if one.collection else "Queries, ranked lists and texts are left out. "
             say(front + " ".join(one.notes), quiet=quiet)
-    page = report_page(found, texts=texts).encode()
+    return report_page(found, texts=texts).encode()
+
+
+def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: bool) -> None:
+    page = page_of(files, texts=texts, quiet=quiet)
     if output is None:
         with results() as stream:
             stream.write(page.decode())

@@ -11,6 +11,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.report import page_of
 from ranktilt.errors import DataError, UserError
 
 _GENERATOR = b'<meta name="generator" content="RankTilt '
@@ -29,7 +30,7 @@ def command(
     ] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve the page; open no browser.")] = False,
     no_texts: Annotated[
-        bool, typer.Option("--no-texts", help="Keep queries, result lists and documents out of the page.")
+        bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
     ] = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -43,7 +44,7 @@ def command(
 
     with PageServer(port) as server:
         with reporting(quiet=quiet):
-            server.page = _finished(files, texts=not no_texts) or _made(files, texts=not no_texts, quiet=quiet)
+            server.page = _finished(files, texts=not no_texts) or page_of(files, texts=not no_texts, quiet=quiet)
         with results() as stream:
             stream.write(f"{server.address}\n")
         say("Serving until Ctrl-C.", quiet=quiet)
@@ -79,16 +80,3 @@ def _page(file: Path) -> bytes:
             return start + stream.read() if start.removeprefix(_BOM).lstrip().startswith(b"<") else b""
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(file, f"cannot be read to its end: {error}") from error
-
-
-def _made(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
-    from ranktilt.reporting.opened import Opened
-    from ranktilt.reporting.report_page import report_page
-    from ranktilt.reports import opened
-
-    found = opened(files)
-    for one in found:
-        if isinstance(one, Opened) and one.notes:
-            front = "" if one.collection else "Queries, result lists and texts are left out. "
-            say(front + " ".join(one.notes), quiet=quiet)
-    return report_page(found, texts=texts).encode()

@@ -36,7 +36,7 @@ def audit_page(opened: Opened, *, texts: bool = True) -> str:
     opened : Opened
         The audit, and what could be had of its collection and runs.
     texts : bool, optional
-        Whether the page carries the documents' texts.
+        Whether the page carries queries, ranked lists and documents.
 
     Returns
     -------

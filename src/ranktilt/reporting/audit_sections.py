@@ -32,7 +32,7 @@ def audit_sections(opened: Opened, *, texts: bool = True) -> list[Section]:
     opened : Opened
         The audit, and what could be had of its collection and runs.
     texts : bool, optional
-        Whether to carry the documents' texts.
+        Whether to carry queries, ranked lists and documents.
 
     Returns
     -------
@@ -124,12 +124,14 @@ def _card(audit: Audit) -> Section | None:
 
 
 def _queries(opened: Opened, *, texts: bool) -> Section:
-    found = explorer(opened, texts=texts)
+    found = explorer(opened) if texts else None
     if found is not None:
         lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."
         if not opened.audit.pairs:
             lead = "How well each query is answered, and what was found for it."
-        return Section("queries", "Queries", (lead,), (found,))
+        return Section("queries", "Queries", (lead, *opened.notes), (found,))
+    if not texts:
+        return Section("queries", "Queries", ("Queries, ranked lists and texts are left out, as was asked for.",))
     why = opened.notes or ("The audit was not opened together with its collection and runs.",)
     return Section("queries", "Queries", ("Queries, ranked lists and texts are left out.", *why))
 

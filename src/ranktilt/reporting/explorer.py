@@ -28,7 +28,7 @@ _FEWEST = 0.15  # characters in the page for a byte of text, where it can hardly
 _ENTRY = 3
 
 
-def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH, texts: bool = True) -> Explorer | None:
+def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
     """Collect the queries, ranked lists and texts of an audit for its page.
 
     Parameters
@@ -40,8 +40,6 @@ def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH, texts:
         the tilt of some ranker are carried (`Numbers.order`), one at least whatever it takes.
     depth : int, optional
         Results of each list. Relevant documents and twins that stand further down are carried besides.
-    texts : bool, optional
-        Whether to carry the documents' texts.
 
     Returns
     -------
@@ -66,20 +64,19 @@ def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH, texts:
         raise UserError("this is not the collection that was audited: its queries or groups differ")
     names = tuple(run.name for run in runs)
     numbers = Numbers.of(audit, names)
-    order = _candidates(collection, runs, audit.queries, numbers.order(), (budget, depth, texts))
+    order = _candidates(collection, runs, audit.queries, numbers.order(), budget=budget, depth=depth)
     ties = str(audit.spec.get("ties", "expected"))
     found = lists(collection, groups, judgments, runs, queries=order, depth=depth, ties=ties)
-    material = Material(audit, collection, groups, judgments, names, order, numbers, found, depth, texts)
+    material = Material(audit, collection, groups, judgments, names, order, numbers, found, depth)
     packed = material.fitted(budget)
     says = " ".join(_says(material, packed))
     return Explorer("Queries, ranked lists and texts", says, packed.lists, packed.texts, rows(material, packed.queries))
 
 
 def _candidates(
-    collection: Collection, runs: Sequence[Run], queries: Sequence[str], order: Ints, limits: tuple[int, int, bool]
+    collection: Collection, runs: Sequence[Run], queries: Sequence[str], order: Ints, *, budget: int, depth: int
 ) -> Ints:
     """The first queries of the order, certainly as many as fit: only they are looked at more closely."""
-    budget, depth, texts = limits
     names = pl.Series(queries, dtype=pl.String).gather(order).to_list()
     cost = np.zeros(len(order))
     needed = np.full(collection.docs.height, len(order))
@@ -88,9 +85,8 @@ def _candidates(
         cost += np.bincount(query, minlength=len(order)) * _ENTRY
         np.minimum.at(needed, row, query)
     seen = np.flatnonzero(needed < len(order))
-    if texts:
-        length = collection.docs["text"].gather(seen).str.len_bytes().to_numpy().clip(max=LONGEST["text"])
-        cost += np.bincount(needed[seen], weights=length * _FEWEST, minlength=len(order))
+    length = collection.docs["text"].gather(seen).str.len_bytes().to_numpy().clip(max=LONGEST["text"])
+    cost += np.bincount(needed[seen], weights=length * _FEWEST, minlength=len(order))
     return order[: int(np.searchsorted(np.cumsum(cost), budget, side="right")) + 1]
 
 
@@ -130,9 +126,7 @@ def _why(material: Material) -> str:
 
 
 def _says_texts(material: Material, packed: Packed) -> Iterator[str]:
-    if not material.with_texts:
-        yield "The documents' texts are left out."
-    elif not packed.texts and only_labels(material.collection):
+    if not packed.texts and only_labels(material.collection):
         yield "There are no texts to show: only the documents' labels are known."
     elif not packed.texts:
         yield "There are no texts to show: the documents have none."

@@ -69,8 +69,6 @@ class Material:
         Of the queries in `order`.
     depth : int
         Results of each list.
-    with_texts : bool
-        Whether the documents' texts are wanted.
     """
 
     audit: Audit
@@ -82,7 +80,6 @@ class Material:
     numbers: Numbers
     lists: Lists
     depth: int
-    with_texts: bool
 
     @cached_property
     def shelf(self) -> tuple[Ints, Ints]:
@@ -112,9 +109,8 @@ class Material:
         lists = _ENTRY * entries + _DOC * np.bincount(needed, minlength=n) + _NUMBER * numbers + _LETTER * letters
         held = docs < self.collection.docs.height
         length = np.zeros(len(docs))
-        if self.with_texts:
-            sizes = self.collection.docs["text"].gather(docs[held]).str.len_bytes().to_numpy()
-            length[held] = sizes.clip(max=LONGEST["text"])
+        sizes = self.collection.docs["text"].gather(docs[held]).str.len_bytes().to_numpy()
+        length[held] = sizes.clip(max=LONGEST["text"])
         texts = np.bincount(needed, weights=length, minlength=n) * 0.26
         return np.append(0, np.cumsum(lists)) * _BASE64, np.append(0, np.cumsum(texts)) * _BASE64
 
@@ -219,8 +215,6 @@ class Material:
 
     def _texts(self, docs: Ints) -> tuple[list[Any], int]:
         """Texts of some documents, None of unknown ones, and how many of them are cut; nothing where there are none."""
-        if not self.with_texts:
-            return [], 0
         series = strings(self.collection.docs["text"], docs)
         held = docs < self.collection.docs.height
         texts: list[Any] = [text if known else None for text, known in zip(series, held.tolist(), strict=True)]

@@ -18,7 +18,6 @@ from ranktilt.reporting.validation_page import validation_contents
 
 Result = Opened | Validation | Study
 
-WITHOUT_TEXTS = "Queries, ranked lists and texts are left out, as was asked for."
 _LONGEST = 160
 """Characters of a headline that says what each result says."""
 _VERDICTS = {
@@ -63,18 +62,7 @@ def _contents(result: Result, texts: bool) -> Page:
         return validation_contents(result)
     if isinstance(result, Study):
         return study_contents(result)
-    page = audit_contents(result, texts=texts)
-    return replace(page, sections=tuple(_told(section, result, texts) for section in page.sections))
-
-
-def _told(section: Section, result: Opened, texts: bool) -> Section:
-    """Say beside an explorer which runs it lacks; or leave it out, and say so."""
-    if not _carried(section):
-        return section
-    if texts:
-        return replace(section, lead=(*section.lead, *result.notes))
-    others = (block for block in section.blocks if not isinstance(block, Explorer))
-    return replace(section, lead=(WITHOUT_TEXTS,), blocks=tuple(others))
+    return audit_contents(result, texts=texts)
 
 
 def _carried(section: Section) -> int:
