@@ -1,6 +1,7 @@
 """The server of one page: what it answers, whom, and what it does about clients that misbehave."""
 
 import http.client
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -26,11 +27,11 @@ def server() -> Iterator[PageServer]:
 
 
 def asked(
-    server: PageServer, method: str = "GET", path: str = "/", **headers: str
+    server: PageServer, method: str = "GET", path: str | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     try:
-        line.request(method, path, headers=headers)
+        line.request(method, server.path if path is None else path, headers=headers)
         answer = line.getresponse()
         return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
     finally:
@@ -53,7 +54,7 @@ def status(answer: bytes) -> int:
     return int(answer.split(b" ", 2)[1])
 
 
-def test_page_is_at_the_root_whole(server: PageServer) -> None:
+def test_page_is_at_its_address_whole(server: PageServer) -> None:
     code, headers, body = asked(server)
     assert (code, body) == (200, PAGE)
     assert headers["content-type"] == "text/html; charset=utf-8"
@@ -66,8 +67,8 @@ def test_head_tells_the_same_without_the_page(server: PageServer) -> None:
     assert headers["content-length"] == str(len(PAGE))
 
 
-@pytest.mark.parametrize("path", ["/", "/favicon.ico"])
-def test_every_answer_carries_the_headers_that_protect_it(server: PageServer, path: str) -> None:
+@pytest.mark.parametrize("path", [None, "/", "/favicon.ico"])
+def test_every_answer_carries_the_headers_that_protect_it(server: PageServer, path: str | None) -> None:
     headers = asked(server, path=path)[1]
     policy = headers["content-security-policy"].split("; ")
     assert {"default-src 'none'", "form-action 'none'", "frame-ancestors 'none'"} < set(policy)
@@ -79,7 +80,9 @@ def test_every_answer_carries_the_headers_that_protect_it(server: PageServer, pa
     assert headers["server"] == "RankTilt"
 
 
-@pytest.mark.parametrize("path", ["/index.html", "/?x=1", "/../etc/passwd", "/%2e%2e/", "/.", "*"])
+@pytest.mark.parametrize(
+    "path", ["/", "/index.html", "/?x=1", "/../etc/passwd", "/%2e%2e/", "/.", "*"]
+)
 def test_nothing_else_is_there(server: PageServer, path: str) -> None:
     code, _, body = asked(server, path=path)
     assert (code, body) == (404, b"404 Not Found\n")
@@ -109,11 +112,12 @@ def test_a_name_that_was_pointed_here_gets_nothing(server: PageServer, host: str
 
 
 def test_a_request_names_its_host_once(server: PageServer) -> None:
-    host = f"Host: 127.0.0.1:{server.port}\r\n".encode()
-    assert status(raw(server, b"GET / HTTP/1.1\r\n" + host + b"\r\n")) == 200
-    assert status(raw(server, b"GET / HTTP/1.1\r\n\r\n")) == 421
-    assert status(raw(server, b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n")) == 421
-    assert status(raw(server, b"GET / HTTP/1.1\r\n" + host + host + b"\r\n")) == 421
+    line, host = f"GET {server.path} HTTP/1.1\r\n".encode(), f"Host: 127.0.0.1:{server.port}\r\n".encode()
+    assert status(raw(server, line + host + b"\r\n")) == 200
+    assert status(raw(server, line + b"\r\n")) == 421
+    assert status(raw(server, line + host + b"Host: evil.example\r\n\r\n")) == 421
+    assert status(raw(server, line + host + host + b"\r\n")) == 421
+    assert status(raw(server, "GET /é HTTP/1.1\r\n".encode() + host + b"\r\n")) == 404
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,7 @@ def test_clients_that_say_nothing_hold_up_nobody(server: PageServer) -> None:
 
 def test_a_client_that_takes_nothing_holds_up_nobody(server: PageServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as line:
-        line.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        line.sendall(f"GET {server.path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         assert asked(server)[2] == PAGE
 
 
@@ -168,15 +172,22 @@ def test_a_client_that_goes_away_is_nobodys_news(server: PageServer, capfd: pyte
     for _ in range(5):
         with socket.create_connection(("127.0.0.1", server.port)) as line:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # hang up at once
-            line.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+            line.sendall(f"GET {server.path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
     assert asked(server)[0] == 200
     assert capfd.readouterr() == ("", "")
 
 
 def test_it_listens_on_one_address_only(server: PageServer) -> None:
-    assert server.address == f"http://127.0.0.1:{server.port}/"
+    assert server.address == f"http://127.0.0.1:{server.port}{server.path}"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", server.port), timeout=30)
+
+
+def test_its_address_cannot_be_guessed(server: PageServer) -> None:
+    assert re.fullmatch(r"/[\w-]{22}", server.path)  # 128 bits
+    assert asked(server, path=server.path[:-1])[0] == asked(server, path=f"{server.path}/")[0] == 404
+    with PageServer() as other:
+        assert other.path != server.path
 
 
 def test_two_servers_take_two_ports(server: PageServer) -> None:

@@ -71,7 +71,7 @@ def title(page: str) -> str:
 @pytest.mark.parametrize("name", ["validation", "study"])
 def test_a_result_is_served_as_its_page(view: Started, files: dict[str, Path], name: str) -> None:
     _, address = view(files[name], "--no-browser")
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}", address)
     assert name in title(fetched(address)).lower()
 
 
@@ -101,7 +101,7 @@ def test_two_views_run_beside_each_other(view: Started, files: dict[str, Path]) 
 
 def test_a_port_can_be_asked_for_and_is_refused_while_taken(view: Started, files: dict[str, Path], cli: Cli) -> None:
     _, address = view(files["page"], "--no-browser")
-    port = address.split(":")[-1].rstrip("/")
+    port = address.split(":")[-1].partition("/")[0]
     assert refused(cli, "view", files["page"], "--no-browser", "--port", port) == (
         f"--port {port}: in use on 127.0.0.1; choose another, or leave it out for a free one"
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hmac
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -55,6 +57,7 @@ class PageServer(ThreadingMixIn, TCPServer):
 
     def __init__(self, port: int = 0) -> None:
         self.page = b""
+        self.path = f"/{secrets.token_urlsafe(16)}"
         try:
             super().__init__((HOST, port), _Answer)
         except OSError as error:
@@ -69,8 +72,8 @@ class PageServer(ThreadingMixIn, TCPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
-        return f"http://{HOST}:{self.port}/"
+        """Where the page is; nobody can guess it, for a port on loopback is open to every user of the machine."""
+        return f"http://{HOST}:{self.port}{self.path}"
 
     @property
     def names(self) -> set[str]:
@@ -117,7 +120,7 @@ class _Answer(BaseHTTPRequestHandler):
         named = self.headers.get_all("Host", [])
         if len(named) != 1 or named[0].strip().lower() not in self.server.names:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-        elif self.path != "/":
+        elif not hmac.compare_digest(self.path.encode(), self.server.path.encode()):
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
             self.send_response(HTTPStatus.OK)

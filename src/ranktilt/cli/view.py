@@ -37,8 +37,8 @@ def command(
 ) -> None:
     """Show the report in the browser, from this machine to this machine, until Ctrl-C.
 
-    The page is made once and held in memory; its address is written to stdout. Nothing else is served, and nobody but
-    this machine is answered.
+    The page is made once and held in memory; its address, which cannot be guessed, is written to stdout. Nothing else
+    is served, and nobody but this machine is answered.
     """
     from ranktilt.cli.serving import PageServer
 
