@@ -80,9 +80,7 @@ def test_every_answer_carries_the_headers_that_protect_it(server: PageServer, pa
     assert headers["server"] == "RankTilt"
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/index.html", "/?x=1", "/../etc/passwd", "/%2e%2e/", "/.", "*"]
-)
+@pytest.mark.parametrize("path", ["/", "/index.html", "/?x=1", "/../etc/passwd", "/%2e%2e/", "/.", "*"])
 def test_nothing_else_is_there(server: PageServer, path: str) -> None:
     code, _, body = asked(server, path=path)
     assert (code, body) == (404, b"404 Not Found\n")
