@@ -206,3 +206,23 @@ class TestRefused:
         with pytest.raises(UserError) as caught:
             paper_tables([small()], layout, format, rounding=rounding)
         assert str(caught.value).startswith(said)
+
+
+class TestLeftOut:
+    def test_rankers_that_have_a_table_of_their_own_are_named(self) -> None:
+        audit = sourced("llama-2-7b-chat-tmp0.2", runs=RERANKED)
+        (first,), (again,) = (paper_grids([audit], name) for name in ("dai-3", "dai-5"))
+        assert "Without BM25+MiniLM: re-rankers have a table of their own (dai-5, dai-6)." in first.notes
+        assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
+
+    def test_nothing_is_said_where_all_are_shown(self) -> None:
+        (grid,) = paper_grids([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
+        assert not [note for note in grid.notes if note.startswith("Without ")]
+
+    def test_exposure_of_groups_needs_groups_that_are_not_sources(self) -> None:
+        with pytest.raises(UserError) as told:
+            paper_tables([sourced("llm")], "wang-1", "markdown")
+        assert str(told.value) == (
+            "wang-1 shows documents of several groups ranked by relevance (an audit with P@20); the results given "
+            "(1 audit) hold none: ranktilt audit DIR -r bm25 -m P@20 --by gender --json FILE makes one"
+        )

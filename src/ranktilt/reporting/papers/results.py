@@ -126,6 +126,8 @@ def _of_audit(audit: Audit, table: str) -> list[Cell]:
         return list(_query_counts(audit, name))
     if table == "askari-3" and audit.spec.get("by"):
         return list(_means(audit, table, None, lambda group: {"dataset": group, "collection": name}))
+    if table == "wang-1" and audit.spec.get("by") in (None, "source"):
+        return []
     if table in _UNGROUPED:
         condition = "neutral" if table == "wang-1" else ""
         return list(_means(audit, table, ALL, lambda _: {"dataset": name, "condition": condition}))
@@ -169,6 +171,15 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
     if table in ("dai-3", "dai-4") and len(again) < len(names):
         return {run: name for run, name in names.items() if run not in again}
     return names
+
+
+def left_out(result: Result, table: str) -> list[str]:
+    """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
+    if isinstance(result, Validation) or table not in _MIXED:
+        return []
+    names = system_names(dict.fromkeys(t.run for t in result.tilts))
+    kept = _systems(names, table)
+    return [name for run, name in names.items() if run not in kept]
 
 
 def _means(audit: Audit, table: str, group: str | None, keys: Callable[[str], dict[str, str]]) -> Iterator[Cell]:

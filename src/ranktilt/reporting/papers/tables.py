@@ -17,13 +17,17 @@ from ranktilt.reporting.papers.derived import DELTA, printed
 from ranktilt.reporting.papers.grid import Grid, lay_out
 from ranktilt.reporting.papers.latex import latex
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
-from ranktilt.reporting.papers.results import belongs, cells_of, made_by, tables_of
+from ranktilt.reporting.papers.results import belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.written import cells_csv, markdown_table, prose_csv
 
 Source = Opened | Audit | Validation | Study | Cells
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
 
+_OTHERS = {
+    **dict.fromkeys(("dai-3", "dai-4"), "re-rankers have a table of their own (dai-5, dai-6)"),
+    **dict.fromkeys(("dai-5", "dai-6"), "the table holds re-rankers and what they start from"),
+}
 _ROUNDED = (
     "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from the means before "
     "rounding, and may differ where they are small."
@@ -136,7 +140,8 @@ def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[s
     found = [one for one in bare if not isinstance(one, Validation) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
-    said = []
+    others = dict.fromkeys(name for one in found for name in left_out(one, layout.name))
+    said = [f"Without {', '.join(others)}: {_OTHERS[layout.name]}."] if others else []
     if rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
         said.append(_ROUNDED)
     if not all(tilt.twins for one in found for tilt in one.tilts):
