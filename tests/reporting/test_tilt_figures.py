@@ -123,6 +123,7 @@ def test_detectable_effect_lies_behind_each_row_around_its_level() -> None:
 def test_level_is_a_band_around_zero_for_twins_only() -> None:
     (band,) = (s for s in drawn({"run": [mark()]})["layout"]["shapes"] if s["type"] == "rect")
     assert (band["x0"], band["x1"]) == (-5, 5)
+    assert (band["showlegend"], band["name"]) == (True, "level: ±5")
     uneven = drawn({"run": [mark(band=(-8, 12), level=2)]})
     assert uneven["layout"]["shapes"] == []
     random = traces(uneven)["random labels"]
