@@ -152,6 +152,13 @@ def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here
     assert err.splitlines()[0] == said
 
 
+def test_pairs_of_a_query_can_be_asked_for(cli: Cli, here: Path) -> None:
+    texts = dict(rt.load("toy").queries.select("id", "text").iter_rows())
+    for asked in ("q1", "q2"):
+        out = cli("report", "audit.json", "--layout", "dai-10", "--query", asked).out
+        assert [name for name, text in texts.items() if f"*Query: {text}*" in out] == [asked]
+
+
 @pytest.mark.parametrize("form", ["svg", "pdf"])
 def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
     pytest.importorskip("matplotlib")
@@ -174,6 +181,10 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
         (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
         (["audit.json", "--format", "html", "-o", "a.html", "--layout", "dai-3"], "--layout is about tables, not"),
         (["audit.json", "--format", "svg", "-o", "f", "--no-texts"], "--no-texts is about pages and tables"),
+        (["audit.json", "-o", "r.html", "--query", "q1"], "--query is about the tables of texts: --layout dai-10"),
+        (["audit.json", "--layout", "dai-3", "--query", "q1"], "--query is about the tables of texts"),
+        (["audit.json", "--layout", "dai-10", "--query", "q1", "--no-texts"], "--query is about the tables of texts"),
+        (["audit.json", "--layout", "dai-10", "--query", "q99"], "unknown query 'q99' (valid: q1"),
         (["audit.json", "-o", "a.txt"], "-o a.txt: expected a name that ends in .html or .htm, for html"),
         (["audit.json", "-o", "toy"], "-o toy: expected a file, this is a folder"),
         (["audit.json", "-o", "-"], "-o writes a file, not to standard output (-)"),

@@ -19,6 +19,7 @@ from ranktilt.files import cannot_write, require_place, write_files
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf")
 FORMATS = ("html", *TABLES, *FIGURES)
 LAYOUT = "paper"
+_WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
 _UNITS = ((1e6, "MB"), (1e3, "kB"))
 
 
@@ -42,6 +43,10 @@ def command(
             help="html (the default); latex, markdown or csv of a layout; svg or pdf figures.",
         ),
     ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", metavar="ID", help="Whose pairs of texts dai-10 and dai-11 show (default: by tilt)."),
+    ] = None,
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
     ] = False,
@@ -56,12 +61,15 @@ def command(
     with reporting(quiet=quiet):
         form = _form(format, layout)
         _check(form, output, layout, files, no_texts=no_texts)
+        if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
+            raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
         if form == "html":
             _page(files, output, texts=not no_texts, quiet=quiet)
         elif form in FIGURES:
             _figures(files, output or Path(), form, quiet=quiet)
         else:
-            _table(files, output, layout or LAYOUT, form, texts=not no_texts, quiet=quiet)
+            text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or (), quiet=quiet)
+            _deliver(text, output)
 
 
 def _form(format: str | None, layout: str | None) -> str:
@@ -140,7 +148,7 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: boo
     say(f"{output}: {size(len(page))}", quiet=quiet)
 
 
-def _table(files: Sequence[Path], output: Path | None, layout: str, form: str, *, texts: bool, quiet: bool) -> None:
+def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str], quiet: bool) -> str:
     from ranktilt.auditing.result import Audit
     from ranktilt.reopening import reopen
     from ranktilt.reporting.papers.cells import read_cells
@@ -154,7 +162,10 @@ def _table(files: Sequence[Path], output: Path | None, layout: str, form: str, *
             one = reopen(one, file, runs=False)
             say(" ".join(one.notes), quiet=quiet or layout == LAYOUT or not one.notes)
         found.append(one)
-    text = paper_tables(found, layout, form)
+    return paper_tables(found, layout, form, queries=queries)
+
+
+def _deliver(text: str, output: Path | None) -> None:
     if output is not None:
         write_files({output: text.encode()})
         return

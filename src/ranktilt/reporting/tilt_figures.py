@@ -106,8 +106,8 @@ def tilts(
     data = [*_spans(placed), *_kinds(placed, names)]
     bottom = _depth(groups)
     drawing = frame(round(_LINE_HEIGHT * (bottom + _GAP)) + 150, x=x, legend=True)
-    drawing["shapes"] = strip(margin, "x", "y") if all(mark.band == (0, 0) for mark in marks) else []
-    for band in drawing["shapes"][:1]:
+    drawing["shapes"] = strip(margin, "x", "y")[:1] if all(mark.band == (0, 0) for mark in marks) else []
+    for band in drawing["shapes"]:
         edge = {"color": DIM, "width": 1, "dash": "dot"}  # tells its swatch from that of the bars
         band |= {"showlegend": True, "name": f"level: ±{margin:g}", "line": edge}
     mark_zero(drawing["xaxis"])
