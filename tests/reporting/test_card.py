@@ -105,7 +105,7 @@ class TestMarkdown:
     def test_a_run_without_scores_says_so(self) -> None:
         *_, last = grid(small(order="rank"))
         assert last[1:] == [
-            "score gap: how far apart are the twins' scores?", "–", "[–, –]", "–", "–", "no pair with two scores"
+            "score gap: how far apart are the twins' scores?", "–", "–", "–", "–", "no pair with two scores"
         ]  # fmt: skip
 
     def test_pairs_retrieved_whole_are_told_where_they_are_not_all(self) -> None:

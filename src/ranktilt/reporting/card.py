@@ -61,6 +61,8 @@ def lines(audit: Audit, run: str, pair: Pair) -> list[Line]:
 
 
 def _interval(e: Estimate) -> str:
+    if e.low != e.low or e.high != e.high:
+        return "–"
     text = f"[{amount(e, e.low)}, {amount(e, e.high)}]"
     return f"{text} random [{amount(e, e.band_low)}, {amount(e, e.band_high)}]" if e.banded else text
 
