@@ -16,7 +16,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
 from ranktilt.errors import UserError
-from ranktilt.files import sha256
+from ranktilt.files import sha256, write_files
 from ranktilt.reopening import _again, reopen, with_given
 from ranktilt.reporting.opened import Opened
 from ranktilt.whereabouts import Places
@@ -399,6 +399,29 @@ def test_without_judgments_twins_are_counted_again(here: Path) -> None:
     assert reopen(replace(audit, pair_counts=counts)).notes == (
         "The lists of bm25 are left out: it gives other values than the audit's for 1 of 3 queries.",
     )
+
+
+def test_without_judgments_and_twins_a_saved_run_must_fill_the_page_as_it_did(here: Path) -> None:
+    # Sides: b holds d1 and d3, a holds d2. At rank 1 the audit saw b, a, b; the other run shows a, a, b.
+    labels(here / "labels.tsv", "side")
+    write_run(here / "one.trec", FOUND)
+    write_run(here / "other.trec", {**FOUND, "q1": {"d2-human": 3.0, "d1-llm": 2.0}})
+    run, other = Run.load("one.trec"), Run.load("other.trec")
+    collection = rt.labelled("labels.tsv", [run], by="side")
+    audit = rt.audit(collection, run, card=True, page=1, by="side", **QUICK)
+    assert audit.pair_counts.height == 0
+    file = saved(audit, here / "out" / "audit.json")
+    kept = file.parent / "runs" / "1-one.trec.gz"
+    write_files(run.contents(kept))
+    (here / "one.trec").unlink()
+    whole(reopen(audit, file), collection, [run])
+    for depth in ("0", "x", "9" * 30):
+        odd = replace(audit, estimates=tuple(replace(e, name=f"ΔNDSR@{depth}") for e in audit.estimates))
+        assert reopen(odd, file).runs == ()
+    write_files(replace(other, spec=run.spec).contents(kept))
+    assert reopen(audit, file).runs == ()
+    with pytest.raises(UserError, match="its first ranks hold other groups than the audit says"):
+        with_given(audit, None, collection=collection, runs=[replace(other, spec=run.spec)])
 
 
 def test_the_device_of_the_audit_need_not_be_there(here: Path) -> None:

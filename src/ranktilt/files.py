@@ -38,6 +38,15 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
 
 
+def read_bytes(path: Path) -> bytes:
+    """Read a plain or gzip file to its end; one that is missing, damaged or cut short is a `DataError`."""
+    with open_bytes(path) as stream:
+        try:
+            return stream.read()
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(path, f"cannot be read to its end: {error}") from error
+
+
 def require_regular(path: Path) -> None:
     """Refuse pipes and devices where a file is read more than once; `DataError` says what to do."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -15,6 +16,7 @@ from ranktilt.auditing.card import entries
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, grouping, twin_rows
 from ranktilt.auditing.notes import only_labels
+from ranktilt.auditing.page import Page, signs_of
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.data.named import NO_QRELS
@@ -43,7 +45,8 @@ def reopen(audit: Audit, path: str | Path | None = None, *, runs: bool = True) -
     Files are looked for where the spec says, and a relative name also beside the audit's file and in the folders above
     it; each must have the hash that it had, so that a file of somebody else's can name no file of yours. A run is taken
     from where ``ranktilt audit --save`` put it, or from its own file, or is ranked again; engines and paid servers are
-    not asked again, and nothing is fetched. A run counts only if it gives the audit's values for every query.
+    not asked again, and nothing is fetched. A run counts only if it gives the audit's values for every query; where
+    nothing is judged its counts of twins, and without twins who fills the page.
 
     Parameters
     ----------
@@ -92,7 +95,8 @@ def with_given(
     Raises
     ------
     UserError
-        If the collection or a run is not the one that was audited.
+        If the collection or a run is not the one that was audited, or runs are given and the collection can neither
+        be reopened nor was given.
     """
     places = Places(audit, None if path is None else Path(path))
     if collection is None:
@@ -157,7 +161,7 @@ class Ground:
         close = np.isclose(values, audit.values[number], rtol=0, atol=_TOLERANCE, equal_nan=True)
         other = ~close.all(axis=(0, 1)) if len(audit.measures) else self._recounted(aligned, number)
         if not other.any():
-            return ""
+            return "" if self._alike(aligned, number) else "its first ranks hold other groups than the audit says"
         of = counted(len(other), "query", "queries")
         return f"it gives other values than the audit's for {int(other.sum()):,} of {of}"
 
@@ -173,6 +177,24 @@ class Ground:
                 for name in PairCounts._fields:
                     other |= before[name].to_numpy() != getattr(counts, name)
         return other
+
+    def _alike(self, aligned: Aligned, number: int) -> bool:
+        """Whether a run fills the page as the audit says, where that is all that the audit says of it."""
+        audit = self.audit
+        if audit.measures or audit.pair_counts.height:
+            return True
+        for said in audit.estimates:
+            if said.run != audit.runs[number] or said.kind != "page":
+                continue
+            depth = said.name.rpartition("@")[2]
+            if not re.fullmatch("[1-9][0-9]{0,8}", depth):
+                return False
+            page = Page.of(aligned, int(depth), len(self.groups.code))
+            found = page.difference(signs_of(self.groups, (said.a, said.b)))[page.known]
+            value = found.mean() if len(found) else np.nan
+            if not np.isclose(value, said.value, rtol=0, atol=_TOLERANCE, equal_nan=True):
+                return False
+        return True
 
 
 def _reason(error: UserError) -> str:

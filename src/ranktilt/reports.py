@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.explain.validation import FORMAT as VALIDATION
 from ranktilt.explain.validation import Validation
-from ranktilt.files import open_bytes, require_regular, write_bytes
+from ranktilt.files import read_bytes, require_regular, write_bytes
 from ranktilt.reopening import reopen, with_given
 from ranktilt.reporting.report_page import Result, report_page
 from ranktilt.run import Run
@@ -65,8 +64,8 @@ def report(
     Raises
     ------
     UserError
-        If there is nothing to report; if a collection or runs are given beside several audits, or are not those that
-        were audited.
+        If there is nothing to report, or the page would replace one of the results; if a collection or runs are given
+        beside several audits, or are not those that were audited.
     DataError
         If a file is no result, or cannot be read.
     """
@@ -92,7 +91,8 @@ def opened(
     ----------
     results : sequence of Audit, Validation, Study, str or Path
         A file that is named twice counts once.
-    collection, runs
+    collection : Collection, optional
+    runs : iterable of Run, optional
         As for `report`.
 
     Returns
@@ -164,11 +164,7 @@ def _format(path: Path) -> Any:
         raise DataError(path, f"expected a file, got a folder; name the audit in it: {path / 'audit.json'}")
     if path.name.endswith((".csv", ".csv.gz")):
         raise DataError(path, f"expected {_WANTED} as JSON, got CSV; cells of a paper's table go with --layout NAME")
-    with open_bytes(path) as stream:
-        try:
-            data = stream.read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(path, f"cannot be read to its end: {error}") from error
+    data = read_bytes(path)
     if not data.strip():
         raise DataError(path, "the file is empty")
     if data.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<":

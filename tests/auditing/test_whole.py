@@ -73,6 +73,7 @@ def test_what_an_audit_wrote_is_read(tmp_path: Path) -> None:
         (["groups", 0], "every", "groups: expected 'all' first"),
         (["notes"], [None], "expected a text, got None"),
         (["values", 0, 0, 0, 0], 2, "values: expected numbers from 0 to 1"),
+        (["values", 0, 0, 0, 0], -0.5, "values: expected numbers from 0 to 1"),
         (["tilts", 0, "a"], "x", "a: 'x' is not among the audit's groups"),
         (["tilts", 0, "value"], "x", "value: expected a number, got 'x'"),
         (["tilts", 0, "measure"], "RR", "tilts: expected one for each run, measure and pair of groups"),
@@ -92,6 +93,14 @@ def test_a_part_that_cannot_be_is_named(tmp_path: Path, where: list[str | int], 
         read(tmp_path, changed(where, value))
     assert str(caught.value).startswith(f"{tmp_path / 'audit.json'}: is not a whole audit: ")
     assert said in str(caught.value)
+
+
+def test_twins_are_counted_for_every_run(tmp_path: Path) -> None:
+    counts = CONTENT["pair_counts"]
+    kept = [place for place, run in enumerate(counts["run"]) if run == "one"]
+    some = {name: [column[place] for place in kept] for name, column in counts.items()}
+    with pytest.raises(DataError, match="pair_counts: expected each run and pair once"):
+        read(tmp_path, changed(["pair_counts"], some))
 
 
 def test_mixes_within_mixes_end(tmp_path: Path) -> None:

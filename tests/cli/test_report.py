@@ -145,10 +145,13 @@ def test_pairs_of_texts_are_printed_where_the_collection_is_there(cli: Cli, here
     assert "apples" in cli("report", "audit.json", "--layout", "paper").out
     assert "apples" not in cli("report", "audit.json", "--layout", "paper", "--no-texts").out
     shutil.rmtree(here / "toy")
-    assert "apples" not in cli("report", "audit.json", "--layout", "paper").out
+    said = "The collection could not be opened again: corpus/human.jsonl is not there any more."
+    without = cli("report", "audit.json", "--layout", "paper")
+    assert "apples" not in without.out
+    assert without.err.splitlines() == [said]
+    assert cli("report", "audit.json", "--layout", "paper", "--format", "csv").err == ""
     code, out, err = cli("report", "audit.json", "--layout", "dai-10")
     assert (code, out) == (2, "")
-    said = "The collection could not be opened again: corpus/human.jsonl is not there any more."
     assert err.splitlines()[0] == said
 
 

@@ -117,7 +117,7 @@ def test_the_first_of_the_order_are_carried() -> None:
 
 def test_only_documents_of_carried_queries_are_carried() -> None:
     found = material(30, 50).packed(2)
-    assert found.documents == len(unpacked(found.texts)) == 4
+    assert len(unpacked(found.texts)) == len(unpacked(found.lists)["docs"]["id"]) == 4
     assert found.cut == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ from ranktilt.measures.base import Measure, measure
 
 FORMAT = "ranktilt-audit"
 VERSION = 1
-_LARGEST = 1 + 1e-9
-"""Of a measure's value, with what rounding adds."""
+_ROUNDED = 1e-9
+"""How far rounding takes a measure's value out of 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,16 +180,17 @@ class Audit:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
         return [e if e.a == a else e.swapped() for e in chosen]
 
+    @cached_property
+    def _tied(self) -> dict[tuple[str, str, str], tuple[int, int]]:
+        """Ties, and pairs with a side retrieved, of relevant twins: summed once for all runs and pairs of groups."""
+        met = pl.col("wins") + pl.col("losses") + pl.col("ties")
+        sums = self.pair_counts.filter("relevant").group_by("run", "a", "b").agg(pl.col("ties").sum(), met=met.sum())
+        return {(run, a, b): (ties, pairs) for run, a, b, ties, pairs in sums.iter_rows()}
+
     def tied_share(self, run: str, a: str, b: str) -> float:
         """Share of ties among relevant twins with at least one side retrieved; NaN where there are none."""
-        side = pl.col("relevant") & (pl.col("run") == run)
-        either = ((pl.col("a") == a) & (pl.col("b") == b)) | ((pl.col("a") == b) & (pl.col("b") == a))
-        counts = (
-            self.pair_counts.filter(side & either)
-            .select("ties", pl.col("wins") + pl.col("losses") + pl.col("ties"))
-            .sum()
-        )
-        ties, pairs = counts.row(0)
+        found = [self._tied.get((run, *pair), (0, 0)) for pair in ((a, b), (b, a))]
+        ties, pairs = map(sum, zip(*found, strict=True))
         return ties / pairs if pairs else float("nan")
 
     def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
@@ -274,7 +276,7 @@ class Audit:
         require_whole(content)
         shape = tuple(len(content[k]) for k in ("runs", "measures", "groups", "queries"))
         values = np.array(content["values"], dtype=np.float64).reshape(shape)
-        if not ((np.abs(values) <= _LARGEST) | np.isnan(values)).all():
+        if not (((values >= -_ROUNDED) & (values <= 1 + _ROUNDED)) | np.isnan(values)).all():
             raise ValueError("values: expected numbers from 0 to 1")
         tilts = tuple(map(Tilt.of_row, content["tilts"]))
         return cls(

@@ -148,7 +148,8 @@ def _require_counts(content: Mapping[str, Any]) -> None:
             raise ValueError("pair_counts: expected each of the audit's queries once for each run and pair")
         run, a, b, _ = rows[start]
         _among({"run": run, "a": a, "b": b}, content)
-    if len(set(rows)) * number != len(rows):
+    pairs = {row[1:] for row in rows}
+    if len(set(rows)) * number != len(rows) or len(set(rows)) != len(pairs) * len(content["runs"]):
         raise ValueError("pair_counts: expected each run and pair once")
 
 

@@ -155,12 +155,12 @@ def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, querie
     from ranktilt.reporting.papers.tables import PROSE, paper_tables
     from ranktilt.reports import read_result
 
-    found = []
+    found, wanted = [], PROSE if form == "csv" else (LAYOUT, *PROSE)  # a table of texts is no part of a paper as CSV
     for file in dict.fromkeys(files):
         one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file)
-        if texts and layout in (LAYOUT, *PROSE) and isinstance(one, Audit):
+        if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
             one = reopen(one, file, runs=False)
-            say(" ".join(one.notes), quiet=quiet or layout == LAYOUT or not one.notes)
+            say(" ".join(one.notes), quiet=quiet or not one.notes)
         found.append(one)
     return paper_tables(found, layout, form, queries=queries)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +13,7 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, UserError, counted, shorten
-from ranktilt.files import invalid_utf8, open_bytes
+from ranktilt.files import invalid_utf8, read_bytes
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float64]
@@ -89,11 +88,7 @@ class Saved:
         return self.noun.partition(" ")[2]
 
     def _content(self, path: Path) -> Any:
-        try:
-            with open_bytes(path) as stream:
-                data = stream.read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(path, f"cannot be read to its end: {error}") from error
+        data = read_bytes(path)
         if not data.strip():
             raise DataError(path, "the file is empty")
         try:

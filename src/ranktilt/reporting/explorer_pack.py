@@ -41,7 +41,6 @@ class Packed:
     """Empty where there are no texts."""
     queries: int
     """Queries carried: the first so many of the order."""
-    documents: int
     cut: int
     """Texts that were too long."""
 
@@ -145,7 +144,7 @@ class Material:
         docs = docs[needed < count]
         texts, cut = self._texts(docs)
         content = {**self._queries(count), "docs": self._docs(docs), "lists": self._lists(docs, count)}
-        return Packed(pack(content), pack(texts) if texts else "", count, len(docs), cut)
+        return Packed(pack(content), pack(texts) if texts else "", count, cut)
 
     def _queries(self, count: int) -> dict[str, Any]:
         chosen = self.order[:count]

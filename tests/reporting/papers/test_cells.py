@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -125,6 +126,13 @@ class TestRefused:
         file = tmp_path / "cells.csv"
         file.write_bytes(HEADER.encode() + b"\xff\xfe\n")
         with pytest.raises(DataError, match=f"invalid UTF-8 at byte {len(HEADER)} of the file"):
+            read_cells(file)
+
+    @pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:2] + b"no deflate at all"])
+    def test_a_damaged_gzip_file_is_refused_in_one_line(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        file = tmp_path / "cells.csv.gz"
+        file.write_bytes(damage(gzip.compress((HEADER + LINE).encode())))
+        with pytest.raises(DataError, match=r"cells\.csv\.gz: cannot be read to its end: "):
             read_cells(file)
 
 

@@ -44,6 +44,12 @@ class TestQueries:
         assert notes[1] == "Parts of Relative Δ in points, 1 ranker added up (+ favours human): q3 +20.0, q7 −20.0."
         assert found.tilts[0].value == pytest.approx(0.0)
 
+    def test_a_ranker_without_a_relative_delta_brings_nothing(self) -> None:
+        collection, _, run = bed()
+        found = audit(collection, [run, run_of(collection, {}, ranker="none")], ["nDCG@1"], resamples=100)
+        notes = chosen_pairs(Opened(found, collection), "dai-10").notes
+        assert notes[1].endswith("2 rankers added up (+ favours human): q3 +20.0, q7 −20.0.")
+
     def test_the_rule_is_stated(self) -> None:
         collection, found, run = bed()
         without, with_run = (chosen_pairs(Opened(found, collection, runs), "dai-10").notes[0] for runs in ((), (run,)))

@@ -177,6 +177,26 @@ class TestForest:
             assert low < min(t.band_low for t in found.tilts)
             assert high > max(t.band_high for t in found.tilts)
             assert "Hatched: what random labels give in 95 %." in one.says
+            assert "level is the middle of what random labels give, not 0" in one.says
+            assert "below 0" not in one.says
+
+    def test_a_page_of_rankers_that_have_no_relative_delta_is_drawn_too(self) -> None:
+        found = uneven()
+        gone = dict.fromkeys(("value", "low", "high", "error", "p", "p_corrected", "band_low", "band_high"), np.nan)
+        runs = tuple(f"r{n:02}" for n in range(70))
+        tilts = tuple(replace(t, run=run, **(gone if run > "r00" else {})) for run in runs for t in found.tilts)
+        many = replace(found, runs=runs, tilts=tilts, values=found.values.repeat(len(runs), axis=0))
+        with drawn(audit_plates(Opened(many))) as plates:
+            pages = [one for one in plates if one.name.startswith("tilt")]
+            assert len(pages) > 1
+            low, high = pages[-1].figure.axes[0].get_xlim()
+            assert low < 0 < high
+
+    def test_beside_effectiveness_groups_that_are_no_twins_have_no_signs_for_sides(self) -> None:
+        with drawn(audit_plates(Opened(uneven()))) as plates:
+            one = plate(plates, "effectiveness")
+            assert "favours" not in one.figure.axes[0].get_ylabel()
+            assert "Level is the middle of what random labels give, not 0." in one.says
 
     def test_four_rankers_and_six_measures_fit_into_a_column_twelve_into_two(self) -> None:
         with drawn(audit_plates(Opened(wide()))) as plates:

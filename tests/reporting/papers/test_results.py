@@ -14,6 +14,7 @@ from tests.explain.validations import toy_effectiveness, toy_validation
 from tests.reporting.audits import ordered, small, three, twins, uneven
 from tests.reporting.papers.made import RERANKED, named, sourced
 from tests.reporting.studies import timeless_study, toy_study
+from tests.toy import run_of
 
 
 def by_key(cells: Sequence[Cell], *keys: str) -> dict[tuple[str, ...], float]:
@@ -85,6 +86,13 @@ class TestAudit:
         assert [(c.dataset, c.measure, c.value) for c in cells_of(plain, "askari-1")] == [("toy", "queries test", 3.0)]
         grouped = by_key(cells_of(uneven(), "askari-1"), "dataset", "measure")
         assert grouped == {("all", "queries"): 40.0, ("a", "queries"): 40.0, ("b", "queries"): 40.0}
+
+    def test_queries_that_a_ranker_lacks_are_counted(self) -> None:
+        collection = twins(4)
+        part, whole = ({f"q{n}": {f"{n}-human": 1.0} for n in range(most)} for most in (1, 4))
+        runs = [run_of(collection, part, ranker="part"), run_of(collection, whole, ranker="whole")]
+        found = audit(collection, runs, ["nDCG@1"], missing="exclude", resamples=100)
+        assert [cell.value for cell in cells_of(found, "askari-1")] == [4.0]
 
     @pytest.mark.parametrize("table", ["dai-1", "dai-2", "wang-2", "wang-3", "dai-10"])
     def test_an_audit_does_not_hold_what_another_result_does(self, table: str) -> None:

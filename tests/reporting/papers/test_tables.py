@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt import Audit, UserError
+from ranktilt import Audit, Collection, UserError, audit
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
@@ -17,6 +17,7 @@ from tests.reporting.audits import small, three, twins, uneven
 from tests.reporting.papers.made import RERANKED, named, sourced
 from tests.reporting.papers.tex_reader import numbers, read
 from tests.reporting.studies import toy_study
+from tests.toy import run_of
 
 
 def names(*results: Source) -> list[str]:
@@ -35,6 +36,18 @@ class TestWhich:
         assert names(toy_study(), uneven(), found, toy_validation()) == [
             "dai-1", "dai-2", "dai-3", "dai-5", "dai-9", "wang-1",
         ]  # fmt: skip
+
+    def test_a_collection_without_a_relevant_pair_has_all_tables_but_the_one_of_texts(self) -> None:
+        # Each query's human and LLM text are two works: there are no twins to set side by side.
+        apart = twins(10).docs.with_columns(origin="id")
+        collection = Collection(apart, twins(10).queries, twins(10).qrels)
+        scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(10)}
+        run = run_of(collection, scores, ranker="bm25")
+        alone = Opened(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
+        assert names(alone) == ["dai-3"]
+        paired = Opened(sourced("llama"), twins(40, ("human", "llama")))
+        (texts,) = (grid for grid in paper_grids([alone, paired], "paper") if grid.name == "dai-10")
+        assert texts.caption.endswith("LLM text by llama.")
 
     def test_cells_by_their_table(self) -> None:
         cells = Cells(

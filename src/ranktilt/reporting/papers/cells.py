@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.errors import DataError, shorten, unknown
-from ranktilt.files import invalid_utf8, open_bytes
+from ranktilt.files import invalid_utf8, read_bytes
 from ranktilt.reporting.papers.layouts import LAYOUTS
 
 KEYS = ("dataset", "generator", "temperature", "collection", "system", "condition", "target", "measure")
@@ -94,8 +94,8 @@ def read_cells(path: str | Path) -> Cells:
     Raises
     ------
     DataError
-        If a column is missing, unknown or given twice, a line is too short or too long, a value is no number, a
-        table is unknown, or two lines hold one cell. The line is named.
+        If the file cannot be read, a column is missing, unknown or given twice, a line is too short or too long, a
+        value is no number, a table is unknown, or two lines hold one cell. The line is named.
     """
     path = Path(path)
     found, places = [], dict[tuple[str, ...], int]()
@@ -113,8 +113,7 @@ def read_cells(path: str | Path) -> Cells:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Lines with their number, by column."""
-    with open_bytes(path) as stream:
-        data = stream.read()
+    data = read_bytes(path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.contributions import parts
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import signed
 from ranktilt.collection import Collection
@@ -39,6 +40,14 @@ def has_texts(opened: Opened) -> bool:
     """Whether pairs of texts can be chosen: the audit is by source, has measures, and came with its collection."""
     audit = opened.audit
     return opened.collection is not None and audit.spec.get("by") == "source" and bool(audit.tilts)
+
+
+def has_pairs(opened: Opened) -> bool:
+    """Whether there is a pair to choose where no query is named: one whose texts are both relevant to a query."""
+    if opened.collection is None or not has_texts(opened):
+        return False
+    a, b = opened.audit.tilted_pairs[0]
+    return bool(_strongest(opened.audit, _points(opened.audit, a, b), _relevant_pairs(opened.collection, a, b)))
 
 
 def chosen_pairs(opened: Opened, table: str, *, queries: Sequence[str] = ()) -> Grid:
@@ -100,24 +109,22 @@ def _caption(audit: Audit, table: str, source: str) -> str:
 
 def _points(audit: Audit, a: str, b: str) -> npt.NDArray[np.float64]:
     """Each query's part of Relative Δ, added up over the rankers: the parts of one ranker sum to its Relative Δ."""
-    total = np.zeros(len(audit.queries))
-    sides = audit.values[:, 0, [audit.groups.index(a), audit.groups.index(b)]]
-    for one, two in sides:
-        counts = ~(np.isnan(one) | np.isnan(two))
-        whole = one[counts].sum() + two[counts].sum()
-        if whole:
-            total += np.where(counts, 200 * (one - two) / whole, np.nan)
+    found = parts(*(audit.values[:, 0, audit.groups.index(name)] for name in (a, b)))
+    known = ~np.isnan(found).all(axis=1)  # a ranker that finds nothing relevant has no Relative Δ
+    total: npt.NDArray[np.float64] = found[known].sum(axis=0)
     return total
 
 
 def _relevant_pairs(collection: Collection, a: str, b: str) -> pl.DataFrame:
     """Pairs whose documents are both relevant to a query, the highest grades of a query first."""
     judged = collection.qrels.filter(pl.col("grade") > 0).with_row_index("row")
-    found = judged.join(collection.pairs(a, b), left_on="doc_id", right_on="a", how="inner")
+    found = judged.join(collection.pairs(a, b), left_on="doc_id", right_on="a", how="inner", maintain_order="left")
     both = found.join(
         judged.select("query_id", b="doc_id", other="grade"), on=["query_id", "b"], how="inner", maintain_order="left"
     )
-    return both.with_columns(both=pl.col("grade") + pl.col("other")).sort("both", "row", descending=[True, False])
+    return both.with_columns(both=pl.col("grade") + pl.col("other")).sort(
+        "both", "row", descending=[True, False], maintain_order=True
+    )
 
 
 def _strongest(audit: Audit, points: npt.NDArray[np.float64], pairs: pl.DataFrame) -> list[str]:
@@ -171,7 +178,7 @@ def _notes(opened: Opened, found: Sequence[_Chosen], *, named: bool) -> list[str
     audit = opened.audit
     rankers = counted(len(audit.runs), "ranker", "rankers")
     measure = repr(audit.measures[0])
-    parts = ", ".join(f"{one.query} {signed(one.points)}" for one in found if one.points == one.points)
+    said = ", ".join(f"{one.query} {signed(one.points)}" for one in found if one.points == one.points)
     notes = []
     which = "whose documents stand furthest apart in the rankings" if opened.runs else "of the highest grade"
     if not named:
@@ -179,9 +186,9 @@ def _notes(opened: Opened, found: Sequence[_Chosen], *, named: bool) -> list[str
             f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(found)} that contribute most to "
             f"Relative Δ of {measure}, {rankers} added up; of each the relevant pair {which}."
         )
-    if parts:
+    if said:
         notes.append(
-            f"Parts of Relative Δ in points, {rankers} added up (+ favours {audit.tilted_pairs[0][0]}): {parts}."
+            f"Parts of Relative Δ in points, {rankers} added up (+ favours {audit.tilted_pairs[0][0]}): {said}."
         )
     if any(side.endswith("…") for one in found for side in one.sides):
         notes.append(f"Texts are cut after {WORDS} words.")

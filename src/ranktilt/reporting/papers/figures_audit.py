@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import t_interval
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.verdict import bounds, signed
+from ranktilt.reporting.audit_figures import effectiveness
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_forest import forests
 from ranktilt.reporting.papers.figures_style import (
@@ -85,12 +85,10 @@ def _scatter(audit: Audit, tilts: Sequence[Tilt], name: str) -> Plate:
         if audit.level:
             axes.axhspan(at - audit.level, at + audit.level, color=PALE, linewidth=0, zorder=0)
         axes.axhline(at, color=DARK, linewidth=0.7, zorder=1)
-    handles, said = [], []
+    handles, said, found = [], [], effectiveness(audit)
     for number, tilt in enumerate(tilts):
-        values = audit.values[audit.runs.index(tilt.run), 0, 0]
-        values = values[~np.isnan(values)]
-        mean, ends = float(np.mean(values)) if len(values) else np.nan, t_interval(values)
-        low, high = np.clip(ends, 0.0, 1.0).tolist()
+        percent, spread = found[tilt.run]
+        mean, low, high = percent / 100, spread.low / 100, spread.high / 100
         handles.append(
             axes.errorbar(
                 [mean], [tilt.value], xerr=_arms(mean, low, high), yerr=_arms(tilt.value, tilt.low, tilt.high),
@@ -100,7 +98,11 @@ def _scatter(audit: Audit, tilts: Sequence[Tilt], name: str) -> Plate:
         said.append(f"{tilt.run}: {mean:.3f}, {signed(tilt.value)} % {bounds(tilt.low, tilt.high)}")
     axes.set_xlabel(f"{tilts[0].measure}, all relevant documents")
     room = 1.9 * INCH
-    axes.set_ylabel(f"Relative Δ {tilts[0].measure}, %\n{sides(tilts[0].a, tilts[0].b, room)}")
+    favours, level = sides(tilts[0].a, tilts[0].b, room), ""
+    if not all(t.twins for t in tilts):
+        favours = fitted(f"the higher, the more for {tilts[0].a}", room)
+        level = " Level is the middle of what random labels give, not 0."
+    axes.set_ylabel(f"Relative Δ {tilts[0].measure}, %\n{favours}")
     axes.yaxis.label.set_size(SMALL)
     axes.margins(0.08)
     legend(figure, handles, [t.run for t in tilts])
@@ -109,7 +111,7 @@ def _scatter(audit: Audit, tilts: Sequence[Tilt], name: str) -> Plate:
         name,
         figure,
         f"Effectiveness and tilt between {tilts[0].a} and {tilts[0].b}, {tilts[0].measure}",
-        f"{'; '.join(said)}. Bars: 95 % intervals over queries.{band}",
+        f"{'; '.join(said)}. Bars: 95 % intervals over queries.{level}{band}",
     )
 
 

@@ -195,11 +195,11 @@ def _row(axes: Any, tilt: Tilt, place: float, level: float) -> None:
 
 
 def _reach(axes: Any, tilts: Sequence[Tilt], level: float) -> None:
-    """Show every interval, and zero; what would have been detected may be cut off."""
+    """Show every interval, and what is level; what would have been detected may be cut off."""
     ends = [end for t in tilts for end in (t.low, t.high, t.value, t.level_value - level, t.level_value + level)]
     ends += [end for t in tilts if not t.twins for end in (t.band_low, t.band_high)]
     ends = [end for end in ends if np.isfinite(end)]
-    low, high = min(ends), max(ends)
+    low, high = min(ends, default=-1.0), max(ends, default=1.0)
     room = 0.04 * (high - low or 1.0)
     axes.set_xlim(low - room, high + room)
 
@@ -234,11 +234,17 @@ def _says(audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> str:
     queries = (
         counted(counts[-1], "query", "queries") if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} queries"
     )
-    band = "" if all(t.twins for t in tilts) else " Hatched: what random labels give in 95 %."
+    twins = all(t.twins for t in tilts)
+    sides = f"Above 0 a ranker puts relevant texts of {pair[0]} higher, below 0 those of {pair[1]}."
+    if not twins:
+        sides = (
+            f"The larger, the higher stand relevant texts of {pair[0]}, the smaller, those of {pair[1]}; level is the "
+            "middle of what random labels give, not 0."
+        )
+    band = "" if twins else " Hatched: what random labels give in 95 %."
     level = f" Dotted: ±{audit.level:g} points, within which an interval counts as level." if audit.level else ""
     return (
-        f"Above 0 a ranker puts relevant texts of {pair[0]} higher, below 0 those of {pair[1]}. Marks: Relative Δ with "
-        f"its 95 % interval over {queries}; filled where a side is favoured (p, corrected by {correction}, below .05 "
-        "and the interval excludes the level value) or the interval is level, open where it is inconclusive. Grey: "
-        f"effects too small to be detected with 80 % power.{band}{level}"
+        f"{sides} Marks: Relative Δ with its 95 % interval over {queries}; filled where a side is favoured (p, "
+        f"corrected by {correction}, below .05 and the interval excludes the level value) or the interval is level, "
+        f"open where it is inconclusive. Grey: effects too small to be detected with 80 % power.{band}{level}"
     )

@@ -206,11 +206,11 @@ def _cut(text: str, kept: int) -> str:
     return f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
 
 
-def lines_of(parts: Sequence[str], room: float, *, size: float = SMALL, between: str = ", ") -> str:
-    """Join parts to lines that are no wider than so many points."""
+def lines_of(parts: Sequence[str], room: float, *, size: float = SMALL) -> str:
+    """Join parts by commas to lines that are no wider than so many points."""
     rows: list[str] = []
     for part in parts:
-        joined = f"{rows[-1]}{between}{part}" if rows else part
+        joined = f"{rows[-1]}, {part}" if rows else part
         if rows and breadth(joined, size) <= room:
             rows[-1] = joined
         else:

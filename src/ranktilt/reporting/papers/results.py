@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import polars as pl
+import numpy as np
 
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
@@ -192,16 +192,14 @@ def _means(audit: Audit, table: str, group: str | None, keys: Callable[[str], di
 
 
 def _query_counts(audit: Audit, name: str) -> Iterator[Cell]:
-    """How many queries have a relevant document, in all and in each group."""
+    """How many queries have a relevant document, in all and in each group, whichever of them a ranker lacks."""
     split = _split(audit.spec.get("collection", {}))
     by = audit.spec.get("by") not in (None, "source")
-    first = audit.by_group().filter((pl.col("run") == audit.runs[0]) & (pl.col("measure") == repr(audit.measures[0])))
-    for row in first.iter_rows(named=True):
-        if row["group"] == ALL or by:
-            dataset, other = (row["group"], name) if by else (name, "")
-            yield Cell(
-                table="askari-1", dataset=dataset, collection=other, system="-", measure=split, value=row["queries"]
-            )
+    counts = (~np.isnan(audit.values[:, 0])).any(axis=0).sum(axis=1)
+    for group, count in zip(audit.groups, counts.tolist(), strict=True):
+        if group == ALL or by:
+            dataset, other = (group, name) if by else (name, "")
+            yield Cell(table="askari-1", dataset=dataset, collection=other, system="-", measure=split, value=count)
 
 
 def _split(spec: Any) -> str:

@@ -12,7 +12,7 @@ from ranktilt.explain.validation import Validation
 from ranktilt.measures.delta import ROUNDINGS
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells
-from ranktilt.reporting.papers.chosen import chosen_pairs, has_texts
+from ranktilt.reporting.papers.chosen import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.papers.derived import DELTA, printed
 from ranktilt.reporting.papers.grid import Grid, lay_out
 from ranktilt.reporting.papers.latex import latex
@@ -105,8 +105,7 @@ def paper_grids(
 def _held(results: Sequence[Source]) -> list[str]:
     """Names of the tables that the results hold, in the papers' order."""
     found = {name for result in results for name in _tables(result)}
-    opened = [result for result in results if isinstance(result, Opened) and has_texts(result)]
-    found.update(PROSE[: len(opened)])
+    found.update(PROSE[: sum(isinstance(result, Opened) and has_pairs(result) for result in results)])
     return [name for name in LAYOUTS if name in found]
 
 
@@ -168,6 +167,7 @@ def _made(result: Source) -> tuple[str, ...]:
 
 def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Grid:
     opened = [result for result in results if isinstance(result, Opened) and has_texts(result)]
+    opened.sort(key=has_pairs, reverse=True)
     place = PROSE.index(layout.name)
     if len(opened) <= place:
         raise UserError(_lacking(results, layout))
