@@ -180,6 +180,15 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
         (["audit.json", "--format", "png"], "unknown format 'png'"),
         (["audit.json", "--format", "svg"], "figures need a folder: --format svg -o FOLDER"),
         (["audit.json", "--format", "pdf", "-o", "audit.json"], "-o audit.json: expected a folder for the figures"),
+        (
+            ["audit.json", "--format", "svg", "-o", "tilt.svg"],
+            "-o tilt.svg: expected a folder for several figures, such as -o figures, got a file's name",
+        ),
+        (
+            ["audit.json", "--layout", "paper", "-o", "t.tex"],
+            "-o t.tex: expected a name that ends in .md, for markdown; --format latex makes .tex files",
+        ),
+        (["audit.json", "-o", "t.csv"], "-o t.csv: expected a name that ends in .html or .htm, for html; --format csv"),
         (["audit.json", "--format", "svg", "-o", "a/b"], "-o a/b: there is no folder a; make it first"),
         (["audit.json", "--format", "svg", "-o", "f", "--layout", "paper"], "--layout is about tables, not about svg"),
         (["audit.json", "--format", "html", "-o", "a.html", "--layout", "dai-3"], "--layout is about tables, not"),

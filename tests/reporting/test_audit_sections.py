@@ -51,7 +51,9 @@ def test_audit_alone_says_why_queries_and_ranks_are_missing() -> None:
 
 
 def test_explorer_is_carried_with_its_collection() -> None:
-    (block,) = sections(opened())["queries"].blocks
+    section = sections(opened())["queries"]
+    assert section.lead[0].endswith("what the two texts look like side by side.")
+    (block,) = section.blocks
     assert isinstance(block, Explorer)
     assert block.texts
 
@@ -142,3 +144,8 @@ def test_every_figure_has_words(found: Opened) -> None:
 def test_notes_stand_with_how_it_was_made() -> None:
     audit = replace(opened().audit, notes=("warning: only 3 queries",))
     assert "warning: only 3 queries" in str(sections(Opened(audit))["made"].blocks)
+
+
+def test_two_texts_are_promised_of_twins_alone() -> None:
+    lead = "Which queries make the difference, what was found for each, and what the texts say."
+    assert sections(colours())["queries"].lead == (lead,)

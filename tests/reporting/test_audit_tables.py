@@ -163,6 +163,13 @@ def test_question_that_was_not_asked_has_no_column() -> None:
     assert "twin above" in titles
 
 
+def test_score_gap_is_spoken_of_only_where_it_stands() -> None:
+    audit = opened().audit
+    plain = replace(audit, estimates=tuple(one for one in audit.estimates if one.kind != "score gap"))
+    assert card_overview(audit).note.endswith("the answer is not significant; the score gap only describes.")
+    assert card_overview(plain).note.endswith("the answer is not significant.")
+
+
 def test_card_holds_every_line_of_the_terminal() -> None:
     audit = opened().audit
     table = card_table(audit)
@@ -230,3 +237,4 @@ def test_nothing_was_compared() -> None:
 def test_means_alone_are_not_called_relative_delta() -> None:
     assert group_table(ungrouped().audit).caption == "Means, in %"
     assert group_table(opened().audit).caption == "Means and Relative Δ, in %"
+    assert group_table(uneven()).caption == "Means and Relative Δ, in %"

@@ -390,3 +390,47 @@ def test_a_link_within_the_page_and_back_leaves_the_reader_where_he_was(enter: C
     browser.run("new Promise(done => { addEventListener('popstate', () => setTimeout(done)); history.back() })")
     assert browser.run("location.hash").startswith("#queries-1-explorer?q=q00")
     assert browser.run("Boolean(document.querySelector('.explorer [data-mine]'))")  # the same elements, not new ones
+
+
+def test_without_twins_a_sign_says_who_stands_higher(folder: Path, enter: Callable[..., Browser]) -> None:
+    docs = {**lists()["docs"], "twins": [[], [], [], [], []]}
+    path = folder / "apart.html"
+    path.write_text(page(block(lists(docs=docs, heads=[[[None] * QUERIES]] * 2))), encoding="utf-8")
+    key = "document.querySelector('.explorer .key').textContent"
+    titles = "[...document.querySelectorAll('.explorer th .sort')].map(one => one.textContent)"
+    browser = enter()
+    assert "▲ + favours human▼ − favours llm" in browser.run(key)
+    assert "twins tied" in browser.run(titles)
+    browser = enter(path)
+    assert "▲ + human higher▼ − llm higher" in browser.run(key)
+    assert "twins tied" not in browser.run(titles)
+    open_query(browser)
+    browser.until("document.querySelector('.explorer .between')")
+    assert (
+        browser.run("document.querySelector('.explorer .between').textContent")
+        == "Further down: other relevant documents"
+    )
+    assert browser.run("document.querySelectorAll('.explorer .twins').length") == 0
+
+
+@pytest.mark.parametrize(("way", "style"), [("mouse", "none"), ("keyboard", "solid")])
+def test_what_a_key_opens_shows_the_focus(enter: Callable[..., Browser], way: str, style: str) -> None:
+    browser = enter()
+    if way == "mouse":
+        browser.click(OPEN)
+    else:
+        browser.run(f"document.querySelector('{OPEN}').focus()")
+        browser.press("Enter")
+    browser.until("document.activeElement.tagName === 'H3'")
+    assert browser.run("getComputedStyle(document.activeElement).outlineStyle") == style
+
+
+def test_turning_the_page_by_keys_keeps_the_focus_in_view(enter: Callable[..., Browser]) -> None:
+    browser = enter()
+    browser.size(1280, 500)
+    for name in ("Next", "Previous"):
+        browser.run(f"document.querySelector('[aria-label=\"{name} queries\"]').focus()")
+        browser.press("Enter")
+        box = browser.run("(({top, bottom}) => [top, bottom])(document.activeElement.getBoundingClientRect())")
+        assert name in focused(browser)
+        assert 0 <= box[0] < box[1] <= 500

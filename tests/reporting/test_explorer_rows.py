@@ -10,7 +10,7 @@ from ranktilt.reporting.explorer_rows import MOST
 from ranktilt.reporting.page import Table
 from tests.reporting.audits import twins
 from tests.reporting.explored import explored, opened
-from tests.toy import toy
+from tests.toy import run_of, toy
 
 
 def table(*args: Any, **options: Any) -> Table:
@@ -117,6 +117,19 @@ def test_three_groups_have_a_column_each() -> None:
     lists = {f"q{n}": {f"{n}-b": 2.0, f"{n}-human": 1.0} for n in range(2)}
     found = table(collection, [lists])
     assert row(found, "q1") == ["1", "1", "1", "–", "0.0", "0.0", "100.0"]
+
+
+def test_of_many_rankers_each_has_its_part_alone() -> None:
+    collection = twins(2)
+    lists = {"q0": {"0-human": 2.0, "0-llm": 1.0}}
+    runs = [run_of(collection, lists, ranker=name) for name in ("first", "second", "third", "fourth")]
+    three, four = (table(collection, runs=runs[:n]) for n in (3, 4))
+    assert [c.title for c in three.columns[3:]] == ["part of Relative Δ", "human", "llm"] * 3
+    assert [c.title for c in four.columns[3:]] == ["part of Relative Δ"] * 4
+    assert [width for _, width in four.groups] == [1, 2, 1, 1, 1, 1]
+    assert row(four, "q0") == ["1", "1", *["+200.00▲"] * 4]
+    assert three.note.endswith("add up to Relative Δ. Beside them nDCG@1 of each group in %.")
+    assert four.note.endswith("add up to Relative Δ.")
 
 
 def test_long_queries_are_cut_and_blank_ones_go_by_their_id() -> None:

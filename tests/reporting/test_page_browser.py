@@ -16,6 +16,7 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.explain.similarity import Map
 from ranktilt.explain.validation import Validation
+from ranktilt.reporting.page import Cell, Code, Column, Page, Section, Table, render
 from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.validation_page import validation_page
 from tests.explain.validations import toy_effectiveness, toy_validation
@@ -265,6 +266,23 @@ def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) 
     browser.until("document.querySelector('.plot').data[0].line.color === '#56b4e9'")
     assert browser.run("'theme' in document.documentElement.dataset") is False
     assert len(browser.call("Page.printToPDF")["data"]) > 10_000
+
+
+def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
+    columns = (Column("query", number=False, header=True, room=24), *(Column("part of Relative Δ") for _ in range(14)))
+    cells = (Cell("why is the sea so salty"), *(Cell("−1.44", -1.44, "second") for _ in range(14)))
+    parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (cells,)))
+    path = tmp_path / "paper.html"
+    path.write_text(
+        render(Page("Paper", "Test", "All is well.", (), (Section("a", "A", (), parts),))), encoding="utf-8"
+    )
+    browser.open(path, width=794)
+    browser.do(lambda one: one.emulate_media(media="print"))
+    sizes = "['pre', 'html'].map(name => document.querySelector(name)).map(one => one.scrollWidth - one.clientWidth)"
+    cut, seen = browser.run(sizes), browser.run("getComputedStyle(document.querySelector('pre')).overflowX")
+    browser.do(lambda one: one.emulate_media(media="screen"))
+    assert cut == [0, 0]
+    assert seen == "visible"
 
 
 def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:

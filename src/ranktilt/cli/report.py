@@ -12,7 +12,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.output import reporting, results, say
 from ranktilt.cli.places import check_places
-from ranktilt.cli.results import check_ending
+from ranktilt.cli.results import ENDINGS, check_ending
 from ranktilt.errors import UserError, unknown
 from ranktilt.files import cannot_write, require_place, write_files
 
@@ -103,10 +103,15 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
     if form in FIGURES:
         if output.exists() and not output.is_dir():
             raise UserError(f"-o {output}: expected a folder for the figures, this is a file")
+        if output.suffix.lower() == f".{form}":
+            raise UserError(
+                f"-o {output}: expected a folder for several figures, such as -o figures, got a file's name"
+            )
         require_place(output / f"figure.{form}")
         return
     check_places({"-o": output}, stdout=(), inputs=files)
-    check_ending(output, form)
+    other = next((name for name in TABLES if output.suffix.lower() in ENDINGS[name]), None)
+    check_ending(output, form, hint=f"; --format {other} makes {output.suffix} files" if other else "")
 
 
 def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:

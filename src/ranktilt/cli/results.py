@@ -126,10 +126,10 @@ class Destination:
         return contents
 
 
-def check_ending(path: Path, form: str) -> None:
+def check_ending(path: Path, form: str, *, hint: str = "") -> None:
     """Refuse a name for ``-o`` that does not end as the files of a format do; `UserError` says how they do."""
     if path.suffix.lower() not in ENDINGS[form]:
-        raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}")
+        raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}")
 
 
 def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> bytes:

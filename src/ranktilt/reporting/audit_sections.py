@@ -127,6 +127,8 @@ def _queries(opened: Opened, *, texts: bool) -> Section:
     found = explorer(opened) if texts else None
     if found is not None:
         lead = "Which queries make the tilt, what was found for each, and what the two texts look like side by side."
+        if opened.audit.tilts and not any(tilt.twins for tilt in opened.audit.tilts):
+            lead = "Which queries make the difference, what was found for each, and what the texts say."
         if not opened.audit.pairs:
             lead = "How well each query is answered, and what was found for it."
         return Section("queries", "Queries", (lead, *opened.notes), (found,))

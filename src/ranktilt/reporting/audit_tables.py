@@ -73,7 +73,7 @@ def group_table(audit: Audit) -> Table:
             else []
         ),
     )
-    caption = "Means and Relative Δ, in %" if tied else "Means, in %"
+    caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
     return Table(caption, columns, tuple(rows), " ".join([*_signs(audit), *table_legend(audit)]))
 
 
@@ -146,7 +146,7 @@ def card_overview(audit: Audit) -> Table:
     first, second = audit.pairs[0] if len(audit.pairs) == 1 else ("the first group of a pair", "the second")
     note = (
         f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer is "
-        "not significant; the score gap only describes."
+        f"not significant{'; the score gap only describes' if 'score gap' in kinds else ''}."
     )
     return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note)
 

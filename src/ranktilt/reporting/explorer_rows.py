@@ -15,6 +15,8 @@ Ints = npt.NDArray[np.int64]
 MOST = 50
 MOST_GROUPS = 3
 """Groups with a column of their own; where there are more, the first pair's only."""
+MOST_VALUES = 9
+"""Values of a query that fit on paper; where all rankers have more, each has its part of Relative Δ alone."""
 _WORDS = 120
 
 
@@ -32,13 +34,14 @@ def rows(material: Material, queries: int) -> Table:
     -------
     Table
         At most `MOST` queries: the relevant documents of each group, and for each ranker the query's part of
-        Relative Δ in points and each group's value in percent, on the primary measure. Without judgments, the wins,
-        losses and ties of twins; without pairs of groups, the value of all documents.
+        Relative Δ in points and, of few rankers, each group's value in percent, on the primary measure. Without
+        judgments, the wins, losses and ties of twins; without pairs of groups, the value of all documents.
     """
     chosen, every = material.order[: min(queries, MOST)], len(material.audit.queries)
     pair = material.numbers.pairs[0] if material.numbers.pairs else None
     names = _named(material, pair)
-    per_run = _columns(material, pair, names)
+    sides = _sides(material, pair, names)
+    per_run = _columns(material, pair, sides)
     columns = [Column("query", number=False, header=True, room=24)]
     columns += [Column(name, hint=f"relevant documents of {name}") for name in names if material.audit.measures]
     over = [("", 1), ("relevant documents", len(columns) - 1)][: 1 + (len(columns) > 1)]
@@ -51,7 +54,7 @@ def rows(material: Material, queries: int) -> Table:
         f"{which}{_which(material, pair)}",
         (*columns, *(per_run * len(material.runs))),
         tuple(_row(material, query, pair, names) for query in chosen.tolist()),
-        _note(material, pair),
+        _note(material, pair, sides),
         tuple(over),
     )
 
@@ -60,6 +63,12 @@ def _named(material: Material, pair: Pair | None) -> tuple[str, ...]:
     """The groups that have columns."""
     groups = material.groups.names
     return pair if pair is not None and len(groups) > MOST_GROUPS else groups
+
+
+def _sides(material: Material, pair: Pair | None, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The groups whose values stand beside each ranker's part."""
+    many = pair is not None and len(material.runs) * (1 + len(names)) > MOST_VALUES
+    return () if many else names
 
 
 def _columns(material: Material, pair: Pair | None, names: tuple[str, ...]) -> tuple[Column, ...]:
@@ -84,7 +93,7 @@ def _row(material: Material, query: int, pair: Pair | None, names: tuple[str, ..
         cells += [Cell(f"{number:,}", number) for number in relevant]
     for run in range(len(material.runs)):
         if material.audit.measures:
-            cells += _measured(material, run, query, pair, names)
+            cells += _measured(material, run, query, pair, _sides(material, pair, names))
         else:
             cells += _heads(material.numbers.heads[run, 0, query])
     return tuple(cells)
@@ -121,13 +130,11 @@ def _which(material: Material, pair: Pair | None) -> str:
     return f", those first in which the twins of {pair[0]} and {pair[1]} differ most"
 
 
-def _note(material: Material, pair: Pair | None) -> str:
+def _note(material: Material, pair: Pair | None, sides: tuple[str, ...]) -> str:
     if not material.audit.measures:
         return "Of twins with at least one side retrieved: how often each stands higher."
     primary = repr(material.audit.measures[0])
     if pair is None:
         return f"{primary} in %."
-    return (
-        f"Parts in points, positive for {pair[0]}: over all queries of the audit they add up to Relative Δ. "
-        f"Beside them {primary} of each group in %."
-    )
+    beside = f" Beside them {primary} of each group in %." if sides else ""
+    return f"Parts in points, positive for {pair[0]}: over all queries of the audit they add up to Relative Δ.{beside}"

@@ -90,6 +90,14 @@ class TestWhich:
         with pytest.raises(UserError, match="dai-3: two results hold the same cell"):
             paper_tables([small(), small()], "dai-3", "csv")
 
+    def test_two_results_of_one_collection_count_its_queries_once(self) -> None:
+        (grid,) = paper_grids([of(small(), "/x/one"), of(small(), "/x/one")], "askari-1")
+        assert [row.texts for panel in grid.panels for row in panel.rows] == [("3",)]
+
+    def test_two_collections_of_one_name_are_refused(self) -> None:
+        with pytest.raises(UserError, match="askari-1: two results hold the same cell"):
+            paper_tables([of(small(), "/x/one"), of(sourced("llama"), "/y/one")], "askari-1", "csv")
+
 
 class TestNumbers:
     def test_relative_delta_comes_from_the_printed_means(self) -> None:

@@ -28,6 +28,8 @@ _OTHERS = {
     **dict.fromkeys(("dai-3", "dai-4"), "re-rankers have a table of their own (dai-5, dai-6)"),
     **dict.fromkeys(("dai-5", "dai-6"), "the table holds re-rankers and what they start from"),
 }
+_ANY = ("", "-")
+"""Systems of cells that are about a collection: several results of it hold the same ones."""
 _ROUNDED = (
     "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from the means before "
     "rounding, and may differ where they are small."
@@ -125,7 +127,7 @@ def _grid(results: Sequence[Source], layout: Layout, rounding: str, queries: Seq
     cells, made = list[Cell](), list[str]()
     for result in results:
         found = _cells(result, layout.name, own=own)
-        cells += found
+        cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
         made += _made(result) if found else ()
     if not cells:
         raise UserError(_lacking(results, layout))

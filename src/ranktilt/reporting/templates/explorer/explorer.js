@@ -65,7 +65,7 @@
 
     // ---- what is chosen, as the audit has it ----------------------------------------------------------------------
     get pair() { return (this.data.pairs[this.state.pair] ?? []).map((name) => this.data.groups.indexOf(name)); }
-    get paired() { return this.data.pairs.length > 0; }
+    get paired() { return this.data.docs.twins.some((twins) => twins.length > 0); }
     get measure() { return this.data.measures[this.state.measure]; }
     get tilts() { return this.part(this.state.run); }
     get most() { return Math.max(0, ...this.tilts.map((value) => Math.abs(value ?? 0))); }

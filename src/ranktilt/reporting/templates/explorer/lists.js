@@ -43,8 +43,8 @@ window.ranktilt.lists = (() => {
           source ? el("span", { class: "note" }, el("bdi", {}, source)) : null,
           entry.grade > 0 ? el("span", { class: "grade" }, grade(entry.grade)) : null),
         open, start ? el("span", { class: "start", dir: "auto" }, start) : null),
-      el("td", { role: "cell", class: "twins", "data-title": "twin" },
-        twins.length ? twins.map((other) => el("span", {}, twin(app, entry, other, by))) : "no twin"),
+      app.paired ? el("td", { role: "cell", class: "twins", "data-title": "twin" },
+        twins.length ? twins.map((other) => el("span", {}, twin(app, entry, other, by))) : "no twin") : null,
       el("td", { role: "cell", class: "number", "data-title": "score" }, score(entry.score)));
   };
 
@@ -55,11 +55,11 @@ window.ranktilt.lists = (() => {
   // One ranked list, and what fills it again once the texts are there.
   const ranked = (app, query, run) => {
     const { found, more, list, by } = entries(app, query, run);
-    const titles = [["rank"], ["document"], ["twin"], ["score", true]];
+    const titles = [["rank"], ["document"], ...(app.paired ? [["twin"]] : []), ["score", true]];
     const top = el("tbody", { role: "rowgroup" });
     const rest = el("tbody", { role: "rowgroup" });
     const between = el("tr", { role: "row", class: "between" },
-      el("th", { role: "cell", colspan: titles.length }, "Further down: other relevant documents, and twins of those above"));
+      el("th", { role: "cell", colspan: titles.length }, `Further down: other relevant documents${app.paired ? ", and twins of those above" : ""}`));
     const fill = (texts) => {
       const kept = top.parentElement?.contains(document.activeElement) ? document.activeElement.dataset.doc : null;
       const lines = (wanted) => list.filter((entry) => entry.top === wanted).map((entry) => row(app, entry, by, { texts, run }));

@@ -88,8 +88,10 @@ window.ranktilt.queries = (() => {
         "data-value": column.of(query) }, column.shown(query))));
   };
 
-  const side = (tone, sign, word, name) =>
-    el("span", { class: tone }, el("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word} favours `, el("bdi", {}, name));
+  // Without twins 0 is not level, so a sign says who stands higher and not who is favoured.
+  const side = (app, tone, sign, word, name) =>
+    el("span", { class: tone }, el("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word} `, app.paired ? "favours " : null,
+      el("bdi", {}, name), app.paired ? null : " higher");
 
   const summary = (app) => {
     if (!app.tilts) return null;
@@ -103,7 +105,7 @@ window.ranktilt.queries = (() => {
       : shown === of
       ? `Relative Δ of ${name} by ${app.measure}: ${total} %, made of these ${counted(points.length, "query", "queries")}.`
       : `These ${counted(shown, "query", "queries")} make ${total} points of the Relative Δ of ${name} by ${app.measure}.`;
-    return el("p", { class: "note key" }, el("span", {}, what), side("first", "▲", "+", a), side("second", "▼", "−", b));
+    return el("p", { class: "note key" }, el("span", {}, what), side(app, "first", "▲", "+", a), side(app, "second", "▼", "−", b));
   };
 
   const pager = (app, again) => {
@@ -145,7 +147,9 @@ window.ranktilt.queries = (() => {
       Object.assign(app.state, change);
       if ("sort" in change) heads();
       fill();
-      if (top && table.getBoundingClientRect().top < 0) table.scrollIntoView({ block: "start" });
+      const held = document.activeElement;
+      if (top && held.matches(":focus-visible")) held.scrollIntoView({ block: "nearest" }); // keys: the focus stays in view
+      else if (top && table.getBoundingClientRect().top < 0) table.scrollIntoView({ block: "start" });
     };
     search.addEventListener("input", () => again({ words: search.value, page: 0 }));
     const [pages, ends] = pager(app, again);
