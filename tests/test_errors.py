@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, counted, shorten, unknown
+from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, counted, listed, shorten, unknown
 
 
 def test_a_data_error_names_file_and_line() -> None:
@@ -82,3 +82,11 @@ def test_counting_in_words(n: int, said: str) -> None:
 def test_anything_can_be_shortened() -> None:
     assert shorten(3) == "3"
     assert shorten([1] * 100, 10) == "[1, 1, 1, …"[:9] + "…"
+
+
+@pytest.mark.parametrize(
+    ("names", "last", "expected"),
+    [(["a"], "and", "a"), (["a", "b"], "and", "a and b"), (["a", "b", "c"], "or", "a, b or c")],
+)
+def test_names_are_joined_as_in_a_sentence(names: list[str], last: str, expected: str) -> None:
+    assert listed(names, last) == expected

@@ -60,10 +60,8 @@ def same_runs(found: Sequence[Run], expected: Sequence[Run]) -> bool:
     )
 
 
-def whole(opened: Opened, collection: Collection, runs: Sequence[Run]) -> None:
-    assert opened.notes == ()
-    assert opened.collection == collection
-    assert same_runs(opened.runs, runs)
+def is_whole(opened: Opened, collection: Collection, runs: Sequence[Run]) -> bool:
+    return opened.notes == () and opened.collection == collection and same_runs(opened.runs, runs)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +87,14 @@ def test_a_collection_and_rankers_are_opened_as_they_were(
     write(here / "strange.tsv", tsv([("q1", "d1", 1), ("q1", "nowhere", 1)]))
     audit, collection, runs = audited("toy", rankers, load=load, **options)
     opened = reopen(audit)
-    whole(opened, collection, runs)
+    assert is_whole(opened, collection, runs)
     assert opened.audit is audit
 
 
 def test_a_file_s_audit_opens_as_the_audit_itself(here: Path) -> None:
     audit, collection, runs = audited()
     file = saved(audit, here / "audit.json")
-    whole(reopen(Audit.load(file), file), collection, runs)
+    assert is_whole(reopen(Audit.load(file), file), collection, runs)
 
 
 @pytest.mark.parametrize("folder", ["", "out", "out/of/sight"])
@@ -109,12 +107,12 @@ def test_a_project_that_moved_is_found_from_any_folder(
     shutil.move(here, moved)
     monkeypatch.chdir("/")
     file = moved / folder / "audit.json"
-    whole(reopen(Audit.load(file), file), collection, runs)
+    assert is_whole(reopen(Audit.load(file), file), collection, runs)
 
 
 def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit, collection, runs = audited()
-    whole(reopen(audit), collection, runs)
+    assert is_whole(reopen(audit), collection, runs)
     (here / "other").mkdir()
     monkeypatch.chdir(here / "other")
     assert reopen(audit).notes == (GONE.format("corpus/human.jsonl is not there any more"),)
@@ -126,7 +124,7 @@ def test_a_folder_of_that_name_with_other_files_is_passed_over(here: Path, monke
     other = here / "other"
     write_cocktail(other / "toy", corpora={"human": raw_docs(), "llm": raw_docs()})
     monkeypatch.chdir(other)
-    whole(reopen(audit, file), collection, runs)
+    assert is_whole(reopen(audit, file), collection, runs)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,7 @@ def test_the_bundled_collection_is_made_again() -> None:
     collection = rt.bundled()
     run = rt.ranker("bm25@20").rank(collection)
     audit = rt.audit(collection, run, ["nDCG@1"], **QUICK)
-    whole(reopen(audit), collection, [run])
+    assert is_whole(reopen(audit), collection, [run])
 
 
 def test_a_mix_is_mixed_again_and_its_files_are_checked(here: Path) -> None:
@@ -185,7 +183,7 @@ def test_a_mix_is_mixed_again_and_its_files_are_checked(here: Path) -> None:
     run = rt.ranker("bm25").rank(mixed)
     audit = rt.audit(mixed, run, **QUICK)
     assert len(audit.spec["inputs"]) == 6
-    whole(reopen(audit), mixed, [run])
+    assert is_whole(reopen(audit), mixed, [run])
     (here / "llm" / "queries.jsonl").write_text("")
     assert reopen(audit).notes == (GONE.format("queries.jsonl has changed since the audit"),)
 
@@ -195,11 +193,11 @@ def test_a_data_set_of_the_hub_is_known_by_its_commit(tmp_path: Path, monkeypatc
     cached(first, "IR-Cocktail/scifact", cocktail_zip())
     point_to(first, monkeypatch)
     audit, collection, runs = audited("hub:IR-Cocktail/scifact")
-    whole(reopen(audit), collection, runs)
+    assert is_whole(reopen(audit), collection, runs)
     shutil.rmtree(first)
     cached(second, "IR-Cocktail/scifact", cocktail_zip())
     point_to(second, monkeypatch)
-    whole(reopen(audit), collection, runs)
+    assert is_whole(reopen(audit), collection, runs)
 
 
 def test_a_data_set_that_the_hub_s_cache_no_longer_holds_is_left_out(
@@ -233,7 +231,7 @@ def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     collection = with_labels(collection, "labels.tsv", by="side")
     run = rt.ranker("bm25").rank(collection)
     audit = rt.audit(collection, run, by="side", **QUICK)
-    whole(reopen(audit), collection, [run])
+    assert is_whole(reopen(audit), collection, [run])
     labels(here / "labels.tsv", "side", side="b")
     assert reopen(audit).notes == (GONE.format("labels.tsv has changed since the audit"),)
 
@@ -281,7 +279,7 @@ def test_a_run_file_that_changed_is_left_out_alone(here: Path) -> None:
 def test_a_run_file_beside_a_collection_is_replayed_as_it_was(here: Path) -> None:
     write_run(here / "runs" / "mine.trec", FOUND)
     audit, collection, runs = audited("toy", ["replay:runs/mine.trec(score_order=rank)@1", "bm25"])
-    whole(reopen(audit), collection, runs)
+    assert is_whole(reopen(audit), collection, runs)
 
 
 def test_a_replayed_file_is_found_beside_a_moved_audit(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +288,7 @@ def test_a_replayed_file_is_found_beside_a_moved_audit(here: Path, monkeypatch: 
     file = saved(audit, here / "audit.json")
     monkeypatch.chdir("/")
     opened = reopen(audit, file)
-    whole(opened, collection, runs)
+    assert is_whole(opened, collection, runs)
     assert opened.runs[0].spec == runs[0].spec
 
 
@@ -300,7 +298,7 @@ def test_a_run_with_a_ranker_of_its_own_is_read_from_its_file(here: Path) -> Non
     run = Run.load(made)
     audit = rt.audit(collection, run, **QUICK)
     opened = reopen(audit)
-    whole(opened, collection, [run])
+    assert is_whole(opened, collection, [run])
     assert opened.runs[0].spec["note"] == "by hand"
 
 
@@ -323,7 +321,7 @@ def test_saved_runs_are_taken_and_no_engine_is_asked(here: Path) -> None:
     audit = rt.audit(collection, run, **QUICK)
     file = keep(audit, [run], here / "out")
     opened = reopen(audit, file)
-    whole(opened, collection, [run])
+    assert is_whole(opened, collection, [run])
     assert opened.runs[0].spec == run.spec
 
 
@@ -361,14 +359,14 @@ def test_saved_runs_of_another_audit_are_not_taken(here: Path) -> None:
     audit, collection, runs = audited("toy", ["bm25", "tfidf"])
     strange = [engine_run(collection, "bm25"), engine_run(collection, "other")]
     file = keep(audit, strange, here)
-    whole(reopen(audit, file), collection, runs)
+    assert is_whole(reopen(audit, file), collection, runs)
 
 
 def test_a_saved_run_that_is_cut_off_is_made_again(here: Path) -> None:
     audit, collection, runs = audited()
     file = keep(audit, runs, here)
     (here / "runs" / "1-some.trec.gz").write_bytes(gzip.compress(b"q1 Q0 d1-human\n"))
-    whole(reopen(audit, file), collection, runs)
+    assert is_whole(reopen(audit, file), collection, runs)
 
 
 def test_a_ranker_that_gives_other_values_now_is_left_out(here: Path) -> None:
@@ -384,13 +382,13 @@ def test_a_ranker_that_gives_other_values_now_is_left_out(here: Path) -> None:
 
 def test_rounding_far_below_a_swap_does_not_matter(here: Path) -> None:
     audit, collection, runs = audited()
-    whole(reopen(replace(audit, values=audit.values + 1e-8)), collection, runs)
+    assert is_whole(reopen(replace(audit, values=audit.values + 1e-8)), collection, runs)
     assert reopen(replace(audit, values=audit.values + 1e-4)).runs == ()
 
 
 def test_without_judgments_twins_are_counted_again(here: Path) -> None:
     audit, collection, runs = audited(load={"qrels": "none"}, card=True)
-    whole(reopen(audit), collection, runs)
+    assert is_whole(reopen(audit), collection, runs)
     first = pl.int_range(pl.len()) == 1
     counts = audit.pair_counts.filter(~pl.col("relevant"))
     counts = pl.concat(
@@ -414,7 +412,7 @@ def test_without_judgments_and_twins_a_saved_run_must_fill_the_page_as_it_did(he
     kept = file.parent / "runs" / "1-one.trec.gz"
     write_files(run.contents(kept))
     (here / "one.trec").unlink()
-    whole(reopen(audit, file), collection, [run])
+    assert is_whole(reopen(audit, file), collection, [run])
     for depth in ("0", "x", "9" * 30):
         odd = replace(audit, estimates=tuple(replace(e, name=f"ΔNDSR@{depth}") for e in audit.estimates))
         assert reopen(odd, file).runs == ()
@@ -441,7 +439,7 @@ def test_a_model_s_folder_is_found_beside_a_moved_audit(here: Path, monkeypatch:
 def test_an_audit_that_says_little_is_opened_by_its_values(here: Path) -> None:
     audit, collection, runs = audited()
     spec = {name: value for name, value in audit.spec.items() if name != "runs"}
-    whole(reopen(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
+    assert is_whole(reopen(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
     assert reopen(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
 
 
@@ -459,7 +457,7 @@ def test_a_collection_that_does_not_fit_is_left_out(here: Path, changed: dict[st
 
 def test_runs_need_not_be_opened(here: Path) -> None:
     audit, collection, _ = audited()
-    whole(reopen(audit, runs=False), collection, [])
+    assert is_whole(reopen(audit, runs=False), collection, [])
 
 
 def test_given_parts_are_used_as_they_are() -> None:
@@ -495,7 +493,7 @@ def test_given_runs_must_be_the_audited_ones() -> None:
 
 def test_a_given_collection_must_be_the_audited_one(here: Path) -> None:
     audit, collection, runs = audited()
-    whole(with_given(audit, None, collection=collection), collection, runs)
+    assert is_whole(with_given(audit, None, collection=collection), collection, runs)
     with pytest.raises(UserError, match="the collection has other groups than the audit"):
         with_given(
             audit,
@@ -514,7 +512,7 @@ def test_a_given_collection_must_be_the_audited_one(here: Path) -> None:
 
 def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     audit, collection, runs = audited()
-    whole(with_given(audit, None, runs=runs), collection, runs)
+    assert is_whole(with_given(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
     with pytest.raises(UserError) as error:
         with_given(audit, None, runs=runs)
@@ -533,7 +531,7 @@ def test_notes_name_no_folder_of_this_machine(here: Path) -> None:
 def test_nfcorpus_is_opened_again_from_a_file(shared_data: Path, tmp_path: Path) -> None:
     audit, collection, runs = audited(shared_data / "cocktail-nfcorpus", ["bm25(text=text)@100", "tfidf@50"])
     file = saved(audit, tmp_path / "audit.json")
-    whole(reopen(Audit.load(file), file), collection, runs)
+    assert is_whole(reopen(Audit.load(file), file), collection, runs)
 
 
 @pytest.mark.data

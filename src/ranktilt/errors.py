@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -95,6 +95,24 @@ def counted(n: int, one: str, many: str) -> str:
         Number and noun.
     """
     return f"{n:,} {one if n == 1 else many}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Join in words: ``a``, ``a and b``, ``a, b and c``.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One or more.
+    last : str, optional
+        The word before the last one.
+
+    Returns
+    -------
+    str
+        The names as one would write them in a sentence.
+    """
+    return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def shorten(text: object, width: int = 80) -> str:

@@ -193,6 +193,9 @@ def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
     write_json(tmp_path / "2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
     write_json(tmp_path / "config.json", {"activation_function": "gelu_new"})
     module.refuse_code(tmp_path)
+    write_json(tmp_path / "2_Dense/config.json", {"activation_function": "mine.Tanh"})
+    with pytest.raises(UserError, match="code of the model's own"):  # that one change is seen
+        module.refuse_code(tmp_path)
 
 
 @pytest.mark.neural

@@ -10,6 +10,7 @@ import polars as pl
 
 from ranktilt import Audit, Collection, Run, audit
 from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.report_page import report_page
 from tests.reporting.audits import ordered, twins
 from tests.toy import run_of
 
@@ -18,6 +19,11 @@ ORDERS = {"people": [HUMAN] * 40, "machines": [LLM] * 40, "nobody": [HUMAN, LLM]
 """Which twin stands first in each of 40 queries, by the ranker's name."""
 ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'>"
 ATTACKS = (ATTACK, "\u202egpj.exe\u2066", "{{7*7}}%{x}<extra>${7*7}", "a" * 300)
+
+
+def audit_page(given: Opened, *, texts: bool = True) -> str:
+    """Write the page of one audit."""
+    return report_page([given], texts=texts)
 
 
 def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> Opened:

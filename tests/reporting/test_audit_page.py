@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
-from ranktilt.reporting.audit_page import audit_contents, audit_headline, audit_page, audit_verdicts
+from ranktilt.reporting.audit_page import audit_contents, audit_headline, audit_verdicts
 from ranktilt.reporting.layout import percent, rows, sentences
 from ranktilt.reporting.opened import Opened
 from tests.reporting.audits import clear, small, three, uneven
@@ -15,6 +15,7 @@ from tests.reporting.markup import Markup
 from tests.reporting.openings import (
     ATTACK,
     alone,
+    audit_page,
     colours,
     drawings,
     hostile,

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.audit_page import audit_page
 from ranktilt.reporting.opened import Opened
 from tests.reporting.audits import small, uneven
 from tests.reporting.browser import Browser
-from tests.reporting.openings import alone, colours, hostile, many, opened, sources, ungrouped, unjudged
+from tests.reporting.openings import alone, audit_page, colours, hostile, many, opened, sources, ungrouped, unjudged
 from tests.reporting.test_controls import made
 
 pytestmark = pytest.mark.slow

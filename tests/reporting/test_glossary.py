@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt import Audit
-from ranktilt.reporting.audit_page import audit_page
 from ranktilt.reporting.glossary import Glossary, visible
 from ranktilt.reporting.measure_pages import NAMES, measure_pages
 from ranktilt.reporting.opened import Opened
@@ -19,6 +18,7 @@ from ranktilt.reporting.terms import TERMS
 from ranktilt.reporting.validation_page import validation_page
 from tests.explain.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
+from tests.reporting.openings import audit_page
 from tests.reporting.studies import toy_study
 
 CAT = Term("cat", "An animal.", "cats?")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.audit_page import audit_page
 from ranktilt.reporting.opened import Opened
 from tests.reporting.audits import small
 from tests.reporting.browser import Browser
+from tests.reporting.openings import audit_page
 
 pytestmark = pytest.mark.slow
 

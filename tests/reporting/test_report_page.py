@@ -13,9 +13,10 @@ import pytest
 
 from ranktilt import Audit, audit
 from ranktilt.errors import UserError
-from ranktilt.reporting.audit_page import audit_headline, audit_page
+from ranktilt.reporting.audit_page import audit_contents, audit_headline
 from ranktilt.reporting.explorer import BUDGET
 from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.page import render
 from ranktilt.reporting.report_page import report_page
 from ranktilt.reporting.study_page import headline as study_headline
 from ranktilt.reporting.study_page import study_page
@@ -65,7 +66,7 @@ def test_one_result_is_its_own_page() -> None:
     assert report_page([VALIDATION]) == validation_page(VALIDATION)
     assert report_page([STUDY]) == study_page(STUDY)
     one = opened()
-    assert report_page([one]) == audit_page(one)
+    assert report_page([one]) == render(audit_contents(one))
 
 
 def test_nothing_is_no_report() -> None:

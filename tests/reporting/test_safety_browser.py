@@ -141,17 +141,20 @@ def back(browser: Browser) -> None:
     browser.run("document.querySelector('.explorer .steps button').click()")
 
 
-def safe(browser: Browser, path: Path) -> None:
-    """Nothing ran, nothing was asked for, nothing was stopped because nothing was tried."""
-    assert browser.run("window.run ?? null") is None
-    assert browser.complaints == []
-    assert browser.requests == [path.as_uri()]
-    assert browser.stopped == []
-    assert browser.run(HARMLESS)
-    assert browser.run("[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => /^on/.test(n)))"
-                       ".map(e => e.outerHTML.slice(0, 200))") == []  # fmt: skip
-    assert browser.run("[...document.querySelectorAll('a')].map(a => a.getAttribute('href') ?? '#')"
-                       ".filter(h => !h.startsWith('#'))") == []  # fmt: skip
+def harm(browser: Browser, path: Path) -> dict[str, Any]:
+    """What ran, was asked for, or was stopped, which says that it was tried; empty for a safe page."""
+    handlers = "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => /^on/.test(n)))"
+    links = "[...document.querySelectorAll('a')].map(a => a.getAttribute('href') ?? '#')"
+    found = {
+        "ran": browser.run("window.run ?? null"),
+        "complaints": browser.complaints,
+        "requests": [] if browser.requests == [path.as_uri()] else browser.requests or ["none at all"],
+        "stopped": browser.stopped,
+        "harmful": not browser.run(HARMLESS),
+        "handlers": browser.run(f"{handlers}.map(e => e.outerHTML.slice(0, 200))"),
+        "links": browser.run(f"{links}.filter(h => !h.startsWith('#'))"),
+    }
+    return {name: value for name, value in found.items() if value not in (None, False, [])}
 
 
 def test_nothing_runs_and_the_page_is_whole(browser: Browser, pages: Pages) -> None:
@@ -159,7 +162,7 @@ def test_nothing_runs_and_the_page_is_whole(browser: Browser, pages: Pages) -> N
     wanted = shape(browser)
     browser.open(pages.hostile)
     assert shape(browser) == wanted
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 def test_nothing_turns_the_direction_or_hides(browser: Browser, pages: Pages) -> None:
@@ -181,7 +184,7 @@ def test_every_query_opens_and_none_runs(browser: Browser, pages: Pages) -> None
         query_opened(browser, number)
         assert browser.run("document.querySelectorAll('.explorer .results').length") == 1
         back(browser)
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 def test_every_text_opens_and_none_runs(browser: Browser, pages: Pages) -> None:
@@ -195,7 +198,7 @@ def test_every_text_opens_and_none_runs(browser: Browser, pages: Pages) -> None:
             break
         browser.run("document.querySelector('.explorer [data-keep=\"Next query\"]').click()")
         browser.until("document.querySelector('.explorer .results .start')")
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 def test_a_text_of_two_megabytes_is_shown_in_parts(browser: Browser, pages: Pages) -> None:
@@ -208,7 +211,7 @@ def test_a_text_of_two_megabytes_is_shown_in_parts(browser: Browser, pages: Page
     assert "long text of two million letters" in told
     assert f"{len(LARGE):,}" in told
     assert pages.hostile.stat().st_size < 4_000_000
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 def test_searching_for_an_attack_is_a_search(browser: Browser, pages: Pages) -> None:
@@ -217,7 +220,7 @@ def test_searching_for_an_attack_is_a_search(browser: Browser, pages: Pages) -> 
     for words in ATTACKS:
         browser.fill(".explorer input[type=search]", words.split("\n")[0][:60])
         assert "quer" in browser.run("document.querySelector('.explorer .found').textContent")
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -245,7 +248,7 @@ def test_pointing_at_every_figure_shows_texts_as_texts(browser: Browser, pages: 
             for down in range(1, 5):
                 browser.point(x + width * across / 8, y + height * down / 5)
     assert browser.run("document.querySelectorAll('.plot a[*|href], .plot image').length") == 0
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 def test_an_address_cannot_bring_anything_in(browser: Browser, pages: Pages) -> None:
@@ -260,7 +263,7 @@ def test_an_address_cannot_bring_anything_in(browser: Browser, pages: Pages) -> 
     ):
         browser.run(f"location.hash = {json.dumps(f'#{name}?{parts}')}")
         browser.run("new Promise(done => setTimeout(done, 50))")
-    safe(browser, pages.hostile)
+    assert harm(browser, pages.hostile) == {}
 
 
 def test_a_name_that_is_no_text_at_all_is_written_out(browser: Browser, tmp_path: Path) -> None:

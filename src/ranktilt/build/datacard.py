@@ -11,6 +11,7 @@ import polars as pl
 
 from ranktilt.build.rewrite import Made, Rewritten
 from ranktilt.data import quality
+from ranktilt.errors import listed
 
 _TITLES = {
     "keep": "Both twins carry the human title. A ranker that reads titles sees the same one twice, so the twins differ "
@@ -68,7 +69,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
 
 def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
     spec, made = rewritten.spec, rewritten.made
-    sources = _and([f"`{one.source}`" for one in made])
+    sources = listed([f"`{one.source}`" for one in made])
     path = spec["collection"].get("path")
     origin = f" from `{path}`" if path else ""
     judged = (
@@ -77,7 +78,7 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
     made_here = {spec["of"], *(one.source for one in made)}
     others = [f"`{name}`" for name in rewritten.collection.sources if name not in made_here]
     before = (
-        f" The collection came with {_and(others)} already; counts and figures below are not "
+        f" The collection came with {listed(others)} already; counts and figures below are not "
         f"about {'it' if len(others) == 1 else 'them'}."
         if others
         else ""
@@ -111,7 +112,7 @@ def _model(rewritten: Rewritten) -> str:
         ("answered", _names(answers["model"])),
         ("revision", _names(answers["revision"])),
         ("where", _where(spec["llm"])),
-        ("temperature", _and([repr(one.temperature) for one in rewritten.made])),
+        ("temperature", listed([repr(one.temperature) for one in rewritten.made])),
         ("top_p", f"{spec['top_p']:g}"),
         ("most tokens of an answer", _or_none(spec["max_tokens"], "the server's own limit")),
         ("seed", _or_none(spec["seed"], "none")),
@@ -256,7 +257,3 @@ def _names(series: pl.Series) -> str:
 
 def _or_none(value: Any, none: str) -> str:
     return none if value is None else str(value)
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import FEW_QUERIES
-from ranktilt.errors import counted
+from ranktilt.errors import counted, listed
 
 _DEFINITIONS = {
     "nDCG": "grades are gains, each divided by log2(1 + rank), summed over the ranks that count, and divided by the "
@@ -67,17 +67,15 @@ def _measured(audit: Audit) -> Iterator[str]:
 def _cutoff(audit: Audit, name: str) -> str:
     of = [one for one in audit.measures if one.name == name]
     cut = sorted({one.cutoff for one in of if one.cutoff is not None})
-    ranks = f" The ranks that count are the first {_either([f'{k:,}' for k in cut])}." if cut else ""
+    ranks = f" The ranks that count are the first {listed([f'{k:,}' for k in cut], 'or')}." if cut else ""
     whole = " All ranks count where no number is named." if any(one.cutoff is None for one in of) else ""
     graded = sorted({one.rel for one in of if one.rel > 1})
     least = (
-        f" A document is relevant from grade {_either(list(map(str, graded)))} on where rel names it." if graded else ""
+        f" A document is relevant from grade {listed(list(map(str, graded)), 'or')} on where rel names it."
+        if graded
+        else ""
     )
     return ranks + whole + least
-
-
-def _either(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _compared(audit: Audit) -> Iterator[str]:

@@ -10,14 +10,14 @@ from typing import Literal
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
-from ranktilt.errors import counted
+from ranktilt.errors import counted, listed
 from ranktilt.reporting.audit_method import audit_notes
 from ranktilt.reporting.audit_sections import audit_sections
 from ranktilt.reporting.card import conflict_sentences
 from ranktilt.reporting.controls import control_sentences
 from ranktilt.reporting.layout import percent
 from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.page import Page, Tone, Verdict, render
+from ranktilt.reporting.page import Page, Tone, Verdict
 from ranktilt.reporting.provenance import folder
 
 _MOST_NAMED = 2
@@ -26,25 +26,6 @@ _MOST_VERDICTS = 16
 _MOST_AT_ONCE = 6
 Kind = Literal["favours", "level", "inconclusive"]
 _ALL: dict[Kind, str] = {"favours": "favour one side", "level": "are level", "inconclusive": "are inconclusive"}
-
-
-def audit_page(opened: Opened, *, texts: bool = True) -> str:
-    """Write an audit as one self-contained HTML page.
-
-    Parameters
-    ----------
-    opened : Opened
-        The audit, and what could be had of its collection and runs.
-    texts : bool, optional
-        Whether the page carries queries, ranked lists and documents.
-
-    Returns
-    -------
-    str
-        HTML that opens from disk and loads nothing: the answer in plain words, every ranker's tilt as figure and
-        table, the queries behind it, and how it was made.
-    """
-    return render(audit_contents(opened, texts=texts))
 
 
 def audit_contents(opened: Opened, *, texts: bool = True) -> Page:
@@ -182,7 +163,7 @@ def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     parts = [f"{count} {one if count == 1 else more}" for count, one, more in counts if count]
     if len(parts) == 1:
         return f"all {total.total()} comparisons ({where}) {_ALL[next(iter(total))]}"
-    return f"of {total.total()} comparisons ({where}) {_joined(parts)}"
+    return f"of {total.total()} comparisons ({where}) {listed(parts)}"
 
 
 def _listed(kinds: Counter[Kind], of: int, what: str) -> str:
@@ -195,11 +176,7 @@ def _listed(kinds: Counter[Kind], of: int, what: str) -> str:
     if len(parts) == 1:
         return f"{parts[0].rpartition(' ')[0]} all {of} {what}"
     parts[0] += f" of {of} {what}"
-    return _joined(parts)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return listed(parts)
 
 
 def _ungrouped(audit: Audit) -> str:

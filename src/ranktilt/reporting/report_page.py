@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ranktilt.auditing.study import Study
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError, counted, listed
 from ranktilt.explain.validation import Validation
 from ranktilt.reporting.audit_page import audit_contents
 from ranktilt.reporting.explorer import BUDGET, explorer
@@ -98,7 +98,7 @@ def _joined(results: Sequence[Result], pages: Sequence[Page]) -> Page:
         sections += [replace(one, name=f"part{number}-{one.name}", part=title) for one in page.sections]
         verdicts += [replace(one, text=f"{title}: {one.text}") for one in page.verdicts]
     how_many = Counter(type(one).__name__ for one in results)
-    said = _listed([counted(how_many[kind], *nouns) for kind, nouns in _KINDS.items() if how_many[kind]])
+    said = listed([counted(how_many[kind], *nouns) for kind, nouns in _KINDS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
     return Page(
         title=f"Report on {said}",
@@ -122,11 +122,7 @@ def _summed(results: Sequence[Result]) -> str:
     if not kinds:
         return ""
     counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in _VERDICTS.items() if kinds[kind]]
-    return f": of {counted(kinds.total(), 'verdict', 'verdicts')} on rankers, {_listed(counts)}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f": of {counted(kinds.total(), 'verdict', 'verdicts')} on rankers, {listed(counts)}"
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:

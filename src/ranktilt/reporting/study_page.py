@@ -11,6 +11,7 @@ from ranktilt.auditing.study import Study
 from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.trend import Trend
 from ranktilt.auditing.verdict import bounds, probability, signed
+from ranktilt.errors import listed
 from ranktilt.reporting.figures import Point, lines
 from ranktilt.reporting.page import Cell, Column, Figure, Page, Section, Table, Tone, Verdict, render
 from ranktilt.reporting.provenance import folder, provenance
@@ -91,7 +92,7 @@ def _summary(run: str, study: Study) -> str:
     ):
         if kind in kinds:
             parts.append(f"{words}{_share(kinds.count(kind), study, first=not parts)}")
-    return f"{run} {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"{run} {parts[0]}"
+    return f"{run} {listed(parts)}"
 
 
 def _share(count: int, study: Study, *, first: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ranktilt.auditing.equivalence import Equivalence, Outcome
-from ranktilt.errors import counted
+from ranktilt.errors import counted, listed
 from ranktilt.explain.similarity import Similarity
 from ranktilt.explain.validation import Validation
 from ranktilt.explain.wording import effectiveness_sentences, terms_sentence, vectors_sentence
@@ -129,7 +129,7 @@ def _primary(validation: Validation) -> list[Equivalence]:
 def _listed(names: Sequence[str]) -> str:
     if len(names) > _NAMED:
         return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return listed(names)
 
 
 def _label(row: Equivalence, validation: Validation) -> str:

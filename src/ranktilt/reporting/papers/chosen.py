@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.contributions import parts
+from ranktilt.auditing.contributions import contributions
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import signed
 from ranktilt.collection import Collection
@@ -109,7 +109,7 @@ def _caption(audit: Audit, table: str, source: str) -> str:
 
 def _points(audit: Audit, a: str, b: str) -> npt.NDArray[np.float64]:
     """Each query's part of Relative Δ, added up over the rankers: the parts of one ranker sum to its Relative Δ."""
-    found = parts(*(audit.values[:, 0, audit.groups.index(name)] for name in (a, b)))
+    found = np.stack([contributions(audit, run, audit.measures[0], a, b) for run in audit.runs])
     known = ~np.isnan(found).all(axis=1)  # a ranker that finds nothing relevant has no Relative Δ
     total: npt.NDArray[np.float64] = found[known].sum(axis=0)
     return total
