@@ -58,13 +58,16 @@ def toy() -> Collection:
 
 
 def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table) -> Collection:
-    """Make a collection from literals: documents as rows, queries as id -> text, grades by query and document."""
+    """Make a collection from literals: documents as rows, queries as id -> text, grades by query and document.
+
+    Queries of one text get their id added, because queries that repeat each other count as one.
+    """
+    texts = list(queries.values())
+    texts = [f"{text} {name}" if texts.count(text) > 1 else text for name, text in queries.items()]
     judgments = [(q, d, g) for q, grades in qrels.items() for d, g in grades.items()]
     return Collection(
         pl.DataFrame([dict(row) for row in docs], infer_schema_length=None),
-        pl.DataFrame(
-            {"id": list(queries), "text": list(queries.values())}, schema={"id": pl.String, "text": pl.String}
-        ),
+        pl.DataFrame({"id": list(queries), "text": texts}, schema={"id": pl.String, "text": pl.String}),
         pl.DataFrame(judgments, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row"),
     )
 

@@ -239,10 +239,11 @@ class TestRandomLabels:
         failed = {row.estimand: row for row in rows(made, "random labels") if row.verdict == "failed"}
         assert made.passed is not old
         assert ("head-to-head" in failed) is old
-        assert {row.tests for row in rows(made, "random labels")} == {30}
+        for check in ("random labels", "random sources"):
+            assert {row.tests for row in rows(made, check)} == {30}
         if old:
             assert "ΔNDSR" not in failed
-            assert {row.check for row in made.failures} == {"random labels"}
+            assert {row.check for row in made.failures} == {"random labels", "random sources"}
             assert failed["head-to-head"].failed > 10
             assert failed["head-to-head"].measured == f"{failed['head-to-head'].failed} of 30"
             assert failed["head-to-head"].details.startswith("draw ")
@@ -407,7 +408,7 @@ class TestCoverage:
 
     def test_a_measure_without_a_relevant_document_is_untested(self) -> None:
         made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
-        assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 5
+        assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 6
         assert made.passed
 
 

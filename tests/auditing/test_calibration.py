@@ -260,8 +260,8 @@ class TestKnownTilt:
 
     def test_from_one_end_to_the_other(self) -> None:
         rng = np.random.default_rng(3)
-        scores = rng.normal(size=(40, 6, 2)).tolist()
-        world = World([[1, 0, 2, 0, 0, 1]] * 40, [[(a, b) for a, b in q] for q in scores])
+        scores = rng.normal(size=(40, 14, 2)).tolist()
+        world = World([[1, 1, 2, 1, 1, 1, 1] * 2] * 40, [[(a, b) for a, b in q] for q in scores])
         collection = world.collection()
         far = [audited(collection, world.run(collection, cut=3, tilt=step)) for step in (-99.0, 99.0)]
         assert [t.value for t in far[0].tilts if t.mean_b] == [-200.0] * len(MEASURES)

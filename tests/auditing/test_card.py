@@ -104,7 +104,9 @@ class TestByHand:
             "page": flipped(PAGE), "rank gap": flipped([-0.5, -1, 0]), "score gap": flipped([0, -1 / SD2, 0]),
             **{kind: binomial[w] for kind, w in wins.items()}, "relative delta": flipped([1, 0, 0]),
         }  # fmt: skip
-        assert {kind: e.p for kind, e in found.items()} == pytest.approx(expected)
+        # Exchanged labels: d1 adds 1.5 ranks, d2 −1, d3 −2; six of eight ways to sign them are as far out.
+        expected["rank gap"] = max(expected["rank gap"], 6 / 8)
+        assert {kind: e.p for kind, e in found.items()} == pytest.approx(expected, abs=0.02)
 
     def test_what_stands_behind_the_twins(self) -> None:
         found = toy_card()
@@ -172,14 +174,16 @@ class TestSignTest:
             ([(1, 0)] * 5, 2 / 32),
             ([(9, 1)] * 5, 2 / 32),
             ([(1, 0)] * 5 + [(0, 1)], 2 * 7 / 64),
-            ([(2, 1)] * 3 + [(1, 1)] * 30, 2 / 8),
+            ([(2, 1)] * 3 + [(1, 1)] * 30, 0.8099),  # 36 of 69 pairs are no more than chance
             ([(1, 1)] * 4, 1.0),
             ([(0, 3)], 1.0),
         ],
     )
-    def test_exact_binomial_over_queries_that_are_not_even(self, per_query: list[tuple[int, int]], p: float) -> None:
+    def test_the_larger_of_two_binomials_over_queries_that_are_not_even_and_over_pairs(
+        self, per_query: list[tuple[int, int]], p: float
+    ) -> None:
         found = self.wins(per_query)
-        assert found.p == pytest.approx(p)
+        assert found.p == pytest.approx(p, abs=0.02)
         pairs = sum(map(sum, per_query))
         assert found.value == pytest.approx(sum(won - lost for won, lost in per_query) / pairs)
         assert found.queries == len(per_query)
@@ -220,7 +224,7 @@ class TestWithoutJudgments:
                 for n in range(40) for s in ("human", "llm")]  # fmt: skip
         collection = collection_of(docs, {f"q{n}": "x" for n in range(40)}, {})
         run = run_of(collection, {f"q{n}": {f"{n}-llm": 2.0, f"{n}-human": 1.0} for n in range(40)}, ranker="r")
-        found = audit(collection, run, card=True, resamples=200).verdict("r")
+        found = audit(collection, run, card=True).verdict("r")
         assert (found.kind, found.favours, found.agree, found.measures) == ("favours", "llm", 3, 3)
         assert found.sentence == (
             "r favours llm text: head-to-head −100.0 %, 95 % interval [−100.0, −100.0], corrected p < .001; the "
@@ -480,10 +484,12 @@ class TestTheCall:
             scores = {f"q{n}": {f"{n}-{one}": 2.0 + n, f"{n}-{two}": 1.0} for n, (one, two) in enumerate(sides)}
             runs.append(run_of(collection, scores, ranker=name))
         for correction in ("bonferroni", "holm"):
-            found = audit(collection, runs, "nDCG@1", card=True, correction=correction, resamples=200).estimates
+            found = audit(collection, runs, "nDCG@1", card=True, correction=correction).estimates
             tested = [e for e in found if e.kind not in ("score gap", "other twins")]
             assert len(tested) == 12
-            assert sorted({round(e.p, 12) for e in tested}) == pytest.approx([2 / 4096, 26 / 4096, 158 / 4096])
+            exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
+            assert sorted(e.p for e in tested) == pytest.approx(exact, abs=0.006)
+            assert {e.tests for e in tested} == {12}
             ordered = sorted(e.p for e in tested)
             factors = [12] * 12 if correction == "bonferroni" else list(range(12, 0, -1))
             expected = np.minimum(np.maximum.accumulate([p * f for p, f in zip(ordered, factors, strict=True)]), 1)

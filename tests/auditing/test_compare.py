@@ -20,6 +20,7 @@ from ranktilt.auditing.matching import RunPair, match
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.measures.inference import detectable_effect
 from ranktilt.run import Run
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.reporting.audits import uneven
@@ -453,7 +454,7 @@ class TestVerdicts:
         text, change = found.verdicts()[0].sentence, found.tilts[0]
         assert text.startswith(
             "run: no difference in tilt from its old run shown; these 40 queries could detect one of "
-            f"{2.8 * change.error:.1f} points or more; Relative Δ "
+            f"{detectable_effect(change.error, 2):.1f} points or more; Relative Δ "
         )
         assert not found.verdicts()[0].shown
 

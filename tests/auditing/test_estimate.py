@@ -61,8 +61,9 @@ class TestTheSideItLeansTo:
         assert estimate(0.1, 0.2, band_low=-0.1, band_high=0.1).banded
         assert estimate(0.1, 0.2, band_high=0.1).banded
 
-    def test_the_detectable_effect_is_2_8_standard_errors(self) -> None:
-        assert estimate(0.0, 0.4).detectable == pytest.approx(0.28)
+    @pytest.mark.parametrize(("tests", "factor"), [(1, 2.8016), (9, 3.6145)])
+    def test_the_detectable_effect_is_that_of_the_corrected_test(self, tests: int, factor: float) -> None:
+        assert estimate(0.0, 0.4, tests=tests).detectable == pytest.approx(factor * 0.1, abs=1e-4)
 
 
 EXTRA = {
@@ -148,9 +149,12 @@ class TestConflicts:
     def test_one_side_or_none_is_no_conflict_and_the_score_gap_never_is(self, card: list[Estimate]) -> None:
         assert conflicts(card) == ""
 
-    def test_intervals_count_and_not_the_corrected_p(self) -> None:
-        card = [estimate(0.1, 0.2, p_corrected=0.2), estimate(-0.2, -0.1, p_corrected=0.2, name="other")]
-        assert conflicts(card).startswith("r: the answers conflict: ΔNDSR@20 points to human; other points to llm.")
+    @pytest.mark.parametrize(("one", "two"), [(0.2, 0.2), (0.01, 0.05), (0.05, 0.01), (0.01, math.nan)])
+    def test_both_sides_must_be_significant_after_correction(self, one: float, two: float) -> None:
+        card = [estimate(0.1, 0.2, p_corrected=one), estimate(-0.2, -0.1, p_corrected=two, name="other")]
+        assert conflicts(card) == ""
+        sure = [replace(e, p_corrected=0.04) for e in card]
+        assert conflicts(sure).startswith("r: the answers conflict: ΔNDSR@20 points to human; other points to llm.")
 
     def test_a_level_other_than_0_counts(self) -> None:
         page = estimate(0.1, 0.2, level=0.4, band_low=0.3, band_high=0.5)

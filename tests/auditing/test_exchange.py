@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ranktilt.auditing.card as module
+import ranktilt.auditing.tilt as tilt
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.collection import Collection
@@ -54,10 +56,26 @@ def numbers(e: Estimate) -> list[float]:
 
 
 def ahead(queries: int, german: list[int], english: list[int]) -> dict[str, dict[str, float]]:
-    """Scores of the same pairs in every query: these origins with German on top, these with English."""
-    found = {f"{n}-de": 1.5 + n for n in german} | {f"{n}-en": 1.0 + n for n in german}
-    found |= {f"{n}-en": 1.5 + n for n in english} | {f"{n}-de": 1.0 + n for n in english}
-    return {f"q{q}": found for q in range(queries)}
+    """Scores of the same pairs in every query, in another order: German on top in these origins, English in those."""
+    rng = np.random.default_rng(0)
+    sides = [(n, "de", "en") for n in german] + [(n, "en", "de") for n in english]
+    scores = {}
+    for q in range(queries):
+        order = rng.permutation(len(sides))
+        scores[f"q{q}"] = {
+            f"{n}-{name}": place + high
+            for place, (n, *names) in zip(order, sides, strict=True)
+            for name, high in zip(names, (0.5, 0.0), strict=True)
+        }
+    return scores
+
+
+@pytest.fixture
+def without_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the tests over queries out, so that p is that of exchanged labels alone."""
+    monkeypatch.setattr(module, "sign_test_p", lambda *_: 0.0)
+    for part in (module, tilt):
+        monkeypatch.setattr(part, "sign_flip_ps", lambda columns, **_: [0.0] * len(columns))
 
 
 class TestTheSamePairsInEveryQuery:
@@ -71,12 +89,14 @@ class TestTheSamePairsInEveryQuery:
         assert twins.p == found["score gap"].p == found["rank gap"].p == 1
         assert (twins.band_low, twins.band_high, twins.leans, twins.favours) == (-1, 1, "a", "")
 
-    def test_by_source_each_query_is_a_vote(self) -> None:
-        """Which side is the rewrite is one treatment, so that MEASURES' test over queries stays."""
+    def test_by_source_too_and_no_band_is_shown(self) -> None:
         collection = paired(5, 40, judged=5)
-        found = card(labelled_source(collection), ahead(40, [0], []), by="source")
-        assert found["relevant twins"].p == pytest.approx(2 / 2**40)
+        found = card(labelled_source(collection), ahead(40, [0, 1, 2], []), by="source")
+        # Three pairs, the same way up in 40 queries: a coin for each says so in one of four.
+        assert found["relevant twins"].p == pytest.approx(1 / 4, abs=0.06)
+        assert found["relative delta"].p > 0.05
         assert not any(found[kind].banded for kind in KINDS)
+        assert not any(e.favours for e in found.values())
 
     @pytest.mark.parametrize(("german", "english"), [(6, 0), (5, 1), (4, 2), (7, 1), (3, 3)])
     def test_p_is_that_of_a_coin_for_each_pair(self, german: int, english: int) -> None:
@@ -84,16 +104,16 @@ class TestTheSamePairsInEveryQuery:
         found = card(paired(n, 20), ahead(20, [*range(german)], [*range(german, n)]))["twins"]
         margins = [abs(sum(signs)) for signs in product((1, -1), repeat=n)]
         exact = np.mean([m >= abs(german - english) for m in margins])
-        assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 500))
+        assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 200))
         assert found.value == pytest.approx((german - english) / n)
         assert found.band_low == -found.band_high
 
     def test_enough_pairs_on_one_side_are_favoured(self) -> None:
         found = card(paired(30, 20), ahead(20, [*range(30)], []))
         assert {found[kind].side(found[kind].favours) for kind in ("twins", "rank gap")} == {"de"}
-        # 1,000 exchanges, none as far out.
-        assert found["twins"].p == pytest.approx(2 / 1001)
-        assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 1001))
+        # 200 exchanges and their mirror images, none as far out.
+        assert found["twins"].p == pytest.approx(2 / 401)
+        assert (found["twins"].leans, found["score gap"].p) == ("a", pytest.approx(2 / 401))
 
     def test_the_verdict_without_judgments_goes_by_it(self) -> None:
         few_pairs, many = paired(5, 40), paired(40, 40)
@@ -105,7 +125,47 @@ class TestTheSamePairsInEveryQuery:
             assert audit(collection, run, by="lang", card=True, resamples=200).verdict("r").favours == side
 
 
+def turned(collection: Collection, flips: tuple[bool, ...]) -> Collection:
+    """The labels of these origins exchanged."""
+    mine = pl.Series([flips[int(o)] for o in collection.docs["origin"]])
+    other = pl.col("lang").replace({"de": "en", "en": "de"})
+    docs = collection.docs.with_columns(lang=pl.when(mine).then(other).otherwise("lang"))
+    return Collection(docs, collection.queries, collection.qrels)
+
+
+class TestRelativeDelta:
+    @pytest.mark.usefixtures("without_queries")
+    @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+    def test_p_is_that_of_each_way_to_exchange_the_labels(self, ties: str) -> None:
+        measures = ["nDCG@3", "AP", "P@2", "R@4", "RR"]
+        collection = paired(6, 5, judged=6)
+        run = run_of(collection, drawn(collection, 5, depth=9, levels=4), ranker="r")
+        mine, *others = (
+            [
+                t.value
+                for t in audit(turned(collection, flips), run, measures, by="lang", ties=ties, resamples=200).tilts
+            ]
+            for flips in product((False, True), repeat=6)
+        )
+        exact = (np.abs([mine, *others]) >= np.abs(mine) - 1e-9).mean(axis=0)
+        found = audit(collection, run, measures, by="lang", ties=ties, resamples=2000).tilts
+        assert [t.p for t in found] == pytest.approx(exact, abs=0.05)
+        assert len({round(e, 3) for e in exact}) > 2
+
+    def test_the_larger_p_counts(self) -> None:
+        """Three pairs in 40 queries: over queries alone p is below 1e-4."""
+        collection = paired(3, 40, judged=3)
+        scores = ahead(40, [0, 1, 2], [])
+        rng = np.random.default_rng(1)
+        for found in scores.values():  # documents of no pair make each ranking another
+            found |= {"2-de": 4 + rng.random(), "0-de": 3 + rng.random(), "0-en": rng.random()}
+        [one] = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@1"], by="lang").tilts
+        assert one.p >= 0.2
+        assert one.verdict() == "inconclusive"
+
+
 class TestTheBand:
+    @pytest.mark.usefixtures("without_queries")
     @pytest.mark.parametrize("judged", [0, 3])
     def test_it_is_what_exchanged_labels_give(self, judged: int) -> None:
         """Every answer of the card, asked anew under each of the 2^6 ways to exchange the labels of six origins."""
@@ -114,10 +174,7 @@ class TestTheBand:
         mine = card(collection, scores)
         asked: dict[str, list[float]] = {}
         for flips in product((False, True), repeat=6):
-            turned = pl.Series([flips[int(o)] for o in collection.docs["origin"]])
-            other = pl.col("lang").replace({"de": "en", "en": "de"})
-            docs = collection.docs.with_columns(lang=pl.when(turned).then(other).otherwise("lang"))
-            for kind, e in card(Collection(docs, collection.queries, collection.qrels), scores).items():
+            for kind, e in card(turned(collection, flips), scores).items():
                 asked.setdefault(kind, []).append(e.value)
         for kind in KINDS if judged else UNJUDGED:
             values = np.array(asked[kind])
@@ -160,12 +217,11 @@ class TestTheBand:
         found = card(Collection(docs, collection.queries, collection.qrels), scores, by="length:2")["twins"]
         assert (found.a, found.value, found.p) == ("1 word", -1, pytest.approx(0.5, abs=0.1))
 
-    def test_more_tests_have_more_exchanges(self) -> None:
-        """With 1,000 alone no p could stay below .05 once corrected for eight runs of six questions."""
+    def test_many_tests_leave_room_for_a_p_below_05(self) -> None:
         collection = paired(30, 20)
         runs = [run_of(collection, ahead(20, [*range(30)], []), ranker=f"r{n}") for n in range(8)]
-        found = audit(collection, runs, by="lang", card=True, resamples=200).estimates
-        assert min(e.p for e in found) == pytest.approx(2 / (50 * 8 * 6 + 1))
+        found = audit(collection, runs, by="lang", card=True).estimates
+        assert min(e.p for e in found) == pytest.approx(2 / 20_001)
         assert all(e.favours == "a" for e in found if e.kind == "twins")
 
 
@@ -195,6 +251,7 @@ class TestExactness:
         for kind in ("relevant twins", "other twins", "rank gap"):
             assert np.array_equal(numbers(one[kind]), numbers(two[kind]), equal_nan=True), kind
 
+    @pytest.mark.usefixtures("without_queries")
     def test_the_seed_decides_the_exchanges_and_never_the_value(self) -> None:
         collection = paired(30, 10)
         scores = drawn(collection, 1, depth=20)
@@ -221,16 +278,14 @@ class TestRandomLabels:
             f"q{q}": {f"{n}-{s}": lead[n] * (s == "de") + rng.normal(0, 0.5) for n in range(40) for s in ("de", "en")}
             for q in range(40)
         }
-        flagged, by_query = dict.fromkeys(UNJUDGED, 0), 0
+        flagged, by_source = dict.fromkeys(UNJUDGED, 0), dict.fromkeys(UNJUDGED, 0)
         for _ in range(200):
-            turned = pl.Series(np.repeat(rng.integers(0, 2, 40), 2) == 1)
-            other = pl.col("lang").replace({"de": "en", "en": "de"})
-            docs = collection.docs.with_columns(lang=pl.when(turned).then(other).otherwise("lang"))
-            labelled = Collection(docs, collection.queries, collection.qrels)
+            labelled = turned(collection, tuple(rng.integers(0, 2, 40) == 1))
             found = card(labelled, scores)
             for kind in UNJUDGED:
                 flagged[kind] += bool(found[kind].leans) and found[kind].p < 0.05
-            treated = card(labelled_source(labelled), scores, by="source")
-            by_query += bool(treated["twins"].leans) and treated["twins"].p < 0.05
+            sources = card(labelled_source(labelled), scores, by="source")
+            for kind in UNJUDGED:
+                by_source[kind] += bool(sources[kind].leans) and sources[kind].p < 0.05
         assert max(flagged.values()) <= 21
-        assert by_query > 60
+        assert max(by_source.values()) <= 21

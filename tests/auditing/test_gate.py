@@ -60,6 +60,28 @@ class TestTilt:
         assert "around the random band's middle (+75.0)" in found.reason
 
     @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            (
+                tilt(0, 0, queries=1, error=0.0),
+                "1 query is too few: no p could be below .05; Relative Δ 0.0 % [0.0, 0.0]",
+            ),
+            (tilt(60, 90, queries=5), "5 queries are too few: no p could be below .05; Relative Δ"),
+            (tilt(60, 90, distinct=2), "2 distinct queries are too few: no p could be below .05; Relative Δ"),
+        ],
+    )
+    def test_too_few_queries_are_neither_level_nor_tilted(self, given: Any, said: str) -> None:
+        found = check_tilt(given, 15)
+        assert found.outcome == "inconclusive"
+        assert found.reason.startswith(said)
+
+    def test_each_comparison_is_judged_by_itself_whatever_the_table_holds(self) -> None:
+        assert check_tilt(tilt(0, 0, queries=6, tests=90), 15).outcome == "level"
+
+    def test_one_query_does_not_pass(self) -> None:
+        assert outcome(one(np.ones(1), np.ones(1))) == ("inconclusive", 3)
+
+    @pytest.mark.parametrize(
         ("given", "reason"),
         [
             (tilt(NAN, NAN), "Relative Δ is undefined: nDCG@3 is 0 for both human and llm"),
@@ -84,8 +106,8 @@ def change(low: float, high: float, **fields: Any) -> TiltChange:
     made: dict[str, Any] = {
         "run": "r", "old_run": "r", "measure": "RR", "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
         "error": 1.0, "p": NAN, "p_corrected": NAN, "queries": 50, "excluded": 0, "a": "human", "b": "llm",
-        "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2, "growth_low": low,
-        "growth_high": high, "growth_error": 2.0, "twins": True,
+        "distinct": 50, "tests": 1, "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2,
+        "growth_low": low, "growth_high": high, "growth_error": 2.0, "twins": True,
     }  # fmt: skip
     return TiltChange(**{**made, **fields})
 
@@ -110,6 +132,11 @@ class TestGrowth:
         found = check_growth(change(low, high), least)
         assert found.outcome == expected
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -math.inf, least)
+
+    def test_too_few_queries(self) -> None:
+        found = check_growth(change(-9, -1, distinct=5), 0)
+        assert found.outcome == "inconclusive"
+        assert found.reason == "5 queries are too few to judge; growth −5.0 points [−9.0, −1.0] since the baseline"
 
     def test_reasons(self) -> None:
         tail = "Relative Δ +10.0 % before, +30.0 % now"
@@ -336,7 +363,8 @@ class TestRefusals:
             gate(self.TWO, baseline=baseline, **options)
 
     def test_a_baseline_may_hold_more(self) -> None:
-        found = gate(self.TWO, baseline=self.TWO, runs=["dense"], measures=["P@1"], resamples=200)
+        two = audit_of(np.ones((2, 2, 3, 6)), runs=("bm25", "dense"), measures=("RR", "P@1"))
+        found = gate(two, baseline=two, runs=["dense"], measures=["P@1"], resamples=200)
         assert [(r.run, r.measure, r.outcome) for r in found.rows] == [("dense", "P@1", "level")]
         assert not [n for n in found.notes if "left out" in n]
 

@@ -114,7 +114,7 @@ class TestNets:
         page = Page.of(given.aligned, 3, 5)
         t = 1 / np.log2(3)
         units = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
-        nets = page.nets(signs_of(given.groups, ("a", "b")), units)
+        nets = page.cells(signs_of(given.groups, ("a", "b"))).of(units).nets
         assert nets.tolist() == pytest.approx([1 / (1.5 + t) - 1, (0.5 - (t + 0.5) / 2) / (1.5 + t) - 0.5 / (1.5 + t)])
 
     def test_they_add_up_to_the_differences_and_turn_with_the_groups(self) -> None:
@@ -122,13 +122,9 @@ class TestNets:
         page = Page.of(given.aligned, 4, 8)
         units = np.array([0, 0, 1, 1, -1, 2, 3, 2])
         one, two = (signs_of(given.groups, pair) for pair in (("a", "b"), ("b", "a")))
-        assert page.nets(one, units).sum() == pytest.approx(page.difference(one).sum())
-        assert page.nets(one, units).tolist() == (-page.nets(two, units)).tolist()
-
-    def test_without_units_there_are_none(self) -> None:
-        given = made("ab", [[["d0"], ["d1"]]])
-        nets = Page.of(given.aligned, 2, 2).nets(signs_of(given.groups, ("a", "b")), np.empty(0, dtype=np.int64))
-        assert nets.shape == (0,)
+        nets, turned = (page.cells(signs).of(units).nets for signs in (one, two))
+        assert nets.sum() == pytest.approx(page.difference(one).sum())
+        assert nets.tolist() == (-turned).tolist()
 
 
 class TestLevel:

@@ -14,6 +14,7 @@ from ranktilt.auditing.controls import controls
 from ranktilt.auditing.result import FORMAT, VERSION, Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
+from ranktilt.measures.inference import detectable_effect
 from ranktilt.rankers.lexical import BM25
 from ranktilt.reporting.table import table
 from ranktilt.run import Run
@@ -142,9 +143,12 @@ class TestRelativeDelta:
             three.relative_delta("human", "lmm")
         assert str(caught.value) == ("unknown pair of groups 'human,lmm'; did you mean 'human,llm'? (valid: human,llm)")
 
-    def test_detectable_effect_is_2_8_standard_errors(self, three: Audit) -> None:
+    def test_detectable_effect_is_that_of_the_first_step_of_the_correction(self, three: Audit) -> None:
         found = three.relative_delta("human", "llm")
-        assert found["detectable"].to_list() == pytest.approx((2.8 * found["error"]).to_list())
+        tests = found["p"].is_not_nan().sum()
+        assert (tests, found["tests"].to_list()) == (found.height, [tests] * tests)
+        expected = [detectable_effect(error, tests) for error in found["error"]]
+        assert found["detectable"].to_list() == pytest.approx(expected)
 
     def test_without_any_twin_the_tied_share_is_undefined(self) -> None:
         docs = [{"id": d, "text": d, "kind": d} for d in "ab"]
@@ -180,9 +184,9 @@ class TestVerdict:
         found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
         # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from one half) of 31.5.
         sentence = found.verdict("unsure").sentence
-        assert sentence.startswith("unsure: inconclusive: this query set could only detect a tilt of 8")
+        assert sentence.startswith("unsure: inconclusive: this query set could only detect a tilt of 9")
         assert sentence.endswith("; but level on R@2")
-        assert found.tilts[0].detectable == pytest.approx(2.8 * 31.46, rel=0.03)
+        assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 2), rel=0.03)
         assert found.tilts[0].value == pytest.approx(20)
 
     def test_from_the_other_side_it_is_the_same(self, three: Audit) -> None:

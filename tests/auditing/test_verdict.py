@@ -1,6 +1,7 @@
 """From per-query values to tilts, and from tilts to one plain sentence a ranker."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.tilt import Side, Statistics, Tilt, tilts
 from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
+from tests.auditing.test_estimate import estimate
 
 HOW = Statistics(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
 
@@ -67,6 +69,30 @@ class TestTheRule:
         assert banded.level_value == 75
         assert banded.verdict() == expected
 
+    @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0), tilt(0, 0, p=1.0, error=0.0)])
+    @pytest.mark.parametrize(
+        ("queries", "fields", "enough"),
+        [
+            (1, {}, False),
+            (5, {}, False),
+            (6, {}, True),
+            (50, {"distinct": 5}, False),  # the others repeat these
+            (8, {"tests": 9}, False),  # 9 · 2⁻⁷ = .07
+            (9, {"tests": 9}, True),
+            (9, {"tests": 90}, False),
+        ],
+    )
+    def test_queries_too_few_for_any_p_below_05_say_nothing(
+        self, given: Tilt, queries: int, fields: dict[str, int], enough: bool
+    ) -> None:
+        few = replace(given, queries=queries, **fields)
+        assert few.testable is enough
+        assert few.verdict() == (given.verdict() if enough else "inconclusive")
+
+    def test_of_other_groups_shuffled_labels_are_the_test_and_their_number_does_not_count(self) -> None:
+        assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=6, tests=90).verdict() == "level"
+        assert tilt(72, 78, p=0.6, band_low=55.0, band_high=95.0, queries=5).verdict() == "inconclusive"
+
     @pytest.mark.parametrize(("level", "expected"), [(20.0, "level"), (19.9, "inconclusive"), (0.0, "inconclusive")])
     def test_how_wide_level_is_can_be_chosen(self, level: float, expected: str) -> None:
         assert tilt(-20, 20, p=0.9).verdict(level) == expected
@@ -91,7 +117,7 @@ class TestSwapped:
 
     def test_a_row_names_every_field_and_the_detectable_effect(self) -> None:
         row = tilt(10, 30).row()
-        assert row["detectable"] == pytest.approx(14.0)
+        assert row["detectable"] == pytest.approx(14.0, abs=0.01)
         assert (row["run"], row["a"], row["value"], row["twins"]) == ("bm25", "human", 20.0, True)
 
 
@@ -158,9 +184,33 @@ class TestSentences:
             "corrected p = 1.000"
         )
 
+    @pytest.mark.parametrize(
+        ("fields", "said"),
+        [
+            ({"queries": 4}, "4 queries are too few: no p could be below .05; "),
+            (
+                {"queries": 8, "tests": 9},
+                "8 queries are too few: the p of none of 9 tests could be below .05; ",
+            ),
+            ({"distinct": 1}, "1 distinct query is too few: no p could be below .05; "),
+            ({"low": -5.0}, "p is below .05, but the interval reaches across level (0.0 %); "),
+        ],
+    )
+    def test_why_a_small_p_is_inconclusive(self, fields: dict[str, Any], said: str) -> None:
+        found = judge([tilt(**{"p": 0.002, **fields})], 5)
+        assert found.kind == "inconclusive"
+        assert f"bm25: inconclusive: {said}Relative Δ" in found.sentence
+
+    def test_and_of_a_card_without_judgments(self) -> None:
+        found = judge_card([estimate(-0.01, 0.4, p_corrected=0.002)])
+        assert found.kind == "inconclusive"
+        assert found.sentence.endswith(
+            "corrected p = .002; p is below .05, but the interval reaches across level (.000)"
+        )
+
     def test_few_queries_that_all_found_something_are_too_few_to_test(self) -> None:
         found = judge([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, telling=3)
-        assert "every resample says the same: too few queries (3) to test; " in found.sentence
+        assert "inconclusive: 3 queries are too few: no p could be below .05; " in found.sentence
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
@@ -308,7 +358,7 @@ def test_sources_are_text_and_other_groups_are_documents() -> None:
 
 def test_resamples_that_all_agree_claim_no_detectable_effect() -> None:
     sentence = judge([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
-    assert "too few queries (1) to test" in sentence
+    assert "1 query is too few: no p could be below .05" in sentence
     assert "could only detect" not in sentence
 
 

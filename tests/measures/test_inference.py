@@ -21,6 +21,7 @@ from ranktilt.measures.inference import (
     detectable_effect,
     exchanged,
     holm,
+    in_all,
     interval,
     resampled_means,
     shuffle_p,
@@ -29,6 +30,7 @@ from ranktilt.measures.inference import (
     sign_test_p,
     swap_ps,
     t_test_p,
+    together,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -385,42 +387,47 @@ class TestExchanged:
     def test_each_sum_is_one_of_those_with_other_signs(self) -> None:
         column = np.array([1.0, 2.0, 4.0, 8.0])
         sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
-        [found] = exchanged([column], draws=4000)
+        found = exchanged(column, draws=2000)
         assert set(found) == sums
         # Each of 16 comes 250 times, give or take 5 standard deviations.
         assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
 
     def test_they_lie_evenly_around_0(self) -> None:
-        [found] = exchanged([np.random.default_rng(1).normal(size=30)], draws=1000)
+        found = exchanged(np.random.default_rng(1).normal(size=30), draws=500)
         assert np.sort(found).tolist() == np.sort(-found).tolist()
         assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
 
-    def test_columns_share_their_signs_and_do_not_change_each_other(self) -> None:
-        one, two = np.arange(50.0), np.arange(50.0) ** 2
-        both = exchanged([one, two, one + two], draws=300, seed=4)
-        assert (both[0] + both[1]).tolist() == both[2].tolist()
-        assert both[1].tolist() == exchanged([two], draws=300, seed=4)[0].tolist()
-        assert both[1].tolist() != exchanged([two], draws=300, seed=5)[0].tolist()
+    def test_origins_that_add_nothing_change_nothing_and_the_seed_does(self) -> None:
+        column = np.arange(1.0, 50.0) ** 2
+        found = exchanged(column, draws=300, seed=4).tolist()
+        assert found == exchanged(np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4).tolist()
+        assert found != exchanged(column, draws=300, seed=5).tolist()
 
     @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
     @settings(max_examples=40)
-    def test_a_negated_column_is_negated_to_the_last_bit(self, size: int, seed: int) -> None:
+    def test_the_other_side_first_has_the_same_sums_to_the_last_bit(self, size: int, seed: int) -> None:
         column = np.random.default_rng(seed).normal(size=size) / 3
-        (one,), (two,) = exchanged([column], draws=200), exchanged([-column], draws=200)
-        assert one.tolist() == (-two).tolist()
-        assert interval(one)[:2] == (-interval(two).high, -interval(two).low)
+        one, two = exchanged(column, draws=100), exchanged(-column, draws=100)
+        assert one.tolist() == two.tolist()
+        assert interval(one).low == -interval(one).high
 
     def test_nothing_to_exchange_is_0_and_never_below(self) -> None:
-        [found] = exchanged([np.zeros(7)], draws=10)
-        assert repr(found.tolist()) == repr([0.0] * 10)
-        assert exchanged([], draws=10) == []
-        assert exchanged([np.ones(3)], draws=5)[0].shape == (6,)
+        assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
+        assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
 
-    def test_more_units_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_more_origins_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(inference, "_CELLS", 64)
-        [found] = exchanged([np.ones(100)], draws=2000)
+        found = exchanged(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)
         assert len(np.unique(found)) > 20
+
+    def test_small_ones_beyond_the_largest_256_are_as_good_as_normal(self) -> None:
+        column = 1 / np.arange(1.0, 2001)
+        rng = np.random.default_rng(5)
+        exact = np.abs((1.0 - 2.0 * rng.integers(0, 2, (20_000, 2000))) @ column)
+        found = np.abs(exchanged(column, draws=20_000))
+        for share in (0.5, 0.9, 0.95, 0.99, 0.999):
+            assert np.quantile(found, share) == pytest.approx(np.quantile(exact, share), rel=0.03)
 
 
 class TestCorrections:
@@ -474,13 +481,30 @@ class TestCorrections:
             correct([0.1], "bonferoni")
 
 
-def test_detectable_effect_is_2_8_standard_errors() -> None:
-    assert detectable_effect(10.0) == pytest.approx(28.0)
+@pytest.mark.parametrize(("tests", "expected"), [(1, 28.016), (9, 36.145), (32, 40.044), (0, 28.016)])
+def test_detectable_effect_in_standard_errors(tests: int, expected: float) -> None:
+    assert detectable_effect(10.0, tests) == pytest.approx(expected, abs=0.001)
 
 
-def test_detectable_effect_has_80_percent_power() -> None:
-    power = stats.norm.sf(stats.norm.ppf(0.975) - detectable_effect(1.0))
-    assert power == pytest.approx(0.8, abs=0.001)
+@pytest.mark.parametrize("tests", [1, 9, 32])
+def test_detectable_effect_has_80_percent_power_at_the_corrected_level(tests: int) -> None:
+    power = stats.norm.sf(stats.norm.ppf(1 - 0.025 / tests) - detectable_effect(1.0, tests))
+    assert power == pytest.approx(0.8, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("distinct", "expected"), [(None, [1, 2, 4, 8]), ([0, 1, 0, 3], [5, 2, 8]), ([2, 2, 2, 2], [15])]
+)
+def test_queries_that_repeat_others_become_one_row(distinct: list[int] | None, expected: list[float]) -> None:
+    numbers = None if distinct is None else np.array(distinct)
+    assert together(np.array([1.0, 2.0, 4.0, 8.0]), numbers).tolist() == expected
+
+
+def test_queries_repeat_each_other_where_all_numberings_say_so() -> None:
+    one, two = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
+    assert in_all([one, two]).tolist() == [0, 0, 1, 2]
+    assert in_all([one, None]) is None
+    assert in_all([]) is None
 
 
 @pytest.mark.parametrize(

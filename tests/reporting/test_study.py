@@ -155,11 +155,11 @@ def test_csv_is_unrounded_and_leaves_the_unknown_empty() -> None:
 
 def test_the_legend_names_test_correction_and_ties() -> None:
     usual = " ".join(legend(found()))
-    assert "corrected p < .05 (Holm over 3 tests, paired sign-flip permutation test)" in usual
+    assert "corrected p < .05 (Holm over 3 tests; the larger p of a paired sign-flip permutation test" in usual
     assert "+ favours human, − favours the rewrites" in usual
     assert "not corrected for the number of trends" in usual
     other = " ".join(legend(found(["nDCG@1", "AP@1"], test="t", correction="bonferroni", ties="trec_eval")))
-    assert "Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests, paired t test)" in other
+    assert "Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests; the larger p of a paired t test over queries and" in other
     assert "Ties: trec_eval's, by id." in other
 
 

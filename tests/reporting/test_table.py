@@ -238,8 +238,15 @@ def test_without_groups_there_is_nothing_to_compare() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, ["Holm over 6 tests, paired sign-flip permutation test", "200 resamples", "Ties: expected value"]),
-        ({"test": "t"}, ["Holm over 6 tests, paired t test)"]),
+        (
+            {},
+            [
+                "Holm over 6 tests; the larger p of a paired sign-flip permutation test",
+                "200 resamples",
+                "Ties: expected value",
+            ],
+        ),
+        ({"test": "t"}, ["Holm over 6 tests; the larger p of a paired t test over queries and of labels exchanged"]),
         ({"correction": "bonferroni"}, ["(Bonferroni over 6 tests"]),
         ({"ties": "trec_eval"}, ["Ties: trec_eval's, by id."]),
         ({"rounding": "paper"}, ["Means rounded to 0.1 % as in the papers."]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.exchange import exchange_p, relevant_cells
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
     judgment_notes,
     only_labels,
+    repeated_notes,
     run_notes,
     sparse_notes,
     twin_notes,
@@ -148,18 +151,14 @@ def audit(
     names = tuple(r.name for r in runs)
     notes = [note for one in aligned for note in run_notes(one, collection, missing)]
     notes += judgment_notes(judgments, collection)
+    repeated = {one.run.name: one.repeated for one in aligned if one.repeated}
+    notes += repeated_notes(repeated)
     absent = any(one.left_out(missing).any() for one in aligned)
     notes += group_notes(groups, work.left_out, found_tilts, resamples, absent=absent)
     notes += sparse_notes(found_tilts, names, groups, values)
     notes += twin_notes(collection, groups, [p for p in work.pairs if p not in work.level_pairs], judgments)
     notes += card_notes(collection, groups, twins=any(len(t.rows) for t in work.twins.values())) if card else ()
-    spec = {
-        "by": by,
-        "level": level,
-        **options,
-        "resamples": resamples,
-        "seed": seed,
-    }
+    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
     return Audit(
         {**spec, **_provenance(collection, runs)},
         names,
@@ -172,6 +171,7 @@ def audit(
         tuple(notes),
         work.card(aligned, counts, found_tilts, missing=missing),
         work.confounds(collection, runs) if confounds and by == "source" else (),
+        repeated=repeated,
     )
 
 
@@ -270,9 +270,8 @@ class _Work:
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
         frame = judgments.frame().filter(pl.Series(judgments.group >= 0))
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
-        # Which side of a pair is the rewrite is a treatment; any other label could as well stand on its twin.
-        origins = None if groups.by == "source" else collection.docs["origin"]
-        self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, origins) for p in pairs}
+        self.origins = collection.docs["origin"]
+        self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, self.origins) for p in pairs}
         uneven = bool(set(self.pairs) - self.level_pairs)
         uneven |= bool(page) and not all(all_paired(signs_of(groups, p), t.rows) for p, t in self.twins.items())
         self.shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
@@ -281,21 +280,26 @@ class _Work:
     def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:
         """Comparisons of one run, pair by pair."""
         sides = []
-        name = aligned.run.name
+        ordered = aligned if self.ties == "expected" else aligned.untied()
         numbers = {p: (self.groups.names.index(p[0]), self.groups.names.index(p[1])) for p in self.pairs}
         uneven = [p for p in self.pairs if p not in self.level_pairs]
         nulls: dict[Pair, list[Any]] = {}
         if uneven:
-            ordered = aligned if self.ties == "expected" else aligned.untied()
             found = null_deltas(ordered, self.measures, [numbers[p] for p in uneven], self.labels)
             nulls = dict(zip(uneven, found, strict=True))
         for pair, (a, b) in numbers.items():
             null = nulls.get(pair, [None] * len(self.measures))
-            sides += [
-                Side(name, repr(m), *pair, values[i, a + 1], values[i, b + 1], null[i])
-                for i, m in enumerate(self.measures)
-            ]
+            for i, m in enumerate(self.measures):
+                values_a, values_b = values[i, a + 1], values[i, b + 1]
+                side = Side(aligned.run.name, repr(m), *pair, values_a, values_b, null[i], aligned.distinct)
+                sides.append(self._exchanged(ordered, m, (a, b), side) if pair in self.level_pairs else side)
         return sides
+
+    def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], side: Side) -> Side:
+        """Hold a comparison of twins against exchanged labels too."""
+        cells = relevant_cells(aligned, measure, numbers, side, self.origins)
+        p = exchange_p(aligned, measure, numbers, cells, origins=self.origins, how=self.how)
+        return replace(side, cells=cells, exchange_p=p)
 
     def counts(self, aligned: Aligned) -> Counts:
         """Twins' wins, losses and ties of one run, per pair of groups: of relevant twins, and of others."""
@@ -329,7 +333,8 @@ class _Work:
             return ()
         asked = []
         for one, numbers in zip(aligned, counts, strict=True):
-            asking = Asking(self.page, self.labels, self.how.seed, self.shuffles)
+            banded = self.groups.by != "source"  # of sources 0 is level, and intervals speak of documents too
+            asking = Asking(self.page, self.labels, self.how.seed, self.how.resamples, banded)
             for pair, twins in self.twins.items():
                 found_here = samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking)
                 asked.append((one.run.name, pair, found_here))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -15,9 +15,18 @@ from scipy import stats
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.calibration import SIMULATED, VERDICT, Calibration, Outcome, Verdict
+from ranktilt.auditing.calibration import SIMULATED, VERDICT, Calibration, Check, Outcome, Verdict
 from ranktilt.auditing.card import PAGE
-from ranktilt.auditing.copies import LABEL, SCHEMES, THINNED, sampled, swapped, with_copies, with_random_labels
+from ranktilt.auditing.copies import (
+    LABEL,
+    SCHEMES,
+    THINNED,
+    sampled,
+    swapped,
+    with_copies,
+    with_random_labels,
+    with_random_sources,
+)
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.simulated import coverage, population
@@ -72,7 +81,8 @@ def calibrate(
     chooses). The scores are those of the documents that a ranker retrieves at full depth: what a lexical ranker
     does not find stays unfound. The score gap is descriptive and exempt. Random labels: every document draws one of
     two labels, and each estimand, as if it were the only question (Relative Δ on the first measure), may name a side
-    in 5 % of such draws, give or take what chance does to so few of them. Coverage: intervals over simulated
+    in 5 % of such draws, give or take what chance does to so few of them. Random sources: the same where a coin
+    decides for each origin whether its two texts exchange their sources. Coverage: intervals over simulated
     collections of 50 queries must hold the true value about as often as they claim.
 
     Parameters
@@ -91,7 +101,7 @@ def calibrate(
     draws : int, optional
         Simulated collections.
     labellings : int, optional
-        Draws of random labels.
+        Draws of random labels, and of random sources.
     seed : int, optional
         Of every random draw.
 
@@ -197,7 +207,8 @@ class _Work:
             yield from self._chunk_sizes(ranker)
         yield from self._antisymmetry(ranker)
         yield from self._known_tilt(ranker)
-        yield from self._random_labels(ranker)
+        for check in _BY_CHANCE:
+            yield from self._by_chance(ranker, check)
 
     def _null(self, ranker: Ranker) -> Iterator[Outcome]:
         tally = Tally("null", repr(ranker))
@@ -264,18 +275,20 @@ class _Work:
                     tally.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
         yield from tally.rows()
 
-    def _random_labels(self, ranker: Ranker) -> Iterator[Outcome]:
-        tally = Tally("random labels", repr(ranker), chance=ALPHA)
+    def _by_chance(self, ranker: Ranker, check: Check) -> Iterator[Outcome]:
+        """How often a side is named where the labels mean nothing."""
+        relabel, by, salt = _BY_CHANCE[check]
+        tally = Tally(check, repr(ranker), chance=ALPHA)
         [(_, variant)] = _variants(ranker, [_DEPTH])
-        steps = _Steps(f"{ranker!r}: random labels", 1 + self.labellings)
+        steps = _Steps(f"{ranker!r}: {check}", 1 + self.labellings)
         with steps:
             run = variant.rank(self.collection)
         for number in range(self.labellings):
-            labelled = with_random_labels(self.collection, [self.seed, 6, number])
+            labelled = relabel(self.collection, [self.seed, salt, number])
             with steps:
                 try:
                     found = audit(
-                        labelled, run, self.measures[:1] or None, by=LABEL, card=True, resamples=200,
+                        labelled, run, self.measures[:1] or None, by=by, card=True, confounds=False, resamples=200,
                         seed=self.seed + number,
                     )  # fmt: skip
                 except UserError:  # of few documents all may have one label, or all that are relevant
@@ -309,6 +322,12 @@ class _Steps:
 
 def _ignore(label: str, done: int, total: int) -> None:
     """Nobody asks how far the parts of a part have come."""
+
+
+_BY_CHANCE: dict[Check, tuple[Callable[[Collection, Sequence[int]], Collection], str, int]] = {
+    "random labels": (with_random_labels, LABEL, 6),
+    "random sources": (with_random_sources, "source", 8),
+}
 
 
 def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[Outcome]:

@@ -10,7 +10,7 @@ import orjson
 
 from ranktilt.errors import counted
 
-Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "random labels", "coverage"]
+Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"]
 Verdict = Literal["ok", "failed", "untested"]
 
 FORMAT = "ranktilt-calibration"
@@ -24,6 +24,8 @@ MEANINGS: dict[Check, str] = {
     "known tilt": "δ is added to the first side's scores before the cut",
     "random labels": "every document draws one of two labels, whatever its origin; by chance alone a verdict's rule "
     "(p < .05 and the interval excludes the level) may name a side in 5 % of draws",
+    "random sources": "a coin decides for each origin whether its two texts exchange their sources; by chance alone a "
+    "verdict's rule (p < .05 and the interval excludes the level) may name a side in 5 % of draws",
     "coverage": "95 % intervals over simulated collections with a known true value",
 }
 EXPECTED: dict[Check, str] = {
@@ -32,6 +34,7 @@ EXPECTED: dict[Check, str] = {
     "antisymmetry": "negated",
     "known tilt": "rises with δ",
     "random labels": "a side in ≤ 5 %",
+    "random sources": "a side in ≤ 5 %",
     "coverage": "",
 }
 

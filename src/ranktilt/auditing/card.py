@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import SHUFFLES
 from ranktilt.auditing.estimate import Estimate, Kind
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
 from ranktilt.auditing.tilt import Statistics, Tilt
 from ranktilt.measures.inference import (
+    RESAMPLES,
     correct,
     exchanged,
     interval,
@@ -25,15 +25,16 @@ from ranktilt.measures.inference import (
     shuffle_p,
     sign_flip_ps,
     sign_test_p,
+    together,
 )
-from ranktilt.measures.preference import NO_UNITS, PairCounts, rank_gap_sums, rank_gaps, score_gaps, split_margins
+from ranktilt.measures.origins import Cells, widened
+from ranktilt.measures.preference import PairCounts, meeting_cells, rank_gap_sums, rank_gaps, score_gaps
 from ranktilt.run import codes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PAGE = 20
 """Ranks that make the page, by default."""
-NOTHING: Floats = np.empty(0)
 
 NAMES: dict[Kind, str] = {
     "page": "ΔNDSR",
@@ -72,7 +73,11 @@ class Sample:
     extra: dict[str, float] = field(default_factory=dict)
     level: float = 0.0
     chance: Chance | None = None
-    """What random labels give, where they are what the value is judged by."""
+    """What random labels give, where the value is judged by them."""
+    cells: Cells | None = None
+    """What each origin adds, where labels are exchanged within origins."""
+    distinct: Ints | None = None
+    """As `Aligned.distinct`."""
 
     @property
     def value(self) -> float:
@@ -80,14 +85,17 @@ class Sample:
         weight = float(self.weight.sum())
         return float(self.total.sum()) / weight if weight else np.nan
 
-    def among(self, sums: Floats) -> Sample:
-        """Judge it by what its sum is under random labels, which leave the weights as they are."""
-        weight = float(self.weight.sum())
-        return replace(self, chance=Chance.of(self.value, sums / weight)) if weight else self
+    def together(self, distinct: Ints | None) -> Sample:
+        """Resample and test queries that repeat each other as one."""
+        cells = None if self.cells is None else self.cells.together(distinct)
+        return replace(self, distinct=distinct, cells=cells)
 
-
-Netted = tuple[Sample, Floats]
-"""A sample, and what each origin adds to its sum; nothing where labels are not exchanged."""
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        """Total and weight of each distinct query that counts."""
+        mask = self.weight > 0
+        distinct = None if self.distinct is None else self.distinct[mask]
+        return together(self.total[mask], distinct), together(self.weight[mask], distinct)
 
 
 @dataclass(frozen=True)
@@ -99,8 +107,8 @@ class Twins:
     """Shape (n_pairs, 2)."""
     wanted: tuple[Ints, Ints] | None
     """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
-    units: Ints = field(default_factory=lambda: NO_UNITS)
-    """Number of each document's origin, −1 for one without a pair; empty where pairs do not exchange labels."""
+    origins: Ints | None = None
+    """Number of each document's origin, −1 for one without a pair; None where pairs do not exchange labels."""
 
     @classmethod
     def of(cls, pair: Pair, rows: Ints, judgments: Judgments, origins: pl.Series | None = None) -> Twins:
@@ -108,16 +116,16 @@ class Twins:
 
         Where each document's origin is given, both labels of an origin are exchanged for the twins' tests.
         """
-        units = NO_UNITS if origins is None or not len(rows) else _units(rows, origins)
+        number = None if origins is None or not len(rows) else _numbers(rows, origins)
         if not len(judgments.grade):
-            return cls(pair, rows, None, units)
+            return cls(pair, rows, None, number)
         judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
         judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
         table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
         sides = [judged.join(table, left_on="row", right_on=side).select("query", "pair") for side in ("a", "b")]
         found = pl.concat(sides).unique().sort("query", "pair")
-        query, number = (found[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
-        return cls(pair, rows, (query, number), units)
+        query, wanted = (found[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
+        return cls(pair, rows, (query, wanted), number)
 
     def asked(self, aligned: Aligned, missing: str) -> Twins:
         """Leave out the relevant pairs of queries that count nowhere: see `Aligned.left_out`."""
@@ -139,14 +147,17 @@ class Asking:
         Group numbers of the relevant documents, shuffled within each query.
     seed : int
         Of every random draw.
-    shuffles : int, optional
+    draws : int, optional
         Exchanges of the twins' labels.
+    banded : bool, optional
+        Whether what they give is shown beside the values.
     """
 
     depth: int
     labels: npt.NDArray[np.int8]
     seed: int
-    shuffles: int = SHUFFLES
+    draws: int = RESAMPLES
+    banded: bool = True
     _bands: list[Floats] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def band(self, page: Page, groups: Groups, aligned: Aligned) -> Floats:
@@ -155,14 +166,17 @@ class Asking:
             self._bands.append(page.band(groups, self.labels, aligned, self.seed))
         return self._bands[0]
 
-    def judged(self, found: Sequence[Netted]) -> list[Sample]:
-        """Judge samples with nets by exchanging the labels of each origin; the same way in all queries and samples."""
-        netted = [nets for _, nets in found if len(nets)]
-        nulls = iter(exchanged(netted, draws=self.shuffles, seed=[self.seed, 5]))
-        return [sample.among(next(nulls)) if len(nets) else sample for sample, nets in found]
+    def judged(self, sample: Sample) -> Sample:
+        """Judge a sample by exchanging the labels of each origin, the same way in all queries."""
+        weight = float(sample.weight.sum())
+        if sample.cells is None or not weight:
+            return sample
+        null = exchanged(sample.cells.nets, draws=self.draws, seed=[self.seed, 5]) / weight
+        chance = Chance.of(sample.value, null)
+        return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
 
 
-def _units(rows: Ints, origins: pl.Series) -> Ints:
+def _numbers(rows: Ints, origins: pl.Series) -> Ints:
     """Number the origins of pairs by name, so that the order of the documents does not matter."""
     paired = origins.gather(np.unique(rows))
     names = paired.unique().sort()
@@ -195,7 +209,7 @@ def samples(
     found = [_page(aligned, groups, twins, asking)]
     if counts is not None:
         found += _twins(aligned, groups, twins, counts)
-    return asking.judged(found)
+    return [asking.judged(sample.together(aligned.distinct)) for sample in found]
 
 
 def entries(aligned: Aligned) -> tuple[Ints, Ints, Floats]:
@@ -205,7 +219,7 @@ def entries(aligned: Aligned) -> tuple[Ints, Ints, Floats]:
     return offsets, aligned.row[known], aligned.ranking.scores[known]
 
 
-def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Netted:
+def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Sample:
     page = Page.of(aligned, asking.depth, len(groups.code))
     signs = signs_of(groups, twins.pair)
     level = share_difference(signs)
@@ -213,23 +227,25 @@ def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Net
     total, weight = page.difference(signs), page.known.astype(np.float64)
     sample = Sample("page", name, total, weight, {"shares": level}, level)
     if all_paired(signs, twins.rows):
-        return sample, page.nets(signs, twins.units)
+        return replace(sample, cells=_cells(twins, page.cells(signs)))
     a, b = (groups.names.index(name) for name in twins.pair)
     band = asking.band(page, groups, aligned)
-    return replace(sample, chance=Chance.of(sample.value, band[a] - band[b])), NOTHING
+    return replace(sample, chance=Chance.of(sample.value, band[a] - band[b]))
 
 
-def _twins(aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts]) -> Iterator[Netted]:
+def _cells(twins: Twins, found: Cells) -> Cells | None:
+    return None if twins.origins is None else found.of(twins.origins)
+
+
+def _twins(aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts]) -> Iterator[Sample]:
     counted = (aligned.row < len(groups.code)) & aligned.judgments.known_query[aligned.ranking.query]
     rows = np.where(counted, aligned.row, -1)
-    margins = NOTHING, NOTHING
-    if len(twins.units):
-        relevant = aligned.judgments.query, aligned.judgments.row
-        margins = split_margins(*entries(aligned), twins.rows, relevant, units=twins.units)
+    relevant = aligned.judgments.query, aligned.judgments.row
+    met = meeting_cells(*entries(aligned), twins.rows, relevant)
     kinds: tuple[Kind | None, Kind] = ("relevant twins", "other twins") if twins.wanted is not None else (None, "twins")
-    for kind, one, nets in zip(kinds, counts, margins, strict=True):
+    for kind, one, cells in zip(kinds, counts, met, strict=True):
         if kind:
-            yield _head_to_head(kind, one), nets
+            yield replace(_head_to_head(kind, one), cells=_cells(twins, cells))
     yield _rank_gap(aligned, rows, twins)
     yield _score_gap(aligned, rows, twins)
 
@@ -244,27 +260,29 @@ def _head_to_head(kind: Kind, counts: PairCounts) -> Sample:
     return Sample(kind, NAMES[kind], won, total.astype(np.float64), extra)
 
 
-def _rank_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Netted:
+def _rank_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
     name = NAMES["rank gap"]
     if twins.wanted is None:
         held = (np.diff(aligned.ranking.offsets) > 0).astype(np.float64)
-        totals, nets = rank_gap_sums(aligned.ranking, rows, twins.rows, units=twins.units)
-        return Sample("rank gap", f"{name}, summed per query", totals, held), nets
-    gaps = rank_gaps(aligned.ranking, rows, twins.rows, twins.wanted, units=twins.units)
+        totals, cells = rank_gap_sums(aligned.ranking, rows, twins.rows)
+        return Sample("rank gap", f"{name}, summed per query", totals, held, cells=_cells(twins, cells))
+    gaps = rank_gaps(aligned.ranking, rows, twins.rows, twins.wanted)
     pairs = int(gaps.pairs.sum())
     extra = {"pairs": float(pairs), "absent": float(gaps.absent.sum()) / (2 * pairs) if pairs else np.nan}
-    return Sample("rank gap", name, gaps.total, gaps.pairs.astype(np.float64), extra), gaps.nets
+    weight = gaps.pairs.astype(np.float64)
+    return Sample("rank gap", name, gaps.total, weight, extra, cells=_cells(twins, gaps.cells))
 
 
-def _score_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Netted:
+def _score_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
     name = NAMES["score gap"]
     if aligned.run.spec.get("score_order") == "rank":
         nothing = np.zeros(len(aligned.judgments.queries))
-        return Sample("score gap", name, nothing, nothing, {"pairs": 0.0, "raw": np.nan}), NOTHING
-    gaps, raw = score_gaps(aligned.ranking, rows, twins.rows, units=twins.units)
+        return Sample("score gap", name, nothing, nothing, {"pairs": 0.0, "raw": np.nan})
+    gaps, raw = score_gaps(aligned.ranking, rows, twins.rows)
     pairs = int(gaps.pairs.sum())
     extra = {"pairs": float(pairs), "raw": float(raw.sum()) / pairs if pairs else np.nan}
-    return Sample("score gap", name, gaps.total, gaps.pairs.astype(np.float64), extra), gaps.nets
+    weight = gaps.pairs.astype(np.float64)
+    return Sample("score gap", name, gaps.total, weight, extra, cells=_cells(twins, gaps.cells))
 
 
 def estimates(
@@ -293,51 +311,61 @@ def estimates(
         if (run, *pair) in first:
             made.append(Estimate.of_tilt(first[run, *pair]))
         for sample in found:
-            means, p = next(certain)
-            made.append(_estimate(run, pair, sample, means, p))
-    corrected = correct([np.nan if e.kind == "score gap" else e.p for e in made], how.correction)
+            samples, p = next(certain)
+            made.append(_estimate(run, pair, sample, samples, p))
+    family = [np.nan if e.kind == "score gap" else e.p for e in made]
+    tests = max(sum(p == p for p in family), 1)
     return tuple(
-        replace(e, p_corrected=e.p if e.kind == "score gap" else float(p)) for e, p in zip(made, corrected, strict=True)
+        replace(e, p_corrected=e.p) if e.kind == "score gap" else replace(e, p_corrected=float(p), tests=tests)
+        for e, p in zip(made, correct(family, how.correction), strict=True)
     )
 
 
-def _certainties(flat: Sequence[Sample], how: Statistics) -> Iterator[tuple[tuple[Floats, Floats], float]]:
-    """Resampled sums and p of each sample; those over the same queries share their draws."""
+def _certainties(flat: Sequence[Sample], how: Statistics) -> Iterator[tuple[Floats, float]]:
+    """Resampled values and p of each sample; those over the same queries share their draws."""
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, sample in enumerate(flat):
-        families[(sample.weight > 0).tobytes()].append(index)
-    found: dict[int, tuple[tuple[Floats, Floats], float]] = {}
+        repeated = b"" if sample.distinct is None else sample.distinct.tobytes()
+        families[(sample.weight > 0).tobytes() + repeated].append(index)
+    found: dict[int, tuple[Floats, float]] = {}
     for members in families.values():
-        mask = flat[members[0]].weight > 0
-        columns = [column[mask] for index in members for column in (flat[index].total, flat[index].weight)]
-        means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
-        flipped = [index for index in members if _flipped(flat[index])]
-        totals = [flat[index].total[mask] for index in flipped]
+        rows = [flat[index].rows for index in members]
+        means = resampled_means([column for row in rows for column in row], resamples=how.resamples, seed=how.seed)
+        flipped = [place for place, index in enumerate(members) if _flipped(flat[index])]
+        totals = [rows[place][0] for place in flipped]
         ps = dict(zip(flipped, sign_flip_ps(totals, resamples=how.resamples, seed=how.seed), strict=True))
         for place, index in enumerate(members):
-            p = ps[index] if index in ps else _exact_p(flat[index])
-            found[index] = (means[2 * place], means[2 * place + 1]), p
+            with np.errstate(invalid="ignore", divide="ignore"):
+                samples = means[2 * place] / means[2 * place + 1]
+            found[index] = _two_way(flat[index], rows[place], samples), _p(flat[index], rows[place], ps.get(place))
     return (found[index] for index in range(len(flat)))
 
 
+def _two_way(sample: Sample, rows: tuple[Floats, Floats], samples: Floats) -> Floats:
+    if sample.cells is None or not len(rows[0]):
+        return samples
+    return widened(samples, sample.value, rows[0] - sample.value * rows[1], sample.cells.variance(sample.value))
+
+
 def _flipped(sample: Sample) -> bool:
-    return sample.chance is None and sample.kind in ("page", "rank gap", "score gap")
+    """Whether signs of queries are flipped: for all twins but those head to head."""
+    return (sample.chance is None or sample.cells is not None) and sample.kind in ("page", "rank gap", "score gap")
 
 
-def _exact_p(sample: Sample) -> float:
-    """Place among random labels where there are any, sign test over queries for other twins."""
-    if sample.chance is not None:
-        return sample.chance.p
-    up, down = int((sample.total > 0).sum()), int((sample.total < 0).sum())
-    if not sample.weight.any():
+def _p(sample: Sample, rows: tuple[Floats, Floats], flipped: float | None) -> float:
+    """Give the p among random labels for groups that are not twins; for twins the larger of that and of queries'."""
+    if not len(rows[0]):
         return np.nan
-    return sign_test_p(up, down)
+    chance = 0.0 if sample.chance is None else sample.chance.p
+    if flipped is not None:
+        return max(flipped, chance)
+    if sample.kind == "page":
+        return chance
+    return max(sign_test_p(int((rows[0] > 0).sum()), int((rows[0] < 0).sum())), chance)
 
 
-def _estimate(run: str, pair: Pair, sample: Sample, means: tuple[Floats, Floats], p: float) -> Estimate:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread = interval(means[0] / means[1])
-    band = sample.chance
+def _estimate(run: str, pair: Pair, sample: Sample, samples: Floats, p: float) -> Estimate:
+    spread, band = interval(samples), sample.chance
     queries = int((sample.weight > 0).sum())
     return Estimate(
         run, sample.kind, sample.name, *pair, sample.value, spread.low, spread.high, spread.error,

@@ -22,9 +22,11 @@ from ranktilt.measures.inference import (
     resampled_means,
     sign_flip_ps,
     swap_ps,
+    together,
 )
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,20 @@ class MeanChange:
     queries: int
     """Queries on which both are defined; the others are excluded."""
     excluded: int
+    distinct: int
+    """Of the queries, those that do not repeat another one."""
+    tests: int
+    """Tests of the comparison, which are corrected together."""
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute difference that these queries detect with 80 % power (2.8 standard errors)."""
-        return detectable_effect(self.error)
+        """Smallest absolute difference that this comparison detects with 80 % power: see `detectable_effect`."""
+        return detectable_effect(self.error, self.tests, self.distinct)
+
+    @property
+    def testable(self) -> bool:
+        """Whether there are queries enough for any p below .05: six."""
+        return 2.0 ** (1 - self.distinct) < ALPHA
 
     @property
     def shown(self) -> bool:
@@ -91,8 +102,8 @@ class TiltChange(MeanChange):
 
     @property
     def growth_detectable(self) -> float:
-        """Smallest absolute growth that these queries detect with 80 % power (2.8 standard errors)."""
-        return detectable_effect(self.growth_error)
+        """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
+        return detectable_effect(self.growth_error, queries=self.distinct)
 
     def row(self) -> dict[str, Any]:
         """Return the fields, and the detectable differences, by name."""
@@ -107,6 +118,8 @@ class _Task(NamedTuple):
     pair: Pair
     columns: tuple[Floats, ...]
     """Per-query values: the new and the old run's, for each group in turn."""
+    distinct: Ints | None
+    """Number of the query that each query repeats under both runs."""
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -131,15 +144,17 @@ def mean_changes(match: Match, *, resamples: int, seed: int) -> list[MeanChange]
     list of MeanChange
         Every run pair × measure. Exchanging the audits negates every difference exactly.
     """
-    tasks = [_Task(r, m, (ALL, ALL), match.values(r, m, ALL)) for r in match.runs for m in match.measures]
+    tasks = [
+        _Task(r, m, (ALL, ALL), match.values(r, m, ALL), match.distinct(r)) for r in match.runs for m in match.measures
+    ]
     made: dict[int, MeanChange] = {}
     for members in _families(tasks):
         columns = _columns(tasks, members)
-        means = resampled_means(columns, resamples=resamples, seed=seed)
+        *sums, sizes = resampled_means([*columns, _sizes(tasks[members[0]])], resamples=resamples, seed=seed)
         differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
         ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
         for place, index in enumerate(members):
-            new, old = means[2 * place : 2 * place + 2]
+            new, old = (one / sizes for one in sums[2 * place : 2 * place + 2])
             spread = interval(100 * (new - old))
             made[index] = _mean_change(tasks[index], spread, ps[place])
     return [made[i] for i in range(len(tasks))]
@@ -165,7 +180,7 @@ def tilt_changes(match: Match, *, resamples: int, seed: int, test: bool = True) 
         Every run pair × pair of groups × measure. Exchanging the audits negates every difference exactly.
     """
     tasks = [
-        _Task(r, m, (a, b), (*match.values(r, m, a), *match.values(r, m, b)))
+        _Task(r, m, (a, b), (*match.values(r, m, a), *match.values(r, m, b)), match.distinct(r))
         for r in match.runs
         for a, b in match.pairs
         for m in match.measures
@@ -185,13 +200,24 @@ def _families(tasks: Sequence[_Task]) -> list[list[int]]:
     """Comparisons over the same queries, which share their resamples."""
     found: dict[bytes, list[int]] = defaultdict(list)
     for index, task in enumerate(tasks):
-        found[task.mask.tobytes()].append(index)
+        repeated = b"" if task.distinct is None else task.distinct.tobytes()
+        found[task.mask.tobytes() + repeated].append(index)
     return list(found.values())
 
 
 def _columns(tasks: Sequence[_Task], members: Sequence[int]) -> list[Floats]:
-    mask = tasks[members[0]].mask
-    return [column[mask] for index in members for column in tasks[index].columns]
+    """Sums of each column over the distinct queries that count."""
+    return [_together(tasks[members[0]], column) for index in members for column in tasks[index].columns]
+
+
+def _together(task: _Task, column: Floats) -> Floats:
+    mask = task.mask
+    return together(column[mask], None if task.distinct is None else task.distinct[mask])
+
+
+def _sizes(task: _Task) -> Floats:
+    """How many queries each distinct query stands for."""
+    return _together(task, np.ones(len(task.mask)))
 
 
 def _fours(columns: Sequence[Floats]) -> list[tuple[Floats, Floats, Floats, Floats]]:
@@ -204,7 +230,7 @@ def _mean_change(task: _Task, spread: Interval, p: float) -> MeanChange:
     n = int(mask.sum())
     return MeanChange(
         task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(mask) - n,
+        p, np.nan, n, len(mask) - n, len(_sizes(task)), 1,
     )  # fmt: skip
 
 
@@ -221,7 +247,7 @@ def _tilt_change(match: Match, task: _Task, samples: tuple[Floats, Floats, Float
     n = int(mask.sum())
     return TiltChange(
         task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(mask) - n, task.pair[0], task.pair[1], spread.dropped, level, old_level,
+        p, np.nan, n, len(mask) - n, len(_sizes(task)), 1, task.pair[0], task.pair[1], spread.dropped, level, old_level,
         abs(new - level) - abs(old - old_level), grown.low, grown.high, grown.error, one.twins and two.twins,
     )  # fmt: skip
 

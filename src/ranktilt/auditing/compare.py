@@ -140,14 +140,15 @@ def compare(
     tilts = tilt_changes(found, resamples=resamples, seed=seed)
     means = mean_changes(found, resamples=resamples, seed=seed)
     ps = correct([c.p for c in (*tilts, *means)], correction).tolist()
-    tilts = [replace(t, p_corrected=p) for t, p in zip(tilts, ps[: len(tilts)], strict=True)]
-    means = [replace(m, p_corrected=p) for m, p in zip(means, ps[len(tilts) :], strict=True)]
+    tests = sum(p == p for p in ps)
+    tilts = [replace(t, p_corrected=p, tests=tests) for t, p in zip(tilts, ps[: len(tilts)], strict=True)]
+    means = [replace(m, p_corrected=p, tests=tests) for m, p in zip(means, ps[len(tilts) :], strict=True)]
     spec = {
         "by": new.spec.get("by"),
         "correction": correction,
         "resamples": resamples,
         "seed": seed,
-        "tests": sum(p == p for p in ps),
+        "tests": tests,
         "new": _origin(new),
         "old": _origin(old),
     }

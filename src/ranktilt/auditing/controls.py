@@ -16,11 +16,12 @@ from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.controlled import RAW, Controlled, Move
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.tilt import corrected_tilts
 from ranktilt.collection import Collection
 from ranktilt.data.quality import NEAR_IDENTICAL, without_opening, words
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.delta import relative_delta
-from ranktilt.measures.inference import correct, interval, resampled_means
+from ranktilt.measures.inference import interval, resampled_means, together
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.rankers.own import own_documents
@@ -115,10 +116,11 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
             tilts = tuple(t for t in raw.tilts if (t.run, t.a, t.b) == (run, a, b))
             first.append(Controlled(run, RAW, a, b, "nothing is taken away", "", tilts, ()))
     every = [*first, *found]
-    flat = [t for one in every for t in one.tilts]
-    ps = correct([t.p for t in flat], str(raw.spec["correction"]))
-    corrected = iter([replace(t, p_corrected=float(p)) for t, p in zip(flat, ps, strict=True)])
-    return tuple(replace(one, tilts=tuple(next(corrected) for _ in one.tilts)) for one in every)
+    # What a control did not change is its raw value once more, and no further test.
+    tested = list({id(t): t for one in every for t in one.tilts}.values())
+    corrected = corrected_tilts(tested, str(raw.spec["correction"]))
+    found_again = dict(zip(map(id, tested), corrected, strict=True))
+    return tuple(replace(one, tilts=tuple(found_again[id(t)] for t in one.tilts)) for one in every)
 
 
 class _Work:
@@ -212,7 +214,9 @@ class _Work:
     def _sides(self, found: Audit, run: str, measure: int, pair: tuple[str, str]) -> pl.DataFrame:
         values = found.values[found.runs.index(run), measure]
         one, two = (values[found.groups.index(name)] for name in pair)
-        return pl.DataFrame({"query": found.queries, "a": one, "b": two})
+        distinct = found.distinct(run)
+        number = np.arange(len(found.queries)) if distinct is None else distinct
+        return pl.DataFrame({"query": found.queries, "a": one, "b": two, "distinct": number})
 
     def shortest(self, sizes: Ints) -> Ints:
         """Smallest size among each document's twins; its own where it has none."""
@@ -366,7 +370,8 @@ def _move(raw: pl.DataFrame, controlled: pl.DataFrame, audit: Audit) -> Move:
     both = raw.join(controlled, on="query", suffix="_c", maintain_order="left").fill_nan(None).drop_nulls()
     columns = [both[name].to_numpy() for name in ("a", "b", "a_c", "b_c")]
     seed, resamples = int(audit.spec["seed"]), int(audit.spec["resamples"])
-    means = resampled_means(columns, resamples=resamples, seed=seed)
+    distinct = both["distinct"].to_numpy()
+    means = resampled_means([together(c, distinct) for c in columns], resamples=resamples, seed=seed)
     samples = relative_delta(means[2], means[3]) - relative_delta(means[0], means[1])
     if not both.height:
         return Move(np.nan, np.nan, np.nan, 0)

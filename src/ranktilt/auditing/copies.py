@@ -132,6 +132,30 @@ def with_random_labels(collection: Collection, seed: int | Sequence[int]) -> Col
     return Collection(collection.docs.with_columns(names), collection.queries, collection.qrels)
 
 
+def with_random_sources(collection: Collection, seed: int | Sequence[int]) -> Collection:
+    """Let a fair coin decide for each origin whether its documents of the first two sources exchange their sources.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its documents, queries and judgments stay as they are.
+    seed : int or sequence of int
+        Random seed.
+
+    Returns
+    -------
+    Collection
+        Who wrote what means nothing; each source has as many documents of paired origins as before.
+    """
+    one, two = collection.sources[:2]
+    docs = collection.docs
+    turned = np.random.default_rng(seed).integers(0, 2, docs["origin"].n_unique()).astype(bool)
+    mine = pl.Series(turned[docs["origin"].rank("dense").to_numpy().astype(np.int64) - 1])
+    exchanged = docs["source"].replace({one: two, two: one})
+    source = docs.select(pl.when(mine).then(exchanged).otherwise("source").alias("source"))
+    return Collection(docs.with_columns(source), collection.queries, collection.qrels)
+
+
 def first_source(collection: Collection) -> str:
     """Name the source that positive values favour: human text, else the source that comes first by name."""
     return min(collection.sources, key=lambda name: (name != _HUMAN, name))

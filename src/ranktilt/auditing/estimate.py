@@ -51,11 +51,13 @@ class Estimate:
     """Counts behind it: ``pairs``, ``wins`` (of `a`), ``losses``, ``ties``, ``absent`` (share of sides not retrieved),
     ``raw`` (mean gap in the scores' own unit), ``whole`` (pairs with both sides retrieved) and what `a` wins and
     loses of them."""
+    tests: int = 1
+    """Tests of the card, which are corrected together; 1 for score gaps."""
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute effect that these queries detect with 80 % power (2.8 standard errors)."""
-        return detectable_effect(self.error)
+        """Smallest absolute effect that this card detects with 80 % power: see `detectable_effect`."""
+        return detectable_effect(self.error, self.tests, self.queries)
 
     @property
     def banded(self) -> bool:
@@ -134,8 +136,8 @@ def conflicts(estimates: Iterable[Estimate]) -> str:
     str
         One sentence, or nothing.
     """
-    asked = [e for e in estimates if e.kind != "score gap" and e.leans]
-    sides = {which: [e.name for e in asked if e.leans == which] for which in _SIDES}
+    asked = [e for e in estimates if e.favours]
+    sides = {which: [e.name for e in asked if e.favours == which] for which in _SIDES}
     if not all(sides.values()):
         return ""
     first = asked[0]

@@ -21,6 +21,7 @@ from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Judgments:
     grade: Floats
     group: Ints
     """Group of each judged document; -1 for none."""
+    same_text: Ints
+    """Number of the first query with the same text; its own where it has none."""
 
     @classmethod
     def of(cls, collection: Collection, groups: Groups) -> Judgments:
@@ -56,7 +59,8 @@ class Judgments:
         group = np.append(groups.code, np.full(len(strange), -1))[row]
         group = np.where(is_known[query], group, -1)
         grade = relevant["grade"].to_numpy().astype(np.float64)
-        return cls(tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order])
+        texts = _same_text(collection, queries)
+        return cls(tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order], texts)
 
     def of_group(self, group: int | None) -> Judged:
         """Judgments of one group, of all documents where None."""
@@ -78,6 +82,15 @@ class Judgments:
         at = np.searchsorted(keys, wanted)
         at = np.minimum(at, max(len(keys) - 1, 0))
         return np.where((row >= 0) & (keys[at] == wanted), at, -1) if len(keys) else np.full(len(row), -1)
+
+
+def _same_text(collection: Collection, queries: pl.Series) -> Ints:
+    text = collection.queries["text"].str.strip_chars()
+    row = codes(queries, collection.queries["id"])
+    named = pl.DataFrame({"at": np.arange(len(queries)), "row": row, "text": text.gather(np.maximum(row, 0))})
+    told = (pl.col("row") >= 0) & (pl.col("text") != "")
+    first = pl.when(told).then(pl.col("at").first().over("text", told)).otherwise("at")
+    return named.select(first)["at"].to_numpy().astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -137,6 +150,35 @@ class Aligned:
         """Position of each entry among the relevant judgments; -1 where it is not relevant."""
         return self.judgments.find(self.ranking.query, self.row)
 
+    @cached_property
+    def distinct(self) -> Ints | None:
+        """Number of the query that each query repeats, by its text or by its ranking and judgments; None if none does.
+
+        A query that came several times is evidence only once.
+        """
+        ranking, judgments, every = self.ranking, self.judgments, np.arange(len(self.judgments.queries))
+        docs, ranks = self.run.docs[self.entry], np.repeat(ranking.before, ranking.sizes)
+        key = _signature(ranking.query, docs, ranks, len(every)) * _ODD
+        key += _signature(judgments.query, judgments.row, judgments.grade, len(every))
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        same_ranking = np.where(np.diff(ranking.offsets) > 0, first[place], every)
+        if (same_ranking == every).all() and (judgments.same_text == every).all():
+            return None
+        from scipy.sparse import coo_array, csgraph  # 50 ms that hardly any audit needs
+
+        links = np.tile(every, 2), np.concatenate([same_ranking, judgments.same_text])
+        graph = coo_array((np.ones(2 * len(every)), links), shape=(len(every), len(every)))
+        return np.asarray(csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
+
+    @property
+    def repeated(self) -> dict[str, str]:
+        """The collection's queries that repeat an earlier one, each with the first."""
+        if self.distinct is None:
+            return {}
+        first = np.unique(self.distinct, return_index=True, return_inverse=True)[1:]
+        names, known = self.judgments.queries, self.judgments.known_query
+        return {names[i]: names[n] for i, n in enumerate(first[0][first[1]]) if i != n and known[i]}
+
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
         """Grade of each kept entry in one group, 0 for all others; of every document where None."""
         at = self.judgment[keep]
@@ -146,6 +188,16 @@ class Aligned:
         if group is not None:
             relevant &= self.judgments.group[at] == group
         return np.where(relevant, self.judgments.grade[at], 0.0)
+
+
+def _signature(query: Ints, one: npt.NDArray[np.number], two: npt.NDArray[np.number], n: int) -> npt.NDArray[np.uint64]:
+    """A number for each query's set of (one, two): equal sets have equal numbers, others hardly ever."""
+    mixed = one.astype(np.uint64) * _ODD + two.astype(np.float64).view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):  # the mixing of SplitMix64
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    sums = np.zeros(n, dtype=np.uint64)
+    np.add.at(sums, query, mixed)
+    return sums
 
 
 def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:

@@ -15,7 +15,7 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import Match, match
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
-from ranktilt.auditing.verdict import bounds, signed
+from ranktilt.auditing.verdict import bounds, signed, too_few
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.inference import RESAMPLES
@@ -240,6 +240,8 @@ def check_tilt(tilt: Tilt, limit: float) -> Check:
     outcome: Outcome = "inconclusive"
     if any(math.isnan(v) for v in (tilt.value, tilt.low, tilt.high, at)):
         reason = f"Relative Δ is undefined: {_why(tilt)}"
+    elif few := too_few(replace(tilt, tests=1)):  # each comparison is judged by itself
+        reason = f"{few}; {found}"
     elif floor <= tilt.low and tilt.high <= ceiling:
         outcome, reason = "level", f"{found} lies within ±{limit:g}{around}"
     elif tilt.low > ceiling or tilt.high < floor:
@@ -260,6 +262,8 @@ def check_growth(change: TiltChange, least: float) -> Check:
     if any(math.isnan(v) for v in (change.growth, low, high)):
         side = "the baseline's" if math.isnan(change.old) else "the new"
         reason = f"growth since the baseline is undefined: {side} Relative Δ is, or its random band"
+    elif not change.testable:
+        reason = f"{counted(change.distinct, 'query is', 'queries are')} too few to judge; {found}"
     elif low > least:
         outcome, reason = "tilted", f"{found} lies above {least:g}: {moved}"
     elif high <= least:

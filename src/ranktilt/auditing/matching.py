@@ -15,6 +15,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import UserError, counted
+from ranktilt.measures.inference import in_all
 
 Floats = npt.NDArray[np.float64]
 _NAMED = 3
@@ -52,6 +53,11 @@ class Match:
             for audit, run, rows in zip((self.new, self.old), runs, self.rows, strict=True)
         )
         return new, old
+
+    def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
+        """Number of the query that each query repeats under both runs; None where none does."""
+        numbers = [audit.distinct(run) for audit, run in zip((self.new, self.old), runs, strict=True)]
+        return in_all([None if one is None else one[rows] for one, rows in zip(numbers, self.rows, strict=True)])
 
     def tilts(self, runs: RunPair, measure: str, pair: Pair) -> tuple[Tilt, Tilt]:
         """Relative Δ of both runs as their audits hold it, seen from the same side."""

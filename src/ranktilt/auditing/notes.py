@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,20 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
     if own:
         chance = "; their texts differ, as where ids coincide by chance" if spec.get("own_documents_differ") else ""
         yield f"{name}: own documents of {counted(own, 'query', 'queries')} left out{chance} (--no-exclude-self)"
+
+
+def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Say how many queries repeat others; of runs with the same ones once."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for run, found in repeated.items():
+        groups.setdefault(tuple(found), []).append(run)
+    for queries, runs in groups.items():
+        verb = "repeats" if len(queries) == 1 else "repeat"
+        yield (
+            f"warning: {', '.join(runs)}: {counted(len(queries), 'query', 'queries')} {verb} others, by text or by "
+            f"ranking and judgments (first: {queries[0]!r} as {repeated[runs[0]][queries[0]]!r}); such queries are "
+            "resampled and tested together, as one"
+        )
 
 
 def lacking(collection: Collection) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ranktilt.auditing.evaluate import Aligned
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.measures.inference import dots
+from ranktilt.measures.origins import Cells
 from ranktilt.measures.preference import page_shares
 from ranktilt.measures.relevance import Ranking
 from ranktilt.progress import report
@@ -46,27 +47,11 @@ class Page:
         sign = np.where(self.row >= 0, signs[self.row], 0)
         return np.where(self.known, self._sum(sign == 1) - self._sum(sign == -1), 0.0)
 
-    def nets(self, signs: npt.NDArray[np.int8], units: Ints) -> Floats:
-        """Sum, over all queries, what the documents of each unit add to `difference`.
-
-        Parameters
-        ----------
-        signs : ndarray of int8, shape (n_rows,)
-            1, −1 or 0 for each document of the collection.
-        units : ndarray of int64, shape (n_rows,)
-            Number of each document's origin; −1 for one whose sign is 0. May be empty.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_units,)
-            Shares of pages; empty where no units are given.
-        """
-        if not len(units):
-            return np.empty(0)
+    def cells(self, signs: npt.NDArray[np.int8]) -> Cells:
+        """List what each document on a page adds to `difference`; in place of an origin its row."""
         held = (self.row >= 0) & self.known[self.ranking.query]
-        held[held] = units[self.row[held]] >= 0
-        row, share = self.row[held], self.share[held]
-        return np.bincount(units[row], weights=signs[row] * share, minlength=int(units.max()) + 1).astype(np.float64)
+        row = self.row[held]
+        return Cells(self.ranking.query[held], row, signs[row] * self.share[held], np.zeros(len(row)))
 
     def _sum(self, mine: npt.NDArray[np.bool_]) -> Floats:
         n = len(self.ranking.offsets) - 1

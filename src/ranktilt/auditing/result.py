@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,9 @@ class Audit:
         What else differs between the sources of each pair; empty for other groups and without texts.
     controls : tuple of Controlled
         Relative Δ with one of these taken away; empty where it was not asked for (`ranktilt.controls`).
+    repeated : mapping
+        Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with
+        the first; runs without any are left out.
     """
 
     spec: Mapping[str, Any]
@@ -73,6 +76,7 @@ class Audit:
     estimates: tuple[Estimate, ...] = ()
     confounds: tuple[Confound, ...] = ()
     controls: tuple[Controlled, ...] = ()
+    repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -193,6 +197,13 @@ class Audit:
         ties, pairs = map(sum, zip(*found, strict=True))
         return ties / pairs if pairs else float("nan")
 
+    def distinct(self, run: str) -> npt.NDArray[np.int64] | None:
+        """Number of the query that each of a run's queries repeats, its own for most; None where none does."""
+        if run not in self.repeated:
+            return None
+        place = {query: number for number, query in enumerate(self.queries)}
+        return np.array([place[self.repeated[run].get(query, query)] for query in self.queries], dtype=np.int64)
+
     def verdict(self, run: str, a: str | None = None, b: str | None = None) -> Verdict:
         """Return the verdict on one run: which side it favours, how surely, in one sentence.
 
@@ -242,6 +253,7 @@ class Audit:
             "card": [e.row() for e in self.estimates],
             "confounds": [c.row() for c in self.confounds],
             "controls": [c.row() for c in self.controls],
+            **({"repeated": self.repeated} if self.repeated else {}),
         }
         return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
@@ -292,6 +304,7 @@ class Audit:
             tuple(Estimate.of_row(row) for row in content.get("card", ())),
             tuple(_confound(row) for row in content.get("confounds", ())),
             tuple(map(Controlled.of_row, content.get("controls", ()))),
+            content.get("repeated", {}),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import polars as pl
 from ranktilt.auditing.arms import Arm, Ground, ground, only
 from ranktilt.auditing.audit import audit, check_choices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import LEVEL, Statistics, Tilt
+from ranktilt.auditing.tilt import LEVEL, Statistics, Tilt, corrected_tilts
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
 from ranktilt.collection import Collection
@@ -22,7 +22,7 @@ from ranktilt.data.saved import Saved, record, typed
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.files import write_bytes
 from ranktilt.measures.base import Measure
-from ranktilt.measures.inference import RESAMPLES, correct
+from ranktilt.measures.inference import RESAMPLES, in_all
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import reranked
@@ -289,20 +289,18 @@ def _audited(
 def _study(audits: Sequence[Audit], found: Ground, reference: str, how: Mapping[str, Any]) -> Study:
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
-    tilts = [tilt for some in every for tilt in some]
-    ps = correct([t.p for t in tilts], how["correction"]).tolist()
-    tilts = [replace(t, p_corrected=p) for t, p in zip(tilts, ps, strict=True)]
+    tilts = corrected_tilts([tilt for some in every for tilt in some], how["correction"])
     statistics = Statistics(how["resamples"], how["seed"], how["test"], how["correction"], "none")
     asked = trends(list(_lines(audits, found.arms, reference)), statistics)
     spec = {
         **how,
         "reference": reference,
-        "tests": sum(p == p for p in ps),
+        "tests": sum(t.p == t.p for t in tilts),
         **{key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection", "inputs")},
     }
     notes = (*found.notes, *_audit_notes(audits, found.arms), *_trend_notes(found.arms))
     names = tuple(map(repr, first.measures))
-    return Study(spec, reference, first.runs, names, found.arms, tuple(tilts), asked, notes)
+    return Study(spec, reference, first.runs, names, found.arms, tilts, asked, notes)
 
 
 def _by_series(arms: Sequence[Arm]) -> dict[str, list[int]]:
@@ -329,7 +327,11 @@ def _lines(audits: Sequence[Audit], arms: Sequence[Arm], reference: str) -> Iter
                     for m in members
                     for names in [(reference, arms[m].source)]
                 ]
-                yield Line(audits[0].runs[run], repr(measure), series, reference, temperatures, np.array(sides))
+                numbers = [(audits[m].distinct(audits[m].runs[run]), places[m]) for m in members]
+                distinct = in_all([None if one is None else one[place] for one, place in numbers])
+                yield Line(
+                    audits[0].runs[run], repr(measure), series, reference, temperatures, np.array(sides), distinct
+                )
 
 
 def _audit_notes(audits: Sequence[Audit], arms: Sequence[Arm]) -> Iterator[str]:

@@ -19,9 +19,12 @@ from ranktilt.measures.inference import (
     shuffle_p,
     sign_flip_ps,
     t_test_p,
+    together,
 )
+from ranktilt.measures.origins import Cells, widened
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 LEVEL = 5.0
 ALPHA = 0.05
 FEW_QUERIES = 30
@@ -56,11 +59,25 @@ class Tilt:
     """What random labels give in 95 %; both 0 for twins."""
     twins: bool
     """Whether each relevant document has a twin on the other side, so that 0 is level."""
+    tests: int = 1
+    """Tests of the table, which are corrected together."""
+    distinct: int = -1
+    """Of the queries, those that do not repeat another one; −1 where this is not known."""
 
     @property
     def detectable(self) -> float:
-        """Smallest absolute Relative Δ that these queries detect with 80 % power (2.8 standard errors)."""
-        return detectable_effect(self.error)
+        """Smallest absolute Relative Δ that this table detects with 80 % power: see `detectable_effect`."""
+        return detectable_effect(self.error, self.tests, self.votes)
+
+    @property
+    def votes(self) -> int:
+        """Queries that count: the distinct ones where they are known."""
+        return self.queries if self.distinct < 0 else self.distinct
+
+    @property
+    def testable(self) -> bool:
+        """Whether there are queries enough for any p below .05: six for one test of twins, which turns their signs."""
+        return 2.0 ** (1 - self.votes) * (self.tests if self.twins else 1) < ALPHA
 
     @property
     def level_value(self) -> float:
@@ -80,9 +97,10 @@ class Tilt:
         Returns
         -------
         {"a", "b", "level", "inconclusive"}
-            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value.
+            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value. Neither
+            where there are too few queries for any test (`testable`).
         """
-        if np.isnan(self.low) or np.isnan(self.value):
+        if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
         at = self.level_value
         if self.p_corrected < ALPHA and self.low > at:
@@ -131,6 +149,12 @@ class Side:
     values_b: Floats
     null: Floats | None = None
     """Relative Δ under random labels; None for twins."""
+    distinct: Ints | None = None
+    """Number of the query that each query repeats, its own for most; None where none is repeated."""
+    cells: Cells | None = None
+    """What relevant documents add to both sides' sums, for twins."""
+    exchange_p: float = 0.0
+    """The p of exchanged labels, for twins."""
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -171,27 +195,35 @@ def tilts(sides: Sequence[Side], how: Statistics) -> tuple[Tilt, ...]:
     """
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, side in enumerate(sides):
-        families[side.mask.tobytes()].append(index)
+        repeated = b"" if side.distinct is None else side.distinct.tobytes()
+        families[side.mask.tobytes() + repeated].append(index)
     made: dict[int, Tilt] = {}
     for members in families.values():
         made.update(_family([(i, sides[i]) for i in members], how))
     ordered = [made[i] for i in range(len(sides))]
-    corrected = correct([t.p for t in ordered], how.correction)
-    return tuple(replace(t, p_corrected=float(p)) for t, p in zip(ordered, corrected, strict=True))
+    return corrected_tilts(ordered, how.correction)
+
+
+def corrected_tilts(found: Sequence[Tilt], correction: str) -> tuple[Tilt, ...]:
+    """Correct the p of all tilts of one table together."""
+    tests = sum(t.p == t.p for t in found)
+    corrected = correct([t.p for t in found], correction)
+    return tuple(replace(t, p_corrected=float(p), tests=max(tests, 1)) for t, p in zip(found, corrected, strict=True))
 
 
 def _family(members: list[tuple[int, Side]], how: Statistics) -> dict[int, Tilt]:
-    mask = members[0][1].mask
-    columns = [column[mask] for _, side in members for column in (side.values_a, side.values_b)]
+    mask, distinct = members[0][1].mask, members[0][1].distinct
+    distinct = None if distinct is None else distinct[mask]
+    columns = [together(values[mask], distinct) for _, side in members for values in (side.values_a, side.values_b)]
     means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
     differences = [a - b for a, b in zip(columns[::2], columns[1::2], strict=True)]
     twin = [i for i, (_, side) in enumerate(members) if side.null is None]
     ps = dict(zip(twin, _paired_ps([differences[i] for i in twin], how), strict=True))
     made = {}
     for position, (index, side) in enumerate(members):
-        a, b = columns[2 * position], columns[2 * position + 1]
         samples = relative_delta(means[2 * position], means[2 * position + 1])
-        made[index] = _tilt(side, (a, b), samples, ps.get(position), how.rounding)
+        rows = columns[2 * position], columns[2 * position + 1]
+        made[index] = _tilt(side, rows, samples, ps.get(position), how.rounding)
     return made
 
 
@@ -201,18 +233,32 @@ def _paired_ps(differences: list[Floats], how: Statistics) -> list[float]:
     return sign_flip_ps(differences, resamples=how.resamples, seed=how.seed)
 
 
-def _tilt(side: Side, values: tuple[Floats, Floats], samples: Floats, p: float | None, rounding: str) -> Tilt:
-    a, b = (float(np.mean(v)) if len(v) else np.nan for v in values)
+def _tilt(side: Side, rows: tuple[Floats, Floats], samples: Floats, p: float | None, rounding: str) -> Tilt:
+    """One comparison from the sums of its distinct queries, resampled tilts, and the p over queries of twins."""
+    a, b = (float(np.mean(v[side.mask])) if side.mask.any() else np.nan for v in (side.values_a, side.values_b))
     value = float(relative_delta(a, b, rounding=rounding))
-    spread = interval(samples)
     band_low = band_high = 0.0
     if side.null is not None:
         band = interval(side.null)
         band_low, band_high = band.low, band.high
         p = shuffle_p(float(relative_delta(a, b)), side.null)
+    elif p is not None:
+        p = max(p, side.exchange_p)
+    if side.cells is not None:
+        samples = _two_way(side.cells, rows, float(relative_delta(a, b)), samples)
+    spread = interval(samples)
     n = int(side.mask.sum())
     return Tilt(
         side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
         np.nan if p is None or np.isnan(value) else p, np.nan, n, len(side.mask) - n, spread.dropped,
-        band_low, band_high, side.null is None,
+        band_low, band_high, side.null is None, distinct=len(rows[0]),
     )  # fmt: skip
+
+
+def _two_way(cells: Cells, rows: tuple[Floats, Floats], value: float, samples: Floats) -> Floats:
+    """Widen resampled tilts by what documents add to their variance."""
+    if value != value:
+        return samples
+    share = value / 100
+    residuals = rows[0] - rows[1] - share * (rows[0] + rows[1]) / 2
+    return np.clip(widened(samples, value, residuals, cells.variance(share)), -200.0, 200.0)

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from ranktilt.auditing.tilt import Statistics
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.measures.delta import relative_delta
-from ranktilt.measures.inference import interval, resampled_means
+from ranktilt.measures.inference import interval, resampled_means, together
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 FEWEST = 3
 """Different temperatures from which a trend is asked for."""
@@ -74,6 +75,8 @@ class Line(NamedTuple):
     temperatures: tuple[float, ...]
     values: Floats
     """Shape (n_temperatures, 2, n_queries): of the reference, and of the rewrites; NaN where undefined."""
+    distinct: Ints | None = None
+    """Number of the query that each query repeats; None where none does."""
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -98,11 +101,14 @@ def trends(lines: Sequence[Line], how: Statistics) -> tuple[Trend, ...]:
     """
     families: dict[bytes, list[int]] = defaultdict(list)
     for index, line in enumerate(lines):
-        families[line.mask.tobytes()].append(index)
+        repeated = b"" if line.distinct is None else line.distinct.tobytes()
+        families[line.mask.tobytes() + repeated].append(index)
     made: dict[int, Trend] = {}
     for members in families.values():
         kept = [lines[i].values[:, :, lines[i].mask] for i in members]
-        columns = [side for values in kept for pair in values for side in pair]
+        distinct = lines[members[0]].distinct
+        distinct = None if distinct is None else distinct[lines[members[0]].mask]
+        columns = [together(side, distinct) for values in kept for pair in values for side in pair]
         means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
         for index, values in zip(members, kept, strict=True):
             mine, means = means[: 2 * len(values)], means[2 * len(values) :]

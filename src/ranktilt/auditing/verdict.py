@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ranktilt.auditing.estimate import Estimate
-from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
+from ranktilt.auditing.tilt import ALPHA, FEW_QUERIES, Tilt
 from ranktilt.errors import counted
 
 
@@ -90,7 +90,23 @@ def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
             filter(None, (f"{first.run} favours {side} {noun}: {text}", _others(agree - 1, len(asked) - 1)))
         )
         return Verdict(first.run, "favours", side, text, agree, len(asked))
+    text = "; ".join(filter(None, (text, _across(first.p_corrected, amount(first, first.level)))))
     return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
+
+
+def _across(p: float, level: str) -> str:
+    """Why nothing is favoured although p is below .05; empty where it is not."""
+    return f"p is below .05, but the interval reaches across level ({level})" if p < ALPHA else ""
+
+
+def too_few(tilt: Tilt) -> str:
+    """Say that no p of these queries could be below .05; empty where one could."""
+    if tilt.testable:
+        return ""
+    which = "" if tilt.votes == tilt.queries else "distinct "
+    which_p = f"the p of none of {tilt.tests} tests" if tilt.twins and tilt.tests > 1 else "no p"
+    verb = "is" if tilt.votes == 1 else "are"
+    return f"{counted(tilt.votes, f'{which}query', f'{which}queries')} {verb} too few: {which_p} could be below .05"
 
 
 def _others(agree: int, others: int) -> str:
@@ -148,6 +164,7 @@ def _inconclusive(tilt: Tilt, delta: str, telling: int | None) -> str:
     elif tilt.error == 0:
         could = "every resample says the same"
         could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""
+    could = too_few(tilt) or _across(tilt.p_corrected, f"{signed(tilt.level_value)} %") or could
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
 
 

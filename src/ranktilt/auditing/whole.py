@@ -54,6 +54,10 @@ def require_whole(content: Mapping[str, Any]) -> None:
     _require_spec(content["spec"])
     _require_tilts(content)
     _require_counts(content)
+    for run, repeats in typed(content.get("repeated", {}), dict, "repeated").items():
+        _among({"run": run}, content)
+        if not set(typed(repeats, dict, "repeated")) <= set(content["queries"]) >= set(map(str, repeats.values())):
+            raise ValueError("repeated: expected queries of the audit")
     for row in _listed(content.get("card", []), "card"):
         _fields(row, Estimate, without=("extra",))
         for name, value in typed(row["extra"], dict, "extra").items():

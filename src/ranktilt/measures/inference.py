@@ -13,9 +13,10 @@ from ranktilt.errors import unknown
 from ranktilt.measures.delta import relative_delta
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 RESAMPLES = 10_000
 ENUMERATED = 16
-POWER_80 = 2.8
+_ONE_BY_ONE = 256
 _CELLS = 1 << 19
 _SLICE = 1 << 13
 _EPSILON = 1e-12
@@ -213,34 +214,37 @@ def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
     return (1.0 - 2.0 * bits).astype(np.float64)
 
 
-def exchanged(columns: list[Floats], *, draws: int, seed: int | Sequence[int] = 0) -> list[Floats]:
-    """Sums of each column after its rows turned their sign at random; all columns share the signs.
-
-    Each draw of signs counts twice, as drawn and the other way round, so that the sums lie evenly around 0.
+def exchanged(nets: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0) -> Floats:
+    """Sums of what origins add to a statistic, after the two labels of each were exchanged at random.
 
     Parameters
     ----------
-    columns : list of ndarray, each of shape (n,)
-        What each unit, such as an origin, adds to a statistic; exchanging its two labels turns its sign.
-    draws : int
-        How many sums; an odd number is rounded up.
+    nets : ndarray of float64, shape (n,)
+        What each origin adds, over all queries; exchanging its two labels turns the sign.
+    draws : int, optional
+        How many times signs are drawn. Each draw counts twice, as drawn and the other way round, so that the sums lie
+        evenly around 0.
     seed : int or sequence of int, optional
-        Of the generator.
+        Random seed.
 
     Returns
     -------
-    list of ndarray, each of shape (draws,)
-        A column's result depends on its values, the seed and the two sizes only. Negating a column negates it,
-        to the last bit.
+    ndarray of float64, shape (2 · draws,)
+        The 256 largest are exchanged one by one; the sum of the others, smaller and many, is drawn from the normal
+        distribution of the same variance. Depends on the nets that are not 0, the seed and the number of draws only;
+        negating the nets changes nothing.
     """
-    n, half = len(columns[0]) if columns else 0, -(-draws // 2)
+    held = nets[nets != 0]
+    order = np.argsort(-np.abs(held), kind="stable")
+    large, rest = held[order[:_ONE_BY_ONE]], held[order[_ONE_BY_ONE:]]
+    large = large * np.sign(large[:1].sum())  # the same draws whichever side is first
     rng = np.random.default_rng(seed)
-    sums = [np.zeros(half) for _ in columns]
-    for start, stop in _blocks(half, n):
-        signs = _random_signs(rng, stop - start, n)
-        for column, found in zip(columns, sums, strict=True):
-            found[start:stop] = dots(signs, column)
-    return [np.concatenate([found, -found]) + 0.0 for found in sums]
+    sums = np.zeros(draws)
+    for start, stop in _blocks(draws, len(large)):
+        sums[start:stop] = dots(_random_signs(rng, stop - start, len(large)), large)
+    if len(rest):
+        sums += np.sqrt((rest * rest).sum()) * rng.standard_normal(draws)
+    return np.concatenate([sums, -sums]) + 0.0
 
 
 def t_test_p(difference: Floats) -> float:
@@ -315,6 +319,22 @@ _CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferroni
 CORRECTIONS = tuple(_CORRECTIONS)
 
 
+def together(column: Floats, distinct: Ints | None) -> Floats:
+    """Sum the rows of queries that repeat each other: one row a distinct query, in order; as it is where None."""
+    if distinct is None:
+        return column
+    order = np.unique(distinct, return_inverse=True)[1]
+    return np.bincount(order, weights=column).astype(np.float64)
+
+
+def in_all(distinct: Sequence[Ints | None]) -> Ints | None:
+    """Number queries so that those have one number which repeat each other in all of several numberings."""
+    known = [one for one in distinct if one is not None]
+    if not known or len(known) < len(distinct):
+        return None
+    return np.unique(np.stack(known), axis=1, return_inverse=True)[1].ravel()
+
+
 def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
     """Correct a family of p-values for its size.
 
@@ -335,6 +355,25 @@ def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
     return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
 
 
-def detectable_effect(error: float) -> float:
-    """Smallest absolute effect that would be detected with 80 % power at α = .05: 2.8 standard errors."""
-    return POWER_80 * error
+def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> float:
+    """Smallest absolute effect that a table of corrected tests detects with 80 % power.
+
+    Parameters
+    ----------
+    error : float
+        Standard error of the effect.
+    tests : int, optional
+        Tests that are corrected together (m), at least 1.
+    queries : float, optional
+        Queries that the error is estimated from (n).
+
+    Returns
+    -------
+    float
+        ``(t(1 − α/2m; n − 1) + z(.8)) · error`` at α = .05, in the unit of `error`: 2.80 standard errors for one test
+        of many queries, 3.61 for nine; 4.21 for nine of 30 queries. ``α/m`` is the level at which Bonferroni tests
+        each effect, and Holm the first. Infinite below two queries, 0 where the error is.
+    """
+    if error == 0 or queries < 2:
+        return np.inf if error else 0.0
+    return float(special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1)) + special.ndtri(0.8)) * error

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.measures.origins import Cells
 from ranktilt.measures.relevance import Ranking, discounts
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-NO_UNITS: Ints = np.empty(0, dtype=np.int64)
+NO_CELLS = Cells(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 _CELLS = 1 << 22
 
 
@@ -60,28 +61,28 @@ def split_pair_counts(
     return PairCounts(*totals[:, :, 0]), PairCounts(*totals[:, :, 1])
 
 
-def split_margins(
-    offsets: Ints, docs: Ints, scores: Floats, pairs: Ints, relevant: tuple[Ints, Ints], *, units: Ints
-) -> tuple[Floats, Floats]:
-    """Sum, over all queries, by how many meetings the first side of each unit's pairs wins more than it loses.
+def meeting_cells(
+    offsets: Ints, docs: Ints, scores: Floats, pairs: Ints, relevant: tuple[Ints, Ints]
+) -> tuple[Cells, Cells]:
+    """List what `split_pair_counts` counts: 1 for a win of the first side, −1 for a loss, each with the weight 1.
 
     Parameters
     ----------
     offsets, docs, scores, pairs, relevant
         As for `split_pair_counts`.
-    units : ndarray of int64, shape (n_rows,)
-        Number of the unit, such as the origin, of each document; both of a pair have one.
 
     Returns
     -------
-    tuple of ndarray of float64, each of shape (n_units,)
-        Wins less losses of relevant pairs, and of the others; whole numbers. Adding them up gives the same as adding
-        up those of `split_pair_counts`.
+    tuple of Cells
+        Of the relevant pairs, and of the others; in place of an origin the row of one of the two documents.
     """
-    sums = np.zeros(2 * (int(units.max(initial=-1)) + 1))
-    for _, _, met in _meetings(offsets, docs, scores, pairs, relevant):
-        np.add.at(sums, 2 * units[met.doc] + met.other, met.outcome.astype(np.float64))
-    return sums[::2].copy(), sums[1::2].copy()
+    found: list[list[Cells]] = [[], []]
+    for first, _, met in _meetings(offsets, docs, scores, pairs, relevant):
+        for kept, mine in zip(found, (~met.other, met.other), strict=True):
+            won = met.outcome[mine].astype(np.float64)
+            kept.append(Cells(first + met.query[mine], met.doc[mine], won, np.ones(len(won))))
+    one, two = (Cells(*map(np.concatenate, zip(*kept, strict=True))) if kept else NO_CELLS for kept in found)
+    return one, two
 
 
 class _Meetings(NamedTuple):
@@ -185,11 +186,11 @@ class Gaps(NamedTuple):
     """Pairs in the sum."""
     absent: Ints
     """Of these, sides that were not retrieved."""
-    nets: Floats
-    """Sum of the gaps over all queries, for each unit (n_units,); empty where no units are given."""
+    cells: Cells
+    """The single gaps, each with the weight 1; in place of an origin the row of the first side's document."""
 
 
-def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Ints], *, units: Ints = NO_UNITS) -> Gaps:
+def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Ints]) -> Gaps:
     """Sum, per query, by how many ranks the first side of each wanted pair stands higher.
 
     Parameters
@@ -202,8 +203,6 @@ def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Int
         Rows of the first and of the second side's document of each pair.
     wanted : tuple of ndarray of int64, each of shape (n_wanted,)
         Query and pair of each comparison, retrieved or not.
-    units : ndarray of int64, shape (n_rows,), optional
-        As for `split_margins`.
 
     Returns
     -------
@@ -219,24 +218,25 @@ def rank_gaps(ranking: Ranking, docs: Ints, pairs: Ints, wanted: tuple[Ints, Int
     n = len(ranking.offsets) - 1
     absent = np.bincount(query, weights=(places[0] < 0).astype(np.int64) + (places[1] < 0), minlength=n)
     total = np.bincount(query, weights=b - a, minlength=n).astype(np.float64)
-    nets = _by_unit(units, pairs[pair, 0], b - a)
-    return Gaps(total, np.bincount(query, minlength=n), absent.astype(np.int64), nets)
+    cells = Cells(query, pairs[pair, 0], b - a, np.ones(len(query)))
+    return Gaps(total, np.bincount(query, minlength=n), absent.astype(np.int64), cells)
 
 
-def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints, *, units: Ints = NO_UNITS) -> tuple[Floats, Floats]:
+def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Floats, Cells]:
     """Sum `rank_gaps` over every pair of the collection, per query; unretrieved pairs add nothing.
 
     Parameters
     ----------
-    ranking, docs, pairs, units
+    ranking, docs, pairs
         As for `rank_gaps`.
 
     Returns
     -------
     totals : ndarray of float64, shape (n_queries,)
         Ranks; positive where the first side stands higher.
-    nets : ndarray of float64, shape (n_units,)
-        The same for each unit over all queries; empty where no units are given.
+    cells : Cells
+        What each retrieved document of a pair adds, without a weight: every query counts once. In place of an origin
+        its row.
     """
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
@@ -244,24 +244,15 @@ def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints, *, units: Ints = NO
     below = _below(ranking)
     weights = np.where(known, below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
     totals = np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1).astype(np.float64)
-    return totals, _by_unit(units, docs[known], weights[known])
+    return totals, Cells(ranking.query[known], docs[known], weights[known], np.zeros(int(known.sum())))
 
 
-def _by_unit(units: Ints, rows: Ints, values: Floats) -> Floats:
-    """Sum of the values of each unit's documents; those without a unit must be 0."""
-    if not len(units):
-        return np.empty(0)
-    mine = units[rows]
-    held = mine >= 0
-    return np.bincount(mine[held], weights=values[held], minlength=int(units.max()) + 1).astype(np.float64)
-
-
-def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints, *, units: Ints = NO_UNITS) -> tuple[Gaps, Floats]:
+def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Gaps, Floats]:
     """Sum, per query, how far apart the scores of twins are; only pairs with both sides retrieved.
 
     Parameters
     ----------
-    ranking, docs, pairs, units
+    ranking, docs, pairs
         As for `rank_gaps`.
 
     Returns
@@ -283,8 +274,8 @@ def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints, *, units: Ints = NO_UN
     spread = _spread(ranking)[query]
     scaled = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
     raw, total = (np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled))
-    nets = _by_unit(units, docs[entry], scaled)
-    return Gaps(total, np.bincount(query, minlength=n), np.zeros(n, dtype=np.int64), nets), raw
+    cells = Cells(query, docs[entry], scaled, np.ones(len(query)))
+    return Gaps(total, np.bincount(query, minlength=n), np.zeros(n, dtype=np.int64), cells), raw
 
 
 def _spread(ranking: Ranking) -> Floats:

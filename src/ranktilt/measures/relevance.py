@@ -157,6 +157,68 @@ def values(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) ->
         return np.where(ideal > 0, total / ideal, np.nan)
 
 
+def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Judged) -> Floats:
+    """What each relevant document adds to ``M_a − M_b`` of twins: as much where it is of `a`, the negative of `b`.
+
+    Parameters
+    ----------
+    measure : Measure
+        What is computed.
+    ranking : Ranking
+        The run.
+    gains : ndarray of float64, shape (n_entries,)
+        Grade of each entry of either group (for RR: of one of them); 0 for all others.
+    judged : Judged
+        The relevant documents of one group; its twins have the same grades.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_entries,)
+        At least 0. With x = 1 for documents of `a` and −1 for those of `b`, ``Σ x · weight`` over a query is
+        ``M_a − M_b`` in expectation over ties. For measures in `LINEAR` it is so whatever the labels are: nDCG, P and R
+        are linear in x, and so is the difference of AP, since ``[(1 + x)(1 + y) − (1 − x)(1 − y)] / 4 = (x + y) / 2``.
+        RR is not: its value goes to the first relevant documents of the group, and holds for these labels alone.
+    """
+    inside, keep = ranking.head(measure.cutoff)
+    own = gains[keep]
+    if measure.name == "nDCG":
+        per_block, ideal = _spans(inside, measure.cutoff) / inside.sizes, judged.ideal(measure.cutoff)
+    else:
+        own, ideal = (own >= measure.rel).astype(np.float64), judged.count(measure.rel).astype(np.float64)
+        per_block = _BLOCK_WEIGHTS[measure.name](inside, own, measure.cutoff)
+        if measure.name == "P":
+            ideal = np.full(len(ideal), float(measure.cutoff or 1))
+        elif measure.name == "RR":
+            ideal = np.ones(len(ideal))
+    out = np.zeros(len(gains))
+    scale = np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
+    out[keep] = own * np.repeat(per_block * scale[inside.block_query], inside.sizes)
+    return out
+
+
+def _precision_weights(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
+    """Weight of a relevant document of each tie block in the difference of AP, before it is divided by R_g."""
+    t = _per_block(ranking, relevant)
+    block, place = _in_block(ranking)
+    n, rank = ranking.sizes[block], ranking.before[block] + place
+    part = 1.0 / rank if cutoff is None else np.where(rank <= cutoff, 1.0 / rank, 0.0)
+    chances = _per_block(ranking, part) / ranking.sizes
+    later = np.divide(place - 1, n - 1, out=np.zeros(len(n)), where=n > 1)
+    among = _per_block(ranking, part * later) / ranking.sizes
+    below = chances * t / 2
+    above = _running(ranking, t) - t
+    after = _per_query(ranking, below)[ranking.block_query] - _running(ranking, below)
+    weights: Floats = chances * (above / 2 + 1) + among * (t - 1) + after
+    return weights
+
+
+def _running(ranking: Ranking, per_block: Floats) -> Floats:
+    """Running sums of each query over its blocks, the block itself included."""
+    total = np.cumsum(per_block)
+    first = np.searchsorted(ranking.block_query, ranking.block_query)
+    return total - (total - per_block)[first] if len(total) else total
+
+
 def _ends(ranking: Ranking, cutoff: int | None) -> tuple[Ints, Ints]:
     """Ranks above each block, and of its last document, both no deeper than the cutoff."""
     low, high = ranking.before, ranking.before + ranking.sizes
@@ -176,14 +238,17 @@ def discounts(depth: int) -> Floats:
     return np.concatenate([[0.0], np.cumsum(1 / np.log2(2.0 + np.arange(depth)))])
 
 
-def _dcg(ranking: Ranking, gains: Floats, cutoff: int | None) -> Floats:
+def _spans(ranking: Ranking, cutoff: int | None) -> Floats:
+    """Sum of the discounts of each block's ranks."""
     low, high = _ends(ranking, cutoff)
     running = discounts(int(high.max(initial=0)))
-    mean = _per_block(ranking, gains) / ranking.sizes
     # A block of one takes its own discount: the difference of running sums would lose its last digits.
     single = ranking.sizes == 1
-    span = np.where(single & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
-    return _per_query(ranking, mean * span)
+    return np.where(single & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
+
+
+def _dcg(ranking: Ranking, gains: Floats, cutoff: int | None) -> Floats:
+    return _per_query(ranking, _per_block(ranking, gains) / ranking.sizes * _spans(ranking, cutoff))
 
 
 def _hits(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
@@ -199,8 +264,7 @@ def _in_block(ranking: Ranking) -> tuple[Ints, Ints]:
 
 def _precisions(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
     r = _per_block(ranking, relevant)
-    above = np.cumsum(r) - r
-    above = above - above[np.searchsorted(ranking.block_query, ranking.block_query)] if len(r) else above
+    above = _running(ranking, r) - r
     block, place = _in_block(ranking)
     n, r, above, rank = ranking.sizes[block], r[block], above[block], ranking.before[block] + place
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -211,12 +275,28 @@ def _precisions(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Float
     return _per_query(ranking, _per_block(ranking, term))
 
 
+def _first_blocks(ranking: Ranking, r: Floats) -> npt.NDArray[np.bool_]:
+    """Whether each tie block is the first of its query that holds something relevant."""
+    hit = np.flatnonzero(r > 0)
+    is_first = np.zeros(len(r), dtype=bool)
+    is_first[hit[np.unique(ranking.block_query[hit], return_index=True)[1]]] = True
+    return is_first
+
+
+def _first_hit_weights(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
+    r = _per_block(ranking, relevant)
+    value = _first_hit(ranking, relevant, cutoff)[ranking.block_query]
+    return np.where(_first_blocks(ranking, r), value / np.maximum(r, 1), 0.0)
+
+
+def _hit_weights(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
+    low, high = _ends(ranking, cutoff)
+    return (high - low) / ranking.sizes
+
+
 def _first_hit(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
     r = _per_block(ranking, relevant)
-    hit = np.flatnonzero(r > 0)
-    hit = hit[np.unique(ranking.block_query[hit], return_index=True)[1]]
-    is_first = np.zeros(len(r), dtype=bool)
-    is_first[hit] = True
+    is_first = _first_blocks(ranking, r)
     block, place = _in_block(ranking)
     inside = is_first[block] & (place <= ranking.sizes[block] - r[block] + 1)
     block, place = block[inside], place[inside]
@@ -238,3 +318,6 @@ def _log_choose(n: npt.NDArray[np.number], k: npt.NDArray[np.number]) -> Floats:
 
 
 _BINARY = {"AP": _precisions, "P": _hits, "R": _hits, "RR": _first_hit}
+_BLOCK_WEIGHTS = {"AP": _precision_weights, "P": _hit_weights, "R": _hit_weights, "RR": _first_hit_weights}
+LINEAR = ("nDCG", "AP", "P", "R")
+"""Measures whose difference between two groups of twins is linear in the labels."""

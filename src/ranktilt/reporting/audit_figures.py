@@ -13,7 +13,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.verdict import amount, answer, probability, signed
 from ranktilt.errors import counted
-from ranktilt.measures.inference import RESAMPLES, Interval, interval, resampled_means
+from ranktilt.measures.inference import RESAMPLES, Interval, interval, resampled_means, together
 from ranktilt.reporting.audit_cells import TONES, chance, could_detect, ends, named, side_of, sides_named, tone_of
 from ranktilt.reporting.audit_reading import card_reading, heights, reading
 from ranktilt.reporting.controls import control_rows
@@ -185,15 +185,18 @@ def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
     found = {run: audit.values[place, 0, audit.groups.index(ALL)] for place, run in enumerate(audit.runs)}
     families: dict[bytes, list[str]] = defaultdict(list)
     for run, values in found.items():
-        families[(~np.isnan(values)).tobytes()].append(run)
+        distinct = audit.distinct(run)
+        families[(~np.isnan(values)).tobytes() + (b"" if distinct is None else distinct.tobytes())].append(run)
     out = {}
     resamples, seed = min(int(audit.spec.get("resamples", RESAMPLES)), _MOST), int(audit.spec.get("seed", 0))
     for members in families.values():
-        columns = [100 * found[run][~np.isnan(found[run])] for run in members]
-        for run, column, means in zip(
-            members, columns, resampled_means(columns, resamples=resamples, seed=seed), strict=True
-        ):
-            out[run] = (float(column.mean()) if len(column) else np.nan, interval(means))
+        mask, distinct = ~np.isnan(found[members[0]]), audit.distinct(members[0])
+        distinct = None if distinct is None else distinct[mask]
+        columns = [100 * found[run][mask] for run in members]
+        rows = [together(column, distinct) for column in (*columns, np.ones(int(mask.sum())))]
+        *sums, sizes = resampled_means(rows, resamples=resamples, seed=seed)
+        for run, column, one in zip(members, columns, sums, strict=True):
+            out[run] = (float(column.mean()) if len(column) else np.nan, interval(one / sizes))
     return {run: out[run] for run in audit.runs}
 
 

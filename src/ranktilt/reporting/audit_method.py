@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import FEW_QUERIES
 from ranktilt.errors import counted, listed
+from ranktilt.measures.inference import detectable_effect
 
 _DEFINITIONS = {
     "nDCG": "grades are gains, each divided by log2(1 + rank), summed over the ranks that count, and divided by the "
@@ -98,9 +99,11 @@ def _compared(audit: Audit) -> Iterator[str]:
         f"interval excludes the level value; “level” where the whole interval lies within ±{audit.level:g} points of "
         "it; “inconclusive” otherwise, which is not the same as level."
     )
+    tests = max(t.tests for t in audit.tilts)
+    level = "one test at 5 %" if tests == 1 else f"the first step of a correction over {tests} tests"
     yield (
-        "What could be detected is 2.8 standard errors of the resamples: a tilt of that size would be found, by one "
-        "test at 5 %, four times in five."
+        f"What could be detected is some {detectable_effect(1.0, tests):.1f} standard errors of the resamples, more of "
+        f"few queries: a tilt of that size would be found, by {level}, four times in five."
     )
 
 
@@ -114,6 +117,12 @@ def _tests(audit: Audit) -> Iterator[str]:
         )
     elif True in kinds:
         yield "Twins are compared by a paired t test over queries."
+    if True in kinds:
+        yield (
+            "Many queries meet the same documents, which are no fresh evidence each time. So the two labels of each "
+            "origin are exchanged at random too, in all queries at once, and the larger p counts; intervals are as "
+            "wide as queries and documents together make them."
+        )
     if False in kinds:
         which = "Other groups" if True in kinds else "Groups that are not twins"
         yield (

@@ -21,7 +21,6 @@ QUESTIONS = {
 }
 _VISIBLE = 0.0005
 _HEADS = {"relevant twins", "other twins", "twins"}
-_GAPS = {"rank gap", "score gap"}
 HEADER = ("question", "answer", "95 % interval", "p", "favours", "from")
 
 
@@ -120,11 +119,7 @@ def card_legend(audit: Audit) -> list[str]:
     if kinds & _HEADS:
         said.append(
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
-            + (
-                "labels exchanged in all queries at once, origin by origin."
-                if _exchanged(audit)
-                else "sign test over queries."
-            )
+            "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once."
         )
     tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
     corrected = f"{str(audit.spec['correction']).capitalize()} over the card's {counted(tests, 'test', 'tests')}"
@@ -138,16 +133,11 @@ def card_legend(audit: Audit) -> list[str]:
 def _tests(audit: Audit) -> str:
     """Name the tests behind every p but those of head-to-head."""
     others = [e for e in audit.estimates if e.kind not in _HEADS]
-    same = ["the same exchange for gaps"] if _exchanged(audit) and any(e.kind in _GAPS for e in others) else []
-    if same:
-        others = [e for e in others if e.kind not in _GAPS]
-    flipped = [e for e in others if not e.banded]
-    by_t = audit.spec["test"] == "t" and any(e.kind == "relative delta" for e in flipped)
-    names = [f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"] if flipped else []
-    names += ["shuffled labels where groups are not twins"] if len(flipped) < len(others) else []
-    return ", or ".join([*names, *same])
-
-
-def _exchanged(audit: Audit) -> bool:
-    """Whether twins are judged by exchanged labels: by any column but the source."""
-    return bool(audit.spec["by"] != "source")
+    paired = any(e.kind in _HEADS for e in audit.estimates)
+    # Exchanged labels give as much on one side of 0 as on the other, to the last bit; shuffled ones do not.
+    twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
+    by_t = audit.spec["test"] == "t" and any(e.kind == "relative delta" for e in twins)
+    flips = f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"
+    names = [f"{flips} and the same exchange, the larger one"] if twins else []
+    names += ["shuffled labels where groups are not twins"] if len(twins) < len(others) else []
+    return ", or ".join(names)

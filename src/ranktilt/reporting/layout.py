@@ -103,15 +103,16 @@ def legend(audit: Audit) -> list[str]:
     if audit.tilts:
         sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
         more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-        paired = "paired sign-flip permutation test" if spec["test"] == "permutation" else "paired t test"
         kinds = {t.twins for t in audit.tilts}
-        names = ([paired] if True in kinds else []) + (["test against shuffled labels"] if False in kinds else [])
-        test = f"{names[0]} for twins, {names[1]} for other groups" if len(names) == 2 else names[0]
+        names = [twin_test(spec["test"])] if True in kinds else []
+        names += ["test against shuffled labels"] if False in kinds else []
+        test = f"for twins {names[0]}, for other groups {names[1]}" if len(names) == 2 else names[0]
         tests = counted(len(audit.tilts), "test", "tests")
+        wide = ", widened by what documents add" if True in kinds else ""
         lines = [
             f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({str(spec['correction']).capitalize()} "
-            f"over {tests}, {test}).",
-            f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. "
+            f"over {tests}; {test}).",
+            f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples{wide}. "
             + ("Ties: expected value over all orders." if spec["ties"] == "expected" else "Ties: trec_eval's, by id.")
             + (" Means rounded to 0.1 % as in the papers." if spec["rounding"] == "paper" else ""),
         ]
@@ -122,6 +123,12 @@ def legend(audit: Audit) -> list[str]:
         lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. Ties: averaged.")
     beside = [confound_sentence([c for c in audit.confounds if (c.a, c.b) == pair]) for pair in audit.pairs]
     return [*filter(None, beside), *lines, *card_legend(audit), *control_legend(audit)]
+
+
+def twin_test(test: str) -> str:
+    """Name the test of twins: ``permutation`` or ``t`` over queries, beside the exchange of labels."""
+    name = "paired sign-flip permutation test" if test == "permutation" else "paired t test"
+    return f"the larger p of a {name} over queries and of labels exchanged within origins"
 
 
 def sentences(audit: Audit) -> list[str]:

@@ -19,7 +19,7 @@ from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.trend import Trend
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing
-from ranktilt.reporting.layout import mark, signed_or_dash
+from ranktilt.reporting.layout import mark, signed_or_dash, twin_test
 from ranktilt.reporting.markdown import markdown, markdown_line
 
 _LABEL = 30
@@ -172,15 +172,16 @@ def legend(study: Study) -> list[str]:
         Sentences.
     """
     spec = study.spec
-    test = "paired sign-flip permutation test" if spec["test"] == "permutation" else "paired t test"
+    test = twin_test(spec["test"])
     ties = "expected value over all orders" if spec["ties"] == "expected" else "trec_eval's, by id"
     tests = counted(int(spec["tests"]), "test", "tests")
     verdict = f"Verdict on {study.measures[0]}; " if len(study.measures) > 1 else ""
     lines = [
         f"Relative Δ in %, each source against {study.reference} in a collection of these two: + favours "
         f"{study.reference}, − favours the rewrites. {verdict}* corrected "
-        f"p < .05 ({str(spec['correction']).capitalize()} over {tests}, {test}).",
-        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples. Ties: {ties}.",
+        f"p < .05 ({str(spec['correction']).capitalize()} over {tests}; {test}).",
+        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents add. "
+        f"Ties: {ties}.",
     ]
     if study.trends:
         lines.append(

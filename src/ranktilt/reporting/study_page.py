@@ -23,7 +23,8 @@ _DODGE = 0.012
 
 _NOTES = (
     "Each source is mixed with the reference alone, every ranker ranks that mixture once, and Relative Δ compares the "
-    "two sides on it. Intervals are a paired bootstrap over queries: both sides of a query are drawn together.",
+    "two sides on it. Intervals are a paired bootstrap over queries, both sides of a query drawn together, widened by "
+    "what documents add.",
     "“Favours” is said where the p-value, corrected over all tests of the study, is below .05 and the 95 % interval "
     "excludes 0; “level” where the whole interval lies within the shaded band; “inconclusive” otherwise, which is not "
     "the same as level.",
