@@ -65,7 +65,17 @@ def test_evaluate_prints_its_table(tmp_path: Path) -> None:
 
 
 def test_intervals_prints_its_table(tmp_path: Path) -> None:
-    text = run("intervals.py", tmp_path / "RESULTS.md")
+    whole = run("intervals.py", tmp_path / "RESULTS.md")
+    text, rest = whole.split("### Power")
+    power, level = rest.split("### Sides by chance")
+    assert [row.split(" | ")[0] for row in power.splitlines() if " % | " in row] == [
+        "| 1",
+        "| 9",
+        "| 32",
+        "| 9",
+        "| 32",
+    ]
+    assert "- over all **" in level or "skipped" in level
     found = rows(text)
     estimands = ["ΔNDSR@20", "head-to-head, relevant twins", "head-to-head, other twins", "pair rank gap", "score gap"]
     deltas = [f"Relative Δ {name}" for name in ("nDCG@1", "nDCG@5", "AP@5")]

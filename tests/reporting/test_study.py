@@ -159,7 +159,7 @@ def test_the_legend_names_test_correction_and_ties() -> None:
     assert "+ favours human, − favours the rewrites" in usual
     assert "not corrected for the number of trends" in usual
     other = " ".join(legend(found(["nDCG@1", "AP@1"], test="t", correction="bonferroni", ties="trec_eval")))
-    assert "Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests; the larger p of a paired t test over queries and" in other
+    assert "Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests; the larger p of a paired t test" in other
     assert "Ties: trec_eval's, by id." in other
 
 
