@@ -143,8 +143,8 @@ def remove(name: str) -> Change:
             id="four fields",
         ),
         pytest.param(
-            append("qrels/test.tsv", "q2\td3\t0.5\n"),
-            "{}/qrels/test.tsv:7: expected a whole number as score, got '0.5'",
+            append("qrels/test.tsv", "q2\td3\tgood\n"),
+            "{}/qrels/test.tsv:7: expected a number as score, got 'good'",
             id="grade",
         ),
         pytest.param(

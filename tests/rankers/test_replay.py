@@ -229,10 +229,7 @@ def test_an_id_that_two_sources_share_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            "q1 Q0 d1-human 0.5\n",
-            ":1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 fields), got 4: ",
-        ),
+        ("q1 Q0 d1-human 0.5\n", ":1: expected a run, got judgments (query, 0, document, grade): 'q1 Q0 d1-human 0.5'"),
         ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-llm 2 nan x\n", ":2: expected a finite number as score, got 'nan'"),
         ("q1 Q0 d1-human 1 2 x\n\nq1 Q0 d1-human 2 1 x\n", ":3: document 'd1-human' comes twice for query 'q1'"),
         ("", ": the file is empty"),

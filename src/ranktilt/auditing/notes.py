@@ -50,7 +50,7 @@ def only_labels(collection: Collection) -> bool:
 
 
 def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str]:
-    """Say how many judgments name what the collection does not hold."""
+    """Say how many judgments name what the collection does not hold, and how fractions among their grades count."""
     strange = "documents without a label" if only_labels(collection) else "unknown documents"
     counts = {
         strange: int((judgments.row >= collection.docs.height).sum()),
@@ -60,6 +60,13 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str
     if said:
         verb = "counts" if sum(counts.values()) == 1 else "count"
         yield f"{' and '.join(said)} {verb} in the row {ALL!r} and in no group"
+    grades = collection.qrels["grade"]
+    if grades.dtype.is_float():
+        some = grades.filter(grades % 1 != 0)
+        yield (
+            f"{counted(len(some), 'grade is a fraction', 'grades are fractions')} (first: {some[0]:g}): nDCG takes "
+            "grades as gains; AP, P, R and RR count those from 1 on, or from the measure's rel"
+        )
 
 
 def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:
