@@ -100,6 +100,11 @@ def test_judgments(tmp_path: Path, columns: dict[str, Any]) -> None:
     assert read_judgments(write(tmp_path / "t.jsonl.gz", jsonl(rows))).rows() == expected
 
 
+def test_a_number_that_is_not_finite_does_no_harm_beside_judgments(tmp_path: Path) -> None:
+    text = '{"query-id":"1","corpus-id":"a","score":1,"confidence":NaN,"by":{"x":[-Infinity]}}\n'
+    assert read_judgments(write(tmp_path / "t.jsonl", text)).rows() == [("1", "a", 1, 1)]
+
+
 def test_blank_lines_count_as_lines(tmp_path: Path) -> None:
     text = '{"query-id":"1","corpus-id":"a","score":1}\n\n{"query-id":"2","corpus-id":"b","score":2}\n'
     assert read_judgments(write(tmp_path / "t.jsonl", text))["line"].to_list() == [1, 3]
@@ -119,6 +124,8 @@ def test_blank_lines_count_as_lines(tmp_path: Path) -> None:
             '{"query-id":"1","corpus-id":"a","score":1}\n{"query-id":"1","score":1}\n',
             "t.jsonl:2: 1 row without corpus-id",
         ),
+        ('{"query-id":"1","corpus-id":"a","score":NaN,"n":1}\n', "t.jsonl:1: 1 row without score"),
+        ('{"query-id":Infinity,"corpus-id":"a","score":1}\n', "t.jsonl:1: 1 row without query-id"),
         ('{"query-id":"1","corpus-id":"a","score":"yes"}\n', "t.jsonl:1: expected a number as score, got 'yes'"),
     ],
 )

@@ -10,6 +10,7 @@ import orjson
 import polars as pl
 
 from ranktilt.collection import whole_or_fractions
+from ranktilt.data.jsonl import parse_line
 from ranktilt.errors import DataError, counted, shorten
 from ranktilt.files import line_chunks
 from ranktilt.progress import report
@@ -121,7 +122,7 @@ def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line or line.isspace():
                 continue
             try:
-                row = orjson.loads(line)
+                row = parse_line(line)  # NaN is null, which no field of a judgment may be
             except orjson.JSONDecodeError as error:
                 message = f"expected one JSON object, got broken JSON ({error})"
                 raise DataError(path, f"{message}: {shorten(line.decode(errors='replace'))}", line=number) from error
