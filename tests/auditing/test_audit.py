@@ -426,8 +426,8 @@ class TestFractions:
 
     def test_a_note_says_so(self, halved: Collection) -> None:
         note = (
-            "4 grades are fractions (first: 0.5): nDCG takes grades as gains; AP, P, R and RR count those from 1 on, or "
-            "from the measure's rel"
+            "4 grades are fractions (first: 0.5): nDCG takes grades as gains; AP, P, R and RR count those from 1 on, "
+            "or from the measure's rel"
         )
         assert note in audit(halved, run_of(halved, SCORES), ["RR"]).notes
         assert not any("fraction" in note for note in toy_audit().notes)

@@ -215,8 +215,8 @@ def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows:
     [
         (
             "q d 1",
-            "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'; this is BEIR's form in a file "
-            "that begins with TREC's: keep to one of them",
+            "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'; this is BEIR's form in a "
+            "file that begins with TREC's: keep to one of them",
         ),
         ("q 0 d 1 x", "expected query-id, iteration, document-id, grade (4 fields), got 5: 'q 0 d 1 x'"),
         ("q 0 d high", "expected a number as grade, got 'high'"),
