@@ -13,6 +13,7 @@ from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
+from ranktilt.rankers.own import own_notes
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -33,10 +34,7 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
             f"{counted(strange.n_unique(), 'document', 'documents')} {lacking(collection)} (first: {strange[0]!r}); "
             "these keep their ranks and belong to no group"
         )
-    own = int(spec.get("own_documents_dropped", 0))
-    if own:
-        chance = "; their texts differ, as where ids coincide by chance" if spec.get("own_documents_differ") else ""
-        yield f"{name}: own documents of {counted(own, 'query', 'queries')} left out{chance} (--no-exclude-self)"
+    yield from (f"{name}: {note}" for note in own_notes(spec))
 
 
 def lacking(collection: Collection) -> str:
