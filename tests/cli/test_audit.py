@@ -405,6 +405,23 @@ def test_a_run_of_four_columns_and_judgments_of_fractions_are_audited(
     assert not any("fraction" in note for note in whole.notes)
 
 
+def test_a_pair_is_compared_whatever_the_number_of_other_groups(
+    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = {"d1-human": "a", "d2-llm": "a", "d3-human": "a", "d1-llm": "b", "d2-human": "c", "d3-llm": "d"}
+    table = write(tmp_path / "l.csv", "doc_id,topic\n" + "".join(f"{doc},{topic}\n" for doc, topic in topics.items()))
+    options = ("--groups", table, "--by", "topic", "-m", "RR", "--pair", "a,b")
+    every = saved(cli, tmp_path, toy_folder, "--run", engine, *options)
+    monkeypatch.setattr("ranktilt.auditing.groups.MOST_GROUPS", 3)
+    assert refused(cli, "audit", toy_folder, "-r", "bm25", *options[:-2]).startswith("column 'topic' makes 4 groups")
+    for place in ((toy_folder,), ("--qrels", judgments(tmp_path))):
+        found = saved(cli, tmp_path, *place, "--run", engine, *options)
+        assert (every.groups, found.groups) == (("all", *"abcd"), ("all", "a", "b", "2 other groups"))
+        assert [(t.value, t.low, t.high, t.p) for t in found.tilts] == [
+            (t.value, t.low, t.high, t.p) for t in every.tilts
+        ]
+
+
 @pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
 def test_a_run_and_labels_give_what_the_collection_gives(
     cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, ending: str
