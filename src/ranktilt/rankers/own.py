@@ -40,8 +40,8 @@ def own_documents(collection: Collection, exclude_self: bool | None) -> dict[int
 
 
 def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
-    own = _of_one_id(collection)
-    if exclude_self is None and not (_are_many(own, collection) and _are_alike(own)):
+    own = _of_equal_id(collection)
+    if exclude_self is None and not (_ids_coincide(own, collection) and _words_coincide(own)):
         own = own.filter(_same_text())
     if not own.height:
         return {}
@@ -51,19 +51,23 @@ def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.ND
     return {int(n): np.asarray(rows, dtype=np.int64) for n, rows in groups.iter_rows()}
 
 
-def _of_one_id(collection: Collection) -> pl.DataFrame:
+def _of_equal_id(collection: Collection) -> pl.DataFrame:
     """Judged queries beside the documents of their id, with or without the source behind it."""
+    return collection.memo("own, equal id", lambda: _join_by_id(collection))
+
+
+def _join_by_id(collection: Collection) -> pl.DataFrame:
     queries = collection.judged.select("id", query="text").with_row_index("number")
     docs = collection.docs.select("id", "title", "text", "origin").with_columns(collection.bare_ids().alias("bare"))
     named = pl.concat([docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))])
     return queries.join(named, on="id", how="inner")
 
 
-def _are_many(own: pl.DataFrame, collection: Collection) -> bool:
+def _ids_coincide(own: pl.DataFrame, collection: Collection) -> bool:
     return own["number"].n_unique() * 2 >= max(collection.judged.height, 1)
 
 
-def _are_alike(own: pl.DataFrame) -> bool:
+def _words_coincide(own: pl.DataFrame) -> bool:
     """Whether most queries have nearly all of their words in a document of their id."""
     words = {
         name: expression.str.to_lowercase().str.extract_all(r"\w+").list.unique()
@@ -99,11 +103,11 @@ def own_spec(
     spec: dict[str, int | bool] = {"own_documents_dropped": len(own)} if own else {}
     if exclude_self is False:
         return spec
-    named = collection.memo("of one id", lambda: _of_one_id(collection))
+    named = _of_equal_id(collection)
     if exclude_self:
-        return {**spec, "own_documents_differ": True} if own and not _are_alike(named) else spec
+        return {**spec, "own_documents_differ": True} if own and not _words_coincide(named) else spec
     left = named["number"].n_unique() - len(own_documents(collection, None))
-    return {**spec, IN_DOUBT: left} if left > 0 and _are_many(named, collection) else spec
+    return {**spec, IN_DOUBT: left} if left > 0 and _ids_coincide(named, collection) else spec
 
 
 def own_notes(spec: Mapping[str, Any]) -> Iterator[str]:
