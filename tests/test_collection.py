@@ -154,10 +154,14 @@ def test_whole_numbers_are_grades_in_any_type(grades: list[Any], dtype: Any) -> 
     assert judged(*grades, dtype=dtype).qrels["grade"].to_list() == [int(g) for g in grades]
 
 
+def test_fractions_are_grades() -> None:
+    found = judged(1.0, 0.25, dtype=pl.Float64).qrels["grade"]
+    assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.25])
+
+
 @pytest.mark.parametrize(
     ("grades", "dtype"),
     [
-        ([1.0, 1.5], pl.Float64),
         ([float("nan")], pl.Float64),
         ([float("inf")], pl.Float64),
         ([2**31], pl.Int64),
@@ -166,7 +170,7 @@ def test_whole_numbers_are_grades_in_any_type(grades: list[Any], dtype: Any) -> 
     ],
 )
 def test_other_grades_are_refused(grades: list[Any], dtype: Any) -> None:
-    with pytest.raises(UserError, match=r"^qrels: expected whole numbers in column 'grade', got "):
+    with pytest.raises(UserError, match=r"^qrels: expected numbers in column 'grade', got "):
         judged(*grades, dtype=dtype)
 
 

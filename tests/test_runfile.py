@@ -20,6 +20,8 @@ from tests.toy import write
 SIZES = [1, 3, 11, 10**6]
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
+FOUR = "query-id, document-id, rank, score (4 fields, as in the first line)"
+WIDTHS = f"expected {FIVE} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
 WHERE = "run: query 'q', document 'd': expected a finite number as score, got"
 SHAPE = "expected one JSON object {query: {document: score}}"
 Row = tuple[str, str, float]
@@ -46,6 +48,13 @@ def test_a_tag_may_be_anything_or_missing(tmp_path: Path, tag: str) -> None:
     assert rows(tmp_path, content) == [("q1", "d1", 2.5), ("q1", "d2", 1.0)]
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", " \t "], ids=["space", "tab", "both"])
+def test_four_columns_are_query_document_rank_and_score(tmp_path: Path, blank: str) -> None:
+    content = "\n".join(blank.join(row.split()) for row in ("q 7 1 2.5", "q 0 2 1", "{r 7 1 -3"))
+    assert rows(tmp_path, content) == [("q", "7", 2.5), ("q", "0", 1.0), ("{r", "7", -3.0)]
+    assert rows(tmp_path, content, score_order="rank") == [("q", "7", -1.0), ("q", "0", -2.0), ("{r", "7", -1.0)]
+
+
 @pytest.mark.parametrize("name", ["run", "run.json", "run.txt.gz"])
 def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     assert rows(tmp_path, "q Q0 d 1 2 t\n", name=name) == [("q", "d", 2.0)]
@@ -64,9 +73,16 @@ def test_compression_is_seen_in_the_content(tmp_path: Path) -> None:
         ("q Q0 a 1 2\nq Q0 b 2 1 t\n", f"2: expected {FIVE} (5 fields, as in the first line), got 6: 'q Q0 b 2 1 t'"),
         ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f"2: expected {FIVE}, {SIX}, got 5: "),
         ("q Q0 a 1 2 t\nq Q0 b 2 1 t x\nq Q0 c 3 0\n", f"2: expected {FIVE}, {SIX}, got 7: "),
-        ("\n  \nq a 2\n", f"3: expected {FIVE} and a tag or none (6 or 5 fields), got 3: 'q a 2'"),
-        ("q Q0 a 1 2 t x\n", f"1: expected {FIVE} and a tag or none (6 or 5 fields), got 7: 'q Q0 a 1 2 t x'"),
-        ("[1 2\n", f"1: expected {FIVE} and a tag or none (6 or 5 fields), got 2: '[1 2'"),
+        ("\n  \nq a 2\n", f"3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
+        ("q Q0 a 1 2 t x\n", f"1: {WIDTHS}, got 7: 'q Q0 a 1 2 t x'"),
+        ("[1 2\n", f"1: {WIDTHS}, got 2: '[1 2'"),
+        ("query-id\tcorpus-id\tscore\nq\ta\t1\n", f"1: {WIDTHS}, got 3: "),
+        ("q a 1 2\nq b 2\n", f"2: expected {FOUR}, got 3: 'q b 2'"),
+        ("q a 1 2\nq b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
+        ("q Q0 a 2\n\nq Q0 7 2\n", "1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
+        ("8\t0\t1\t1\n8\t0\t2\t0\n", r"1: expected a run, got judgments (query, 0, document, grade): '8\t0"),
+        ("q x a 2\n", "1: expected a whole number as rank, got 'a'"),
+        ("q a 2.5 1\n", "1: expected a whole number as rank, got '2.5'"),
         ("q Q0 a 1 2\nq Q0 b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
         ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", "4: expected a finite number as score, got '-inf'"),
         ("q Q0 a 1 tag\n", "1: expected a finite number as score, got 'tag'"),

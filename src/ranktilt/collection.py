@@ -36,15 +36,16 @@ class Collection:
     queries : polars.DataFrame
         ``id`` (unique) and ``text``, and any further columns.
     qrels : polars.DataFrame
-        ``query_id``, ``doc_id`` and ``grade`` (Int32; 0 or less is not relevant). May judge documents
-        and queries that are not in the collection; they count only where no grouping is used.
+        ``query_id``, ``doc_id`` and ``grade`` (Int32, or Float64 where one is a fraction; 0 or less is not
+        relevant). May judge documents and queries that are not in the collection; they count only where no
+        grouping is used.
     spec : mapping, optional
         How it was made: paths, split, options. Not part of equality.
 
     Raises
     ------
     UserError
-        If a column is missing, an id is empty or given twice, a grade is no whole number, one judgment
+        If a column is missing, an id is empty or given twice, a grade is no number, one judgment
         is given twice, or a further column is of a type that no file could keep.
     """
 
@@ -216,10 +217,20 @@ def _with_defaults(docs: pl.DataFrame) -> pl.DataFrame:
 
 def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
     grades = qrels["grade"]
-    whole = grades.cast(pl.Int32, strict=False)
-    if not (grades.dtype.is_numeric() or grades.dtype == pl.Null) or whole.null_count() or (whole != grades).any():
-        raise UserError(f"qrels: expected whole numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}")
-    return qrels.select(pl.col("query_id", "doc_id").cast(pl.String), whole.alias("grade"))
+    found = whole_or_fractions(grades) if grades.dtype.is_numeric() or grades.dtype == pl.Null else None
+    if found is None or found.null_count():
+        raise UserError(f"qrels: expected numbers in column 'grade', got {grades.dtype} {grades.to_list()[:3]}")
+    return qrels.select(pl.col("query_id", "doc_id").cast(pl.String), found.alias("grade"))
+
+
+def whole_or_fractions(grades: pl.Series) -> pl.Series:
+    """Grades as Int32 where all are whole numbers, else as Float64; null where one is neither, or beyond 32 bits."""
+    numbers = grades.cast(pl.Float64, strict=False)
+    whole = numbers.cast(pl.Int32, strict=False)
+    if (whole == numbers).all() and whole.null_count() == 0:
+        return whole
+    inside = numbers.is_finite() & numbers.is_between(-(2**31), 2**31 - 1)
+    return numbers.to_frame("grade").select(pl.when(inside).then("grade"))["grade"].alias(grades.name)
 
 
 def json_series(name: str, values: list[Any]) -> pl.Series:

@@ -141,7 +141,7 @@ class Ground:
     @classmethod
     def of(cls, audit: Audit, collection: Collection) -> Ground:
         """Join an audit with its collection; `UserError` where they do not belong together."""
-        groups = grouping(collection, audit.spec.get("by"))
+        groups = grouping(collection, audit.spec.get("by"), audit.groups)
         judgments = Judgments.of(collection, groups)
         if (ALL, *groups.names) != audit.groups:
             raise UserError(f"the collection has other groups than the audit ({', '.join(groups.names)})")

@@ -20,6 +20,8 @@ _ORDERED = 3
 SCORE_ORDERS = ("score", "rank")
 
 _FIELDS = "query-id, Q0, document-id, rank, score"
+_PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
+"""Where query, document, rank and score stand in lines of so many fields."""
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 _SHAPE = "{query: {document: score}}"
 
@@ -42,9 +44,10 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
     Parameters
     ----------
     path : Path
-        Plain or gzip. TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, split by any
-        blanks and tabs; every line has as many fields as the first. JSON: ``{query: {document: score}}``;
-        a file whose first character is ``{``, unless it is no JSON and its first line has TREC's fields.
+        Plain or gzip. TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id,
+        document-id, rank and score alone, split by any blanks and tabs; every line has as many fields as the
+        first. JSON: ``{query: {document: score}}``; a file whose first character is ``{``, unless it is no JSON
+        and its first line has TREC's fields.
     score_order : {"score", "rank"}, optional
         What orders a query's documents. Under ``"rank"`` the score column is not read: the rank, a whole
         number, is; scores become −rank, and equal ranks are ties.
@@ -102,7 +105,7 @@ def _like_trec(text: str) -> bool:
     """Whether the first line could be TREC's: a query's id may begin with a brace."""
     fields = text.partition("\n")[0].split()
     try:
-        return len(fields) in (5, 6) and math.isfinite(float(fields[4]))
+        return len(fields) in _PLACES and math.isfinite(float(fields[_PLACES[len(fields)][-1]]))
     except ValueError:
         return False
 
@@ -119,9 +122,13 @@ def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
     """How many fields the first line has."""
     number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line.strip())
     width = len(line.split())
-    if width not in (5, 6):
-        message = f"expected {_FIELDS} and a tag or none (6 or 5 fields), got {width}: {shorten(line.decode())}"
-        raise DataError(path, message, line=number)
+    if width not in _PLACES:
+        expected = f"{_FIELDS} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
+        hint = "; judgments are named with --qrels" if width == 3 else ""
+        raise DataError(path, f"expected {expected}, got {width}: {shorten(line.decode())}{hint}", line=number)
+    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for line in lines if line.strip()):
+        message = f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
+        raise DataError(path, f"{message}; they are named with --qrels", line=number)
     return width
 
 
@@ -140,17 +147,21 @@ def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order
     )  # fmt: skip
     if frame[names[-1]].null_count():  # one line too long, another too short
         raise _wrong_width(path, first_line, lines, width)
-    raw = "f4" if order == "score" else "f3"
-    rank = pl.col("f3").cast(pl.Int32, strict=False)
-    score = pl.col(raw).cast(pl.Float64, strict=False) if order == "score" else (-rank.cast(pl.Int64)).cast(pl.Float64)
-    frame = frame.select(pl.col(raw), query_id="f0", doc_id="f2", rank=rank, score=score)
-    bad = (frame["score"].is_null() | ~frame["score"].is_finite()).arg_true()
-    if len(bad):
-        row = int(bad[0])
+    query_id, doc_id, ranked, scored = (names[place] for place in _PLACES[width])
+    rank = pl.col(ranked).cast(pl.Int32, strict=False)
+    score = pl.col(scored).cast(pl.Float64, strict=False)
+    score = score if order == "score" else (-rank.cast(pl.Int64)).cast(pl.Float64)
+    found = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score)
+    bad = found["score"].is_null() | ~found["score"].is_finite()
+    # Without Q0 the rank is what tells a run from other tables of four columns.
+    unranked = found["rank"].is_null() & (width == 4 or order == "rank")
+    wrong = (bad | unranked).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
         held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
-        expected = "a finite number as score" if order == "score" else "a whole number as rank"
+        expected, raw = ("a whole number as rank", ranked) if unranked[row] else ("a finite number as score", scored)
         raise DataError(path, f"expected {expected}, got {shorten(frame[raw][row])}", line=held[row])
-    return frame.drop(raw)
+    return found
 
 
 def _single_blanks(lines: list[bytes]) -> bytes:
@@ -165,7 +176,7 @@ def _single_blanks(lines: list[bytes]) -> bytes:
 
 
 def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
-    fields = _FIELDS + (", tag" if width == 6 else "")
+    fields = {4: _FIELDS.replace(" Q0,", ""), 5: _FIELDS, 6: f"{_FIELDS}, tag"}[width]
     for number, line in enumerate(lines, start=first_line):
         found = len(line.split())
         if found not in (0, width):

@@ -412,6 +412,33 @@ class TestUnknown:
         assert counts.equals(toy_audit(measures=["RR"]).pair_counts.drop("run"))
 
 
+class TestFractions:
+    """Grades that are fractions: gains as they are, relevant to the other measures from 1 on."""
+
+    @pytest.fixture
+    def halved(self) -> Collection:
+        return Collection(toy().docs, toy().queries, toy().qrels.with_columns(grade=pl.col("grade") / 2))
+
+    @pytest.mark.parametrize(("measure", "same_as"), [("nDCG@3", "nDCG@3"), ("P@3", "P(rel=2)@3"), ("AP", "AP(rel=2)")])
+    def test_they_count_as_twice_the_grades_would(self, halved: Collection, measure: str, same_as: str) -> None:
+        found, whole = audit(halved, run_of(halved, SCORES), [measure]), toy_audit(measures=[same_as])
+        np.testing.assert_array_equal(found.values, whole.values)
+
+    def test_a_note_says_so(self, halved: Collection) -> None:
+        note = (
+            "4 grades are fractions (first: 0.5): nDCG takes grades as gains; AP, P, R and RR count those from 1 on, "
+            "or from the measure's rel"
+        )
+        assert note in audit(halved, run_of(halved, SCORES), ["RR"]).notes
+        assert not any("fraction" in note for note in toy_audit().notes)
+
+    def test_trec_eval_does_not_cut_them_to_whole_numbers(self, halved: Collection) -> None:
+        with pytest.raises(
+            UserError, match="trec_eval takes whole numbers as grades, and some judgments are fractions"
+        ):
+            audit(halved, run_of(halved, SCORES), ["nDCG@3"], ties="trec_eval")
+
+
 class TestNotes:
     def test_few_queries(self) -> None:
         warning = (

@@ -11,6 +11,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import Confound, confound_sentence, twin_likeness
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.collection import Collection
+from ranktilt.data.check import check
 from tests.toy import QUERIES, Table, collection_of, run_of, toy
 
 Docs = list[tuple[str, str]]
@@ -157,7 +158,9 @@ def test_each_pair_of_sources_has_its_own() -> None:
         ("a b c d", "a b c e", 0.6, 1),
         ("a b c d", "a b c e", 0.61, 0),
         ("a", "b", 0.01, 0),
-        ("", "", 0.95, 2),
+        ("a ", "a", 0.95, 1),
+        ("", "", 0.95, 0),
+        (" ", " ", 0.95, 0),
         ("!", "?", 0.95, 0),
     ],
 )
@@ -165,6 +168,25 @@ def test_likeness_of_two_texts(one: str, two: str, near: float, expected: int) -
     collection = twins([("", one), ("", "x y z")], [("", two), ("", "other words")])
     rows = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
     assert twin_likeness(collection, rows, near).tolist() == [expected, 0]
+
+
+def test_a_check_an_audit_and_a_control_call_the_same_pairs_identical() -> None:
+    texts = [
+        ("a b c.", "a b c."),
+        ("a b d", "a b d "),
+        ("A b e", "a, b e"),
+        ("", ""),
+        (" ", "\n"),
+        ("f g", "f h"),
+        ("i", ""),
+    ]
+    collection = twins([("", one) for one, _ in texts], [("", two) for _, two in texts])
+    checked = {row.name: row.found for row in check(collection).rows}
+    told = found(collection)
+    rows = twin_rows(collection, grouping(collection, "source"), ("human", "llm"))
+    likeness = twin_likeness(collection, rows).tolist()
+    assert checked["identical pairs"] == told["identical"].number == likeness.count(2) == 1
+    assert checked["near-identical pairs"] == told["near-identical"].number == likeness.count(1) == 2
 
 
 class TestTheSentence:

@@ -11,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouping, twin_rows
+from ranktilt.auditing.controls import controls
+from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouped_pairs, grouping, twin_rows
+from ranktilt.auditing.ranks import rank_shares
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.rankers.lexical import BM25
+from ranktilt.reopening import Ground
+from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy
 
 
@@ -72,7 +77,7 @@ class TestGrouping:
                 "nothing to compare: only source 'human'; expected two sources or more, such as human and llm",
             ),
             ("gender", ["f", None], "nothing to compare: only gender 'f'; expected two groups of gender or more"),
-            ("kind", [f"g{i}" for i in range(51)], "column 'kind' makes 51 groups; expected at most 50"),
+            ("kind", [f"g{i}" for i in range(51)], "column 'kind' makes 51 groups; expected at most 50: name "),
             ("kind", ["all", "some"], "column 'kind' has a group called 'all', the name of the row without grouping"),
             ("kind", [b'{"a": 1}', b"[]"], "column 'kind' holds raw JSON; group by strings, numbers or truth values"),
         ],
@@ -192,7 +197,12 @@ class TestBins:
             ([1, 2, 3], "kind:5", f"kind:5: cannot cut kind into 5 bins, {TOGETHER}; kind:3 is the most"),
             ([1, 1, 1, 1, 2, 3], "kind:3", f"kind:3: cannot cut kind into 3 bins, {TOGETHER}; kind:2 is the most"),
             ([1, 2, 2, 2], "kind:2", f"kind:2: cannot cut kind into 2 bins, {TOGETHER}"),
-            (list(range(51)), "kind", "column 'kind' makes 51 groups; expected at most 50, such as bins: kind:3"),
+            (
+                list(range(51)),
+                "kind",
+                "column 'kind' makes 51 groups; expected at most 50: name some to compare (--pair A,B), or ask for "
+                "bins, such as kind:3",
+            ),
         ],
     )
     def test_what_makes_no_bins(self, labels: list[Any], by: str, message: str) -> None:
@@ -318,6 +328,67 @@ def test_two_relevant_versions_on_one_side_are_not_twins() -> None:
     collection = versions(("h1", "human", "h1"), ("l1", "llm", "h1"), ("l2", "llm", "h1"))
     judged = pl.DataFrame({"query": [0, 0, 0], "row": [0, 1, 2], "grade": [1.0, 1.0, 1.0]})
     assert not are_twins(collection, grouping(collection, "source"), ("human", "llm"), judged)
+
+
+class TestManyGroups:
+    """A named pair is compared whatever the number of other groups: these become one."""
+
+    @pytest.fixture
+    def collection(self) -> Collection:
+        rng = np.random.default_rng(4)
+        kinds = [f"g{n:02}" for n in range(60)] + ["a", "b"] * 40 + [None] * 9
+        docs = [
+            {"id": f"d{n}", "text": f"word{n % 7} word{n % 5}", "kind": kind, "origin": f"d{n - n % 2}"}
+            for n, kind in enumerate(kinds)
+        ]
+        qrels = {f"q{n}": {f"d{d}": 1 + d % 2 for d in rng.choice(140, 30, replace=False)} for n in range(8)}
+        return collection_of(docs, {f"q{n}": f"word{n % 7} word{n % 3}" for n in range(8)}, qrels)
+
+    @pytest.fixture
+    def runs(self, collection: Collection) -> list[Run]:
+        return [BM25().rank(collection)]
+
+    def test_the_others_change_no_number(
+        self, collection: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pairs = [("a", "b"), ("b", "g07")]
+        few = audit(collection, runs, ["nDCG@5"], card=True, by="kind", pairs=iter(pairs), resamples=100)
+        assert few.groups == ("all", "a", "b", "g07", "59 other groups")
+        monkeypatch.setattr("ranktilt.auditing.groups.MOST_GROUPS", 99)
+        every = audit(collection, runs, ["nDCG@5"], card=True, by="kind", pairs=pairs, resamples=100)
+        assert len(every.groups) == 63
+        assert repr(few.tilts) == repr(every.tilts)
+        assert repr(few.estimates) == repr(every.estimates)
+        assert few.notes == every.notes
+        at = [every.groups.index(name) for name in few.groups[:-1]]
+        np.testing.assert_array_equal(few.values[:, :, :-1], every.values[:, :, at])
+
+    def test_what_is_made_of_the_audit_finds_the_same_groups(self, collection: Collection, runs: list[Run]) -> None:
+        found = audit(collection, runs, ["nDCG@5"], by="kind", pairs=[("a", "b")], resamples=100)
+        assert Ground.of(found, collection).fault(runs[0], 0) == ""
+        assert rank_shares(collection, runs[0], found, depth=3).groups == found.groups[1:]
+        controlled = controls(collection, [BM25()], runs, found, which=["near-identical"])
+        assert [(one.a, one.b) for one in controlled.controls] == [("a", "b")] * 2
+
+    @pytest.mark.parametrize(
+        ("pairs", "message"),
+        [
+            ([("a", "g77")], r"^unknown kind 'g77'; did you mean 'g\d\d'\? \(valid: g\d\d, .*, a, 61 other groups\)$"),
+            ([("x", "y")], r"^unknown kind 'x' \(valid: 62 other groups\)$"),
+            (["a,b"], r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$"),
+            (None, r"^column 'kind' makes 62 groups; expected at most 50: name some to compare \(--pair A,B\)$"),
+        ],
+    )
+    def test_what_is_no_pair_of_them(self, collection: Collection, runs: list[Run], pairs: Any, message: str) -> None:
+        with pytest.raises(UserError, match=message):
+            audit(collection, runs, ["nDCG@5"], by="kind", pairs=pairs)
+
+    def test_no_more_than_fifty_can_be_named(self, collection: Collection) -> None:
+        names = [f"g{n:02}" for n in range(60)]
+        pairs = list(zip(names[::2], names[1::2], strict=True))
+        assert grouped_pairs(collection, "kind", pairs[:24])[0].names[-1] == "14 other groups"
+        with pytest.raises(UserError, match=r"^column 'kind' makes 62 groups; expected at most 50"):
+            grouped_pairs(collection, "kind", pairs)
 
 
 def test_many_groups_are_compared_by_name_only() -> None:

@@ -391,6 +391,37 @@ def engine(tmp_path: Path) -> Path:
     return write_run(tmp_path / "engine.trec", SCORES)
 
 
+def test_a_run_of_four_columns_and_judgments_of_fractions_are_audited(
+    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path
+) -> None:
+    rows = [line.split() for line in engine.read_text().splitlines()]
+    four = write(tmp_path / "four.tsv", "".join(f"{q}\t{d}\t{rank}\t{s}\n" for q, _, d, rank, s, _ in rows))
+    half = judgments(tmp_path).read_text().replace("\t2\n", "\t1.0\n").replace("\t1\n", "\t0.5\n")
+    options = ("--groups", labels(tmp_path), "-m", "nDCG@3")
+    whole = saved(cli, tmp_path, "--run", engine, *options, "--qrels", judgments(tmp_path))
+    found = saved(cli, tmp_path, "--run", four, *options, "--qrels", write(tmp_path / "half.tsv", half))
+    assert found.values.tolist() == whole.values.tolist()  # half of every gain is the same nDCG
+    assert any("4 grades are fractions (first: 0.5): nDCG takes grades as gains" in note for note in found.notes)
+    assert not any("fraction" in note for note in whole.notes)
+
+
+def test_a_pair_is_compared_whatever_the_number_of_other_groups(
+    cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = {"d1-human": "a", "d2-llm": "a", "d3-human": "a", "d1-llm": "b", "d2-human": "c", "d3-llm": "d"}
+    table = write(tmp_path / "l.csv", "doc_id,topic\n" + "".join(f"{doc},{topic}\n" for doc, topic in topics.items()))
+    options = ("--groups", table, "--by", "topic", "-m", "RR", "--pair", "a,b")
+    every = saved(cli, tmp_path, toy_folder, "--run", engine, *options)
+    monkeypatch.setattr("ranktilt.auditing.groups.MOST_GROUPS", 3)
+    assert refused(cli, "audit", toy_folder, "-r", "bm25", *options[:-2]).startswith("column 'topic' makes 4 groups")
+    for place in ((toy_folder,), ("--qrels", judgments(tmp_path))):
+        found = saved(cli, tmp_path, *place, "--run", engine, *options)
+        assert (every.groups, found.groups) == (("all", *"abcd"), ("all", "a", "b", "2 other groups"))
+        assert [(t.value, t.low, t.high, t.p) for t in found.tilts] == [
+            (t.value, t.low, t.high, t.p) for t in every.tilts
+        ]
+
+
 @pytest.mark.parametrize("ending", ["tsv", "csv", "parquet"])
 def test_a_run_and_labels_give_what_the_collection_gives(
     cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path, ending: str
@@ -577,7 +608,7 @@ def test_what_cannot_be_audited(
         ("engine.json", '{{"q1": {{"d1-human": NaN}}}}', "{}: "),
         ("engine.trec", "7 Q0 d1-human 1 2 x\n", "{}: no overlap: none of its 1 query has a judgment (first: '7')"),
         ("engine.trec", "q1 Q0 web-1 1 2 x\n", "{}: no overlap: "),
-        ("judgments.tsv", "q1\td1-human\tgood\n", "{}:1: expected a whole number as score, got 'good'"),
+        ("judgments.tsv", "q1\td1-human\tgood\n", "{}:1: expected a number as score, got 'good'"),
         ("judgments.tsv", "q1\td1-human\t0\n", "no document is judged relevant to any query"),
     ],
 )  # fmt: skip

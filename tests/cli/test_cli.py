@@ -143,8 +143,8 @@ def remove(name: str) -> Change:
             id="four fields",
         ),
         pytest.param(
-            append("qrels/test.tsv", "q2\td3\t0.5\n"),
-            "{}/qrels/test.tsv:7: expected a whole number as score, got '0.5'",
+            append("qrels/test.tsv", "q2\td3\tgood\n"),
+            "{}/qrels/test.tsv:7: expected a number as score, got 'good'",
             id="grade",
         ),
         pytest.param(
@@ -178,7 +178,9 @@ def test_a_broken_collection_is_named_with_its_line(cli: Cli, toy_folder: Path, 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("q1 Q0 d1-human 0.5\n", "{}:1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 "),
+        ("q1 d1-human 0.5\n", "{}:1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 "),
+        ("q1 Q0 d1-human 0.5\n", "{}:1: expected a run, got judgments (query, 0, document, grade): 'q1 Q0 d1-human "),
+        ("q1 d1-human one 0.5\n", "{}:1: expected a whole number as rank, got 'one'"),
         ("q1 Q0 d1-human 1 NaN x\n", "{}:1: expected a finite number as score, got 'NaN'"),
         ("q1 Q0 d1-human 1 inf x\n", "{}:1: expected a finite number as score, got 'inf'"),
         ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-human 2 1 x\n", "{}:2: document 'd1-human' comes twice for query 'q1'"),

@@ -235,10 +235,33 @@ def test_near_identical_pairs_are_counted_beside_identical_ones() -> None:
     assert row(check(made(docs)), "identical pairs").examples == ("p0-llm",)
 
 
+def backwards(old: str) -> str:
+    return " ".join(old.removesuffix(".").split()[::-1]) + "."
+
+
+@pytest.mark.parametrize(
+    ("reordered", "same", "empty", "limit"),
+    [(20, 0, 0, "< 100 %"), (19, 1, 0, "< 100 % with identical ones"), (18, 0, 2, "< 100 %")],
+)
+def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, limit: str) -> None:
+    docs = sound()
+    for n, (one, two) in enumerate(zip(docs[:PAIRS], docs[PAIRS:], strict=True)):
+        one["text"] = "" if n >= PAIRS - empty else one["text"]
+        two["text"] = backwards(one["text"]) if same <= n and one["text"] else one["text"]
+    result = check(made(docs))
+    found = row(result, "near-identical pairs")
+    assert (found.found, found.verdict, found.limit) == (reordered, "void", limit)
+    assert [r.name for r in result.of("void")] == ["near-identical pairs"]
+    assert f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})" in result.sentence
+    other = [{**r, "text": r["text"] + " One more."} if r["id"] == "p5-llm" else r for r in docs]
+    assert check(made(other)).fair  # one pair is left
+
+
 def test_the_threshold_of_near_identical_pairs_is_an_option() -> None:
     # Of 14 terms a side, "human" and "llm" are not shared: 13 of 15.
     assert row(check(made(sound()), limits=Limits(near_identical=13 / 15)), "near-identical pairs").found == PAIRS
     found = row(check(made(sound()), limits=Limits(near_identical=0.87)), "near-identical pairs")
+    assert not check(made(sound()), limits=Limits(near_identical=13 / 15)).fair  # none is left to compare
     assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
 
 

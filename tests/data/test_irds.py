@@ -272,8 +272,8 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
     assert _queries(Set()).rows() == [("q", "red apples")]
 
 
-@pytest.mark.parametrize("grade", [0.5, 2.0**40, None])
-def test_a_grade_that_is_no_whole_number_is_refused(grade: float | None) -> None:
+@pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
+def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
     from ranktilt.data.irds import _qrels
     from ranktilt.data.named import Named
 
@@ -293,7 +293,7 @@ def test_a_grade_that_is_no_whole_number_is_refused(grade: float | None) -> None
     with pytest.raises(UserError) as caught:
         _qrels(Judged(), Named("irds", "some/set"))
     assert str(caught.value) == (
-        f"irds:some/set: expected whole numbers as grades, got {grade} for query 'q' and document 'e'"
+        f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"
     )
 
 

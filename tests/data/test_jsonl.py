@@ -109,6 +109,20 @@ def test_a_field_has_a_type_of_its_own_or_is_raw_json(
     assert found.to_list() == kept
 
 
+@pytest.mark.parametrize("size", [10, 10**6])
+def test_numbers_that_are_not_finite_are_null_where_they_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    values = [float("nan"), 1.5, float("inf"), float("-inf"), None]
+    assert column(tmp_path, *values).to_list() == [None, 1.5, None, None, None]
+    assert column(tmp_path, 2**60 + 1, float("nan")).to_list() == [2**60 + 1, None]
+    assert column(tmp_path, {"a": [float("nan"), "NaN"]}, "Infinity").to_list() == [
+        b'{"a":[null,"NaN"]}',
+        b'"Infinity"',
+    ]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=3),
@@ -155,7 +169,13 @@ def test_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (b'{"_id": "1" "text": "one"}', "expected one JSON object, got broken JSON ("),
         (b"no json", "expected one JSON object, got broken JSON ("),
         (GOOD + GOOD, "expected one JSON object, got broken JSON ("),
-        (b'{"_id": "1", "text": "x", "n": NaN}', "expected one JSON object, got broken JSON ("),
+        (b'{"_id": "1", "text": NaN}', "expected text to be a string, got NaN or an infinity: "),
+        (b'{"_id": -Infinity, "text": "x"}', "expected _id to be a string that is not empty, got '-inf'"),
+        (b'{"_id": "1", "text": "x", "title": NaN}', "expected title to be a string, got NaN or an infinity: "),
+        (b'{"_id": "1", "text": "x", "n": nan}', "expected one JSON object, got broken JSON ("),
+        (b'{"_id": "1", "text": "NaN" "x"}', "expected one JSON object, got broken JSON ("),
+        (b'{"_id": "1", "text": "\\ud800", "n": NaN}', "expected one JSON object, got broken JSON ("),
+        (b"[NaN]", "expected one JSON object, got list: "),
         (b'["1", "one"]', """expected one JSON object, got list: '["1", "one"]'"""),
         (b'"text"', """expected one JSON object, got str: '"text"'"""),
         (b"17", "expected one JSON object, got int: '17'"),

@@ -332,7 +332,7 @@ def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
         ),
         ("queries.jsonl", "", "queries.jsonl: the file is empty"),
         ("qrels/test.tsv", "q1\td1\t1\tx", "qrels/test.tsv:1: expected query-id, corpus-id, score (3 tab-separated"),
-        ("qrels/test.tsv", "q1\td1\t0.5", "qrels/test.tsv:1: expected a whole number as score, got '0.5'"),
+        ("qrels/test.tsv", "q1\td1\t0,5", "qrels/test.tsv:1: expected a number as score, got '0,5'"),
         ("qrels/test.tsv", tsv([]), "qrels/test.tsv: expected judgments, got a header only"),
     ],
 )

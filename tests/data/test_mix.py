@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -172,6 +173,14 @@ def test_without_the_origin_s_the_highest_grade_is_inherited(order: tuple[int, .
     parts = [part("human", "a"), part("x", "a", qrels={"q": {"a": 1}}), part("y", "a", qrels={"q": {"a": 3}})]
     mixed = mix(*(parts[i] for i in order))
     assert judgments(mixed) == {("q", "a-human"): 3, ("q", "a-x"): 1, ("q", "a-y"): 3}
+
+
+def test_grades_may_be_whole_in_one_part_and_fractions_in_another(tmp_path: Path) -> None:
+    human, llm = part("human", "a", "b", qrels={"q": {"a": 1, "b": 2}}), part("llm", "a", "b")
+    halves = Collection(llm.docs, llm.queries, human.qrels.with_columns(grade=pl.col("grade") / 4))
+    mixed = quietly(human, halves)
+    assert judgments(mixed) == {("q", "a-human"): 1, ("q", "b-human"): 2, ("q", "a-llm"): 0.25, ("q", "b-llm"): 0.5}
+    assert load(save(mixed, tmp_path / "c")) == mixed
 
 
 def test_judgments_are_inherited_query_by_query() -> None:

@@ -100,6 +100,11 @@ def test_judgments(tmp_path: Path, columns: dict[str, Any]) -> None:
     assert read_judgments(write(tmp_path / "t.jsonl.gz", jsonl(rows))).rows() == expected
 
 
+def test_a_number_that_is_not_finite_does_no_harm_beside_judgments(tmp_path: Path) -> None:
+    text = '{"query-id":"1","corpus-id":"a","score":1,"confidence":NaN,"by":{"x":[-Infinity]}}\n'
+    assert read_judgments(write(tmp_path / "t.jsonl", text)).rows() == [("1", "a", 1, 1)]
+
+
 def test_blank_lines_count_as_lines(tmp_path: Path) -> None:
     text = '{"query-id":"1","corpus-id":"a","score":1}\n\n{"query-id":"2","corpus-id":"b","score":2}\n'
     assert read_judgments(write(tmp_path / "t.jsonl", text))["line"].to_list() == [1, 3]
@@ -112,20 +117,29 @@ def test_blank_lines_count_as_lines(tmp_path: Path) -> None:
         ("\n[1]\n", "t.jsonl:2: expected one JSON object, got list"),
         ('{"query-id":"1","corpus-id":"a"}\n', "t.jsonl: expected the column score, got query-id, corpus-id"),
         (
-            '{"query-id":"1","corpus-id":"a","score":1}\n{"query-id":"1","corpus-id":"b","score":0.5}\n',
-            "t.jsonl:2: expected a whole number as score, got '0.5'",
+            '{"query-id":"1","corpus-id":"a","score":1}\n{"query-id":"1","corpus-id":"b","score":1e12}\n',
+            "t.jsonl:2: expected a number as score, got '1000000000000.0'",
         ),
         (
             '{"query-id":"1","corpus-id":"a","score":1}\n{"query-id":"1","score":1}\n',
             "t.jsonl:2: 1 row without corpus-id",
         ),
-        ('{"query-id":"1","corpus-id":"a","score":"yes"}\n', "t.jsonl:1: expected a whole number as score, got 'yes'"),
+        ('{"query-id":"1","corpus-id":"a","score":NaN,"n":1}\n', "t.jsonl:1: 1 row without score"),
+        ('{"query-id":Infinity,"corpus-id":"a","score":1}\n', "t.jsonl:1: 1 row without query-id"),
+        ('{"query-id":"1","corpus-id":"a","score":"yes"}\n', "t.jsonl:1: expected a number as score, got 'yes'"),
     ],
 )
 def test_what_judgments_lack(tmp_path: Path, text: str, message: str) -> None:
     assert fault(write(tmp_path / "t.jsonl", text), read_judgments).startswith(message)
 
 
-def test_a_fraction_in_parquet_names_the_row(tmp_path: Path) -> None:
-    path = table(tmp_path, **{**JUDGED, "score": [1.0, 0.5]})
-    assert fault(path, read_judgments) == "t.parquet:2: expected a whole number as score, got 0.5"
+def test_what_is_no_grade_in_parquet_names_the_row(tmp_path: Path) -> None:
+    path = table(tmp_path, **{**JUDGED, "score": [1.0, float("nan")]})
+    assert fault(path, read_judgments) == "t.parquet:2: expected a number as score, got nan"
+
+
+def test_grades_of_parquet_and_json_lines_may_be_fractions(tmp_path: Path) -> None:
+    raw = {**JUDGED, "score": [1.0, 0.5]}
+    for path in (table(tmp_path, **raw), write(tmp_path / "t.jsonl", jsonl(pl.DataFrame(raw).rows(named=True)))):
+        found = read_judgments(path)["grade"]
+        assert (found.dtype, found.to_list()) == (pl.Float64, [1.0, 0.5])

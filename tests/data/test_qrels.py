@@ -15,6 +15,9 @@ from tests.toy import write
 
 SIZES = [1, 2, 5, 13, 10**6]
 HEADER = "query-id\tcorpus-id\tscore\n"
+THREE = "expected query-id, corpus-id, score (3 tab-separated fields)"
+MIXED = "; this is TREC's form in a file that begins with BEIR's: keep to one of them"
+RUN = "expected judgments, got a run (query, document, rank, score); runs are named with --run"
 
 
 def read(folder: Path, content: str | bytes) -> list[tuple[str, str, int, int]]:
@@ -75,6 +78,25 @@ def test_grades_are_whole_numbers(tmp_path: Path, written: str, grade: int) -> N
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("form", ["{q}\t{d}\t{g}", "{q} 0 {d} {g}"], ids=["beir", "trec"])
+@pytest.mark.parametrize(
+    ("written", "grades", "kind"),
+    [
+        (("1.0", "0", "2.", "1e3"), (1, 0, 2, 1000), pl.Int32),
+        (("1", "0.5", ".25", "-1.5", "5E-1"), (1.0, 0.5, 0.25, -1.5, 0.5), pl.Float64),
+    ],
+    ids=["whole", "fractions"],
+)
+def test_grades_may_be_written_with_a_point_or_be_fractions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, form: str, written: Any, grades: Any, kind: Any
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    lines = [form.format(q="q", d=f"d{n}", g=grade) for n, grade in enumerate(written)]
+    found = read_qrels(write(tmp_path / "f.tsv", "\n".join(lines)))["grade"]
+    assert (found.dtype, tuple(found)) == (kind, grades)
+
+
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "bom"])
 @pytest.mark.parametrize("name", ["f.tsv", "f.tsv.gz"])
@@ -101,20 +123,21 @@ def test_a_judgment_repeated_is_kept_once(tmp_path: Path, monkeypatch: pytest.Mo
     ("line", "message"),
     [
         ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
+        ("7 Q0 12 1 2.5 bm25", f"{THREE}, got 1: '7 Q0 12 1 2.5 bm25'; this is a line of a run, not a judgment"),
         ("7\t12", r"expected query-id, corpus-id, score (3 tab-separated fields), got 2: '7\t12'"),
-        ("7 0 12 1", "expected query-id, corpus-id, score (3 tab-separated fields), got 1: '7 0 12 1'"),
-        ("7\t0\t12\t1", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t0\t12\t1'"),
-        ("7\t12\t", "expected a whole number as score, got ''"),
-        ("7\t12\t1.0", "expected a whole number as score, got '1.0'"),
-        ("7\t12\tyes", "expected a whole number as score, got 'yes'"),
-        ("7\t12\t1e3", "expected a whole number as score, got '1e3'"),
-        ("7\t12\tnan", "expected a whole number as score, got 'nan'"),
-        ("7\t12\t\u0661", "expected a whole number as score, got '\u0661'"),
-        ("7\t12\t2147483648", "expected a whole number as score, got '2147483648'"),
-        ("7\t12\t1 2", "expected a whole number as score, got '1 2'"),
+        ("7 0 12 1", f"{THREE}, got 1: '7 0 12 1'{MIXED}"),
+        ("7\t0\t12\t1", rf"{THREE}, got 4: '7\t0\t12\t1'{MIXED}"),
+        ("7\t12\t", "expected a number as score, got ''"),
+        ("7\t12\tyes", "expected a number as score, got 'yes'"),
+        ("7\t12\t-inf", "expected a number as score, got '-inf'"),
+        ("7\t12\t0x1", "expected a number as score, got '0x1'"),
+        ("7\t12\tnan", "expected a number as score, got 'nan'"),
+        ("7\t12\t\u0661", "expected a number as score, got '\u0661'"),
+        ("7\t12\t2147483648", "expected a number as score, got '2147483648'"),
+        ("7\t12\t1 2", "expected a number as score, got '1 2'"),
         ("\t12\t1", r"expected a query-id and a corpus-id, one is empty: '\t12\t1'"),
         ("7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
-        ("query-id\tcorpus-id\tscore", "expected a whole number as score, got 'score'"),
+        ("query-id\tcorpus-id\tscore", "expected a number as score, got 'score'"),
     ],
 )
 def test_a_bad_line_is_named(
@@ -175,6 +198,11 @@ def test_a_path_may_be_a_string(tmp_path: Path) -> None:
         ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
         ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
         ("q1 0\td 1", [("q1", "d", 1, 1)]),
+        ("q1 d 1\nq2  e\t0.5", [("q1", "d", 1.0, 1), ("q2", "e", 0.5, 2)]),  # BEIR, split by blanks
+        ("query-id corpus-id score\nq d 1", [("q", "d", 1, 2)]),
+        ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),
+        ("query_id 0 doc grade\nq 0 d 1.0", [("q", "d", 1, 2)]),
+        ("q 0 1 2\nq 0 2 0", [("q", "1", 2, 1), ("q", "2", 0, 2)]),  # documents 1 and 2, not ranks
     ],
 )
 def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows: list[Any]) -> None:
@@ -185,10 +213,14 @@ def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("q d 1", "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'"),
+        (
+            "q d 1",
+            "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'; this is BEIR's form in a "
+            "file that begins with TREC's: keep to one of them",
+        ),
         ("q 0 d 1 x", "expected query-id, iteration, document-id, grade (4 fields), got 5: 'q 0 d 1 x'"),
-        ("q 0 d high", "expected a whole number as grade, got 'high'"),
-        ("q 0 d 1.0", "expected a whole number as grade, got '1.0'"),
+        ("q 0 d high", "expected a number as grade, got 'high'"),
+        ("q 0 d 0.5.1", "expected a number as grade, got '0.5.1'"),
         ("a 0 b 2", "a second grade (2) for query 'a', document 'b'"),
     ],
 )
@@ -197,6 +229,18 @@ def test_a_bad_line_of_a_trec_file_is_named(
 ) -> None:
     monkeypatch.setattr(files, "CHUNK", size)
     assert fault(tmp_path, f"a 0 b 1\n\n{line}\nc 0 d 1\n") == f"test.tsv:3: {message}"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", f"test.tsv:1: {RUN}"),
+        ("q\ta\t0\t12\nq\tb\t1\t3\n", f"test.tsv:1: {RUN}"),
+        ("q Q0 d 1 2.5 t\n", f"test.tsv:1: {THREE}, got 1: 'q Q0 d 1 2.5 t'; this is a line of a run, not a judgment"),
+    ],
+)
+def test_a_run_is_not_read_as_judgments(tmp_path: Path, content: str, message: str) -> None:
+    assert fault(tmp_path, content) == message
 
 
 @pytest.mark.data

@@ -1,10 +1,13 @@
 """Queries that are documents: which documents a query may not find."""
 
+import csv
+from pathlib import Path
+
 import pytest
 
 from ranktilt import Collection
 from ranktilt.rankers.lexical import BM25
-from ranktilt.rankers.own import own_documents, own_spec
+from ranktilt.rankers.own import own_documents, own_notes, own_spec
 from tests.toy import collection_of
 
 
@@ -54,21 +57,64 @@ def test_where_nothing_is_judged_every_query_is_asked() -> None:
     assert left_out(unjudged) == {"0": ["0"], "1": ["1"]} == left_out(collection(queries, DOCS))
 
 
+DROPPED, DIFFER, DOUBT = "own_documents_dropped", "own_documents_differ", "own_documents_in_doubt"
+
+
 @pytest.mark.parametrize(
-    ("queries", "differ"),
+    ("queries", "spec"),
     [
-        ({"0": "number words", "1": "words"}, False),
-        ({"0": "number words", "1": "red apples"}, False),
-        ({"0": "words of apples", "1": "Words, and NUMBER"}, False),
-        ({"0": "words of red apples", "1": "red apples"}, True),
-        ({"0": "", "1": ""}, False),
+        ({"0": "number words", "1": "words"}, {DROPPED: 2}),
+        ({"0": "number words", "1": "red apples"}, {DROPPED: 2}),  # half of them
+        ({"0": "words of NUMBER 0", "1": "Words, and number"}, {DROPPED: 2}),  # three words in four
+        ({"0": "words of apples", "1": "Words, and apples"}, {DOUBT: 2}),
+        ({"0": "words number 0", "1": "red apples", "2": "is of the"}, {DROPPED: 1, DOUBT: 2}),
+        ({"0": "", "1": ""}, {DOUBT: 2}),
+        ({"0": "red apples", "p": "x", "q": "y"}, {}),
+        ({"p": "x"}, {}),
     ],
 )
-def test_a_run_says_where_only_ids_speak_for_a_querys_own_document(queries: dict[str, str], differ: bool) -> None:
+def test_ids_alone_leave_nothing_out_and_are_asked_about(queries: dict[str, str], spec: dict[str, int]) -> None:
     found = collection(queries, DOCS)
-    spec = own_spec(found, own_documents(found, None))
-    assert spec == {"own_documents_dropped": 2, **({"own_documents_differ": True} if differ else {})}
-    assert own_spec(found, {}) == {}
+    own = own_documents(found, None)
+    assert own_spec(found, own, None) == spec
+    assert len(own) == spec.get(DROPPED, 0)
+    assert own_spec(found, {}, False) == {}
+
+
+@pytest.mark.parametrize(("query", "differ"), [("words number", False), ("red apples", True)])
+def test_a_run_says_where_all_that_coincide_are_left_out_on_demand(query: str, differ: bool) -> None:
+    found = collection({"0": query, "1": query}, DOCS)
+    spec = own_spec(found, own_documents(found, True), True)
+    assert spec == {DROPPED: 2, **({DIFFER: True} if differ else {})}
+
+
+def test_notes_on_own_documents() -> None:
+    assert list(own_notes({DROPPED: 1, DIFFER: True, DOUBT: 2})) == [
+        "own documents of 1 query left out; their texts differ, as where ids coincide by chance (--no-exclude-self)",
+        "2 queries share their id with a document of other words; nothing is left out for that. Are these queries "
+        "documents (--exclude-self), or do ids coincide by chance (--no-exclude-self)?",
+    ]
+    assert list(own_notes({})) == []
+
+
+@pytest.mark.data
+def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> None:
+    """Its queries 0 to 116 are none of its documents 0 to 116."""
+    rows = [row for file in sorted((shared_data / "grep-bias-ir").glob("queries-*.csv")) for row in read_csv(file)]
+    docs = {row["d_id"]: {"id": row["d_id"], "title": row["doc_title"], "text": row["document"]} for row in rows}
+    qrels: dict[str, dict[str, int]] = {}
+    for row in rows:
+        qrels.setdefault(row["q_id"], {})[row["d_id"]] = int(row["relevant"])
+    found = collection_of(list(docs.values()), {row["q_id"]: row["query"] for row in rows}, qrels)
+    run = BM25(k=10).rank(found)
+    assert (run.spec.get(DROPPED), run.spec[DOUBT]) == (None, 117)
+    assert len(own_documents(found, True)) == 117
+    assert DOUBT not in BM25(k=10, exclude_self=False).rank(found).spec
+
+
+def read_csv(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
 def test_true_takes_every_id_that_coincides() -> None:

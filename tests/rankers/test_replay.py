@@ -12,7 +12,7 @@ from ranktilt import Collection, DataError, Run, UserError, audit, ranker
 from ranktilt.errors import DataWarning, counted
 from ranktilt.rankers.lexical import BM25
 from ranktilt.rankers.replay import Replay
-from tests.toy import collection_of, toy, write, write_run
+from tests.toy import collection_of, run_of, toy, write, write_run
 
 SCORES = {
     "q1": {"d1-human": 3.5, "d3-llm": 2.0, "d1-llm": 1.0},
@@ -152,7 +152,7 @@ def test_a_cut_through_a_tie_keeps_twins_together(tmp_path: Path) -> None:
 
 def test_a_querys_own_document_is_dropped(tmp_path: Path) -> None:
     docs = [{"id": name, "text": name} for name in ("a", "b", "c")]
-    collection = collection_of(docs, {"a": "x", "b": "y"}, {"a": {"b": 1}, "b": {"c": 1}})
+    collection = collection_of(docs, {"a": "A", "b": "B"}, {"a": {"b": 1}, "b": {"c": 1}})
     scores = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("a", "b")}
     run = replayed(tmp_path, scores, collection)
     assert entries(run) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
@@ -171,15 +171,29 @@ OWN = {query: {"a": 3.0, "b": 2.0, "c": 1.0} for query in ("b", "a")}
 
 
 def test_own_documents_are_found_where_the_file_lacks_a_query(tmp_path: Path) -> None:
-    run = replayed(tmp_path, {"b": OWN["b"]}, documents_as_queries({"a": "x", "b": "y"}))
+    run = replayed(tmp_path, {"b": OWN["b"]}, documents_as_queries({"a": "a", "b": "b"}))
     assert entries(run) == {"b": [("a", 3.0), ("c", 1.0)]}
     assert run.spec["own_documents_dropped"] == 1
 
 
 def test_own_documents_are_found_without_judgments(tmp_path: Path) -> None:
-    run = replayed(tmp_path, OWN, documents_as_queries({"a": "x", "b": "y"}, judged=False))
+    run = replayed(tmp_path, OWN, documents_as_queries({"a": "a", "b": "b"}, judged=False))
     assert entries(run) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
     assert run.spec["own_documents_dropped"] == 2
+
+
+@pytest.mark.parametrize("first", [{}, {"own_documents_in_doubt": 9}], ids=["plain", "asked before"])
+def test_a_doubt_is_about_the_collection_that_is_audited(tmp_path: Path, first: dict[str, int]) -> None:
+    other, same = documents_as_queries({"a": "x", "b": "y"}), documents_as_queries({"a": "a", "b": "b"})
+    file = tmp_path / "a.trec"
+    Run.from_frame(run_of(other, OWN).frame(), spec=first).save(file)
+    assert Replay(str(file)).rank(other).spec["own_documents_in_doubt"] == 2
+    assert entries(Replay(str(file)).rank(other)) == {query: list(OWN[query].items()) for query in ("a", "b")}
+    for run in (Replay(str(file), exclude_self=False).rank(other), Replay(str(file)).rank(same)):
+        assert "own_documents_in_doubt" not in run.spec
+    write_run(file, {"b": OWN["b"]})  # the file lacks one of the queries
+    assert Replay(str(file)).rank(same).spec == Replay(str(file)).rank(same).spec | {"own_documents_dropped": 1}
+    assert "own_documents_in_doubt" not in Replay(str(file)).rank(same).spec
 
 
 @pytest.mark.parametrize("judged", [True, False])
@@ -229,10 +243,7 @@ def test_an_id_that_two_sources_share_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            "q1 Q0 d1-human 0.5\n",
-            ":1: expected query-id, Q0, document-id, rank, score and a tag or none (6 or 5 fields), got 4: ",
-        ),
+        ("q1 Q0 d1-human 0.5\n", ":1: expected a run, got judgments (query, 0, document, grade): 'q1 Q0 d1-human 0.5'"),
         ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-llm 2 nan x\n", ":2: expected a finite number as score, got 'nan'"),
         ("q1 Q0 d1-human 1 2 x\n\nq1 Q0 d1-human 2 1 x\n", ":3: document 'd1-human' comes twice for query 'q1'"),
         ("", ": the file is empty"),

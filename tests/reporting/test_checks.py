@@ -83,7 +83,7 @@ TABLE = """\
 llm against human
   pairs missing a side   0 of 30    0.0 %           ≤ 10 %  ok
   identical pairs        0 of 30    0.0 %            ≤ 5 %  ok
-  near-identical pairs   0 of 30    0.0 %                   ok
+  near-identical pairs   0 of 30    0.0 %          < 100 %  ok
     Jaccard similarity of terms ≥ 0.95
   refusals              30 of 30  100.0 %  0.0 %    ≤ 10 %  void
     the model declined to write: such a text cannot be relevant

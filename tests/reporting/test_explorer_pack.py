@@ -78,12 +78,13 @@ def test_long_strings_end_in_an_ellipsis() -> None:
     assert shortened(pl.Series(texts), "id") == ["é" * 300, "é" * 300 + "…", "a"]
 
 
-def material(queries: int, letters: int) -> Material:
+def material(queries: int, letters: int, grade: float = 1) -> Material:
     """One run over so many queries, each with one document in two versions of so many random letters."""
     rng = np.random.default_rng(0)
     collection = twins(queries)
     drawn = ["".join(map(chr, rng.integers(97, 123, letters))) for _ in range(2 * queries)]
-    collection = Collection(collection.docs.with_columns(text=pl.Series(drawn)), collection.queries, collection.qrels)
+    qrels = collection.qrels.with_columns(grade=pl.lit(grade))
+    collection = Collection(collection.docs.with_columns(text=pl.Series(drawn)), collection.queries, qrels)
     scores = {f"q{n}": {f"{n}-human": 2.0, f"{n}-llm": 1.0} for n in range(queries)}
     found = opened(collection, [scores])
     groups = grouping(collection, "source")
@@ -102,6 +103,12 @@ def test_as_many_queries_are_carried_as_fit(budget: int, letters: int) -> None:
     assert found.size <= budget
     if found.queries < 120 and found.size < 0.95 * budget:
         assert whole.packed(found.queries + 1).size > budget
+
+
+@pytest.mark.parametrize("grade", [2, 0.25])
+def test_a_grade_may_be_a_fraction(grade: float) -> None:
+    (found,) = unpacked(material(2, 5, grade).packed(1).lists)["lists"]
+    assert [entry[4] for entry in found[0]["entries"]] == [grade, grade]
 
 
 def test_all_queries_are_carried_where_they_fit_exactly() -> None:

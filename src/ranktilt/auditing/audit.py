@@ -20,7 +20,7 @@ from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.exchange import exchange_p, relevant_cells
-from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, choose_pairs, grouping, twin_rows
+from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -128,8 +128,7 @@ def audit(
         raise UserError(
             f"{'the card needs' if card else 'pairs of groups need'} a column to group by; leave --by none out"
         )
-    groups = grouping(collection, by)
-    chosen = choose_pairs(groups, pairs) if by is not None else ()
+    groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
     if found:
         _refuse_unjudged(judgments, groups, chosen, collection)

@@ -13,7 +13,7 @@ from ranktilt.auditing.card import Twins
 from ranktilt.auditing.evaluate import Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
-from ranktilt.data.quality import NEAR_IDENTICAL, cut_off, jaccard, opening, words
+from ranktilt.data.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
 from ranktilt.run import Run
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
@@ -111,7 +111,7 @@ def _paired(collection: Collection, twins: Twins) -> Iterator[Confound]:
         [collection.docs[column].gather(twins.rows[:, side]) for side in (0, 1)] for column in ("text", "title")
     )
     for name, flags in (
-        ("identical", (text == other).to_numpy()),
+        ("identical", identical(text, other).to_numpy()),
         ("near-identical", twin_likeness(collection, twins.rows[chosen]) == 1),
         ("same title", ((one == two) & (one != "")).to_numpy()),
     ):
@@ -123,7 +123,7 @@ def _paired(collection: Collection, twins: Twins) -> Iterator[Confound]:
 def twin_likeness(
     collection: Collection, rows: npt.NDArray[np.int64], near: float = NEAR_IDENTICAL
 ) -> npt.NDArray[np.int64]:
-    """Tell identical texts (2) and near-identical ones (1) among twins from all others (0).
+    """Tell identical texts (2) and near-identical ones (1) among twins from all others (0), as `likeness` does.
 
     Parameters
     ----------
@@ -140,9 +140,7 @@ def twin_likeness(
         0, 1 or 2.
     """
     text = collection.docs["text"]
-    one, two = text.gather(rows[:, 0]), text.gather(rows[:, 1])
-    same = (one == two).to_numpy()
-    return np.where(same, 2, np.where(jaccard(one, two) >= near, 1, 0))
+    return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]), near)
 
 
 def _query_words(

@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.data.labels import no_overlap
-from ranktilt.errors import DataError
+from ranktilt.errors import DataError, UserError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.relevance import Judged, Ranking, values
 from ranktilt.measures.trec import trec_eval_values
@@ -247,6 +247,10 @@ def _trec_eval(aligned: Aligned, measures: Sequence[Measure], group: int | None)
     judgments = aligned.judgments
     names = pl.Series(judgments.queries, dtype=pl.String)
     keep = np.ones(len(judgments.query), dtype=bool) if group is None else judgments.group == group
+    if (judgments.grade % 1).any():
+        raise UserError(
+            "trec_eval takes whole numbers as grades, and some judgments are fractions; use ties 'expected'"
+        )
     qrels = pl.DataFrame(
         {
             "query_id": names.gather(judgments.query[keep]),

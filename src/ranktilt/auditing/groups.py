@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import combinations
 from typing import Any
 
@@ -22,6 +23,7 @@ MOST_GROUPS = 50
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
 BINS = range(2, 11)
+_SHOWN = 12
 _CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
 _SINGLE = ("id", "text", "title", "origin")
 Pair = tuple[str, str]
@@ -38,6 +40,8 @@ class Groups:
     """Group number of each document row; -1 for a document without one."""
     outside: int = 0
     """Documents that a pool left out: without a twin by design, they are of neither source."""
+    merged: tuple[str, ...] = ()
+    """Groups that are the last one together."""
 
     @property
     def unlabelled(self) -> int:
@@ -45,7 +49,7 @@ class Groups:
         return int((self.code < 0).sum()) - self.outside if self.by else 0
 
 
-def grouping(collection: Collection, by: str | None) -> Groups:
+def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
     """Group the documents by a column, or by bins of its numbers.
 
     Parameters
@@ -57,6 +61,9 @@ def grouping(collection: Collection, by: str | None) -> Groups:
         of numbers, cut at its quantiles, so that they hold about as many documents each; equal values are never
         parted. ``length:N``: bins of the whitespace words of the text without its title (unless there is a
         column ``length``); a document without text has no group. None: no groups.
+    keep : iterable of str, optional
+        Groups to keep apart where a column makes more than `MOST_GROUPS`: all others become one, which changes
+        nothing for pairs of those kept.
 
     Returns
     -------
@@ -96,17 +103,28 @@ def grouping(collection: Collection, by: str | None) -> Groups:
         file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
         came = f"only {by} {names[0]!r}" if names else f"no {by}"
         raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}")
+    names, merged = _kept_apart(names, set(keep))
     if len(names) > MOST_GROUPS:
-        bins = f", such as bins: {by}:3" if column.dtype.is_numeric() else ""
-        raise UserError(f"column {by!r} makes {len(names)} groups; expected at most {MOST_GROUPS}{bins}")
+        bins = f", or ask for bins, such as {by}:3" if column.dtype.is_numeric() else ""
+        message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
+        raise UserError(f"{message}: name some to compare (--pair A,B){bins}")
     if ALL in names:
         raise UserError(f"column {by!r} has a group called {ALL!r}, the name of the row without grouping; rename it")
-    number = {name: i for i, name in enumerate(names)}
+    number = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     if by == "source":
         outside = _outside(collection)
-        return Groups(by, tuple(names), np.where(outside, -1, code), int(outside.sum()))
-    return Groups(by, tuple(names), code)
+        return Groups(by, tuple(names), np.where(outside, -1, code), int(outside.sum()), merged)
+    return Groups(by, tuple(names), code, merged=merged)
+
+
+def _kept_apart(names: list[str], keep: set[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Names of the groups, and of those that the last one of them stands for."""
+    if len(names) <= MOST_GROUPS or not keep:
+        return names, ()
+    kept = [name for name in names if name in keep]
+    merged = tuple(name for name in names if name not in keep)
+    return [*kept, f"{len(merged):,} other groups"], merged
 
 
 def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
@@ -191,6 +209,16 @@ def _number(value: Any, digits: int) -> str:
     return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
 
 
+def grouped_pairs(
+    collection: Collection, by: str | None, pairs: Iterable[Pair] | None
+) -> tuple[Groups, tuple[Pair, ...]]:
+    """Group the documents, and choose the pairs of groups to compare: see `grouping` and `choose_pairs`."""
+    pairs = None if pairs is None else list(pairs)
+    keep = [name for pair in pairs or () if not isinstance(pair, str) for name in pair]
+    groups = grouping(collection, by, keep)
+    return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
+
+
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:
     """Pairs of groups to compare: all of them, or those named, which must exist."""
     if pairs is None:
@@ -209,7 +237,8 @@ def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ..
     for pair in chosen:
         for name in pair:
             if name not in groups.names:
-                raise unknown(groups.by or "group", name, groups.names)
+                near = get_close_matches(name, groups.merged, n=_SHOWN)
+                raise unknown(groups.by or "group", name, [*near, *groups.names])
         if pair[0] == pair[1]:
             raise UserError(f"nothing to compare: pair {pair[0]!r},{pair[1]!r} names one group twice")
         if sum(set(pair) == set(other) for other in chosen) > 1:

@@ -13,6 +13,7 @@ from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
+from ranktilt.rankers.own import own_notes
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -33,10 +34,7 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
             f"{counted(strange.n_unique(), 'document', 'documents')} {lacking(collection)} (first: {strange[0]!r}); "
             "these keep their ranks and belong to no group"
         )
-    own = int(spec.get("own_documents_dropped", 0))
-    if own:
-        chance = "; their texts differ, as where ids coincide by chance" if spec.get("own_documents_differ") else ""
-        yield f"{name}: own documents of {counted(own, 'query', 'queries')} left out{chance} (--no-exclude-self)"
+    yield from (f"{name}: {note}" for note in own_notes(spec))
 
 
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -64,7 +62,7 @@ def only_labels(collection: Collection) -> bool:
 
 
 def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str]:
-    """Say how many judgments name what the collection does not hold."""
+    """Say how many judgments name what the collection does not hold, and how fractions among their grades count."""
     strange = "documents without a label" if only_labels(collection) else "unknown documents"
     counts = {
         strange: int((judgments.row >= collection.docs.height).sum()),
@@ -74,6 +72,13 @@ def judgment_notes(judgments: Judgments, collection: Collection) -> Iterator[str
     if said:
         verb = "counts" if sum(counts.values()) == 1 else "count"
         yield f"{' and '.join(said)} {verb} in the row {ALL!r} and in no group"
+    grades = collection.qrels["grade"]
+    if grades.dtype.is_float():
+        some = grades.filter(grades % 1 != 0)
+        yield (
+            f"{counted(len(some), 'grade is a fraction', 'grades are fractions')} (first: {some[0]:g}): nDCG takes "
+            "grades as gains; AP, P, R and RR count those from 1 on, or from the measure's rel"
+        )
 
 
 def twin_notes(collection: Collection, groups: Groups, uneven: Sequence[Pair], judgments: Judgments) -> Iterator[str]:

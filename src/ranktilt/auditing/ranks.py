@@ -83,7 +83,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     """
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
-    groups = grouping(collection, audit.spec.get("by"))
+    groups = grouping(collection, audit.spec.get("by"), audit.groups)
     aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
     if audit.spec.get("ties") == "trec_eval":
         aligned = aligned.untied()

@@ -204,7 +204,8 @@ def _figures(pairs: pl.DataFrame) -> dict[str, str]:
     a, b = (quality.words(pairs[side]).to_numpy() for side in "ab")
     ratio = b[a > 0] / a[a > 0]
     jaccard, overlap = quality.jaccard(pairs["a"], pairs["b"]), quality.overlap(pairs["a"], pairs["b"])
-    near = int((jaccard >= quality.NEAR_IDENTICAL).sum())
+    alike = quality.likeness(pairs["a"], pairs["b"])
+    same, near = (f"{n:,} ({100 * n / pairs.height:.1f} %)" for n in (int((alike == kind).sum()) for kind in (2, 1)))
     low, median, high = np.quantile(ratio, (0.25, 0.5, 0.75)) if len(ratio) else (math.nan,) * 3
     return {
         "pairs": f"{pairs.height:,}",
@@ -213,7 +214,8 @@ def _figures(pairs: pl.DataFrame) -> dict[str, str]:
         "length ratio, median (quartiles)": f"{median:.2f} ({low:.2f}–{high:.2f})",
         "Jaccard similarity, mean": f"{np.nanmean(jaccard):.2f}",
         "overlap, mean": f"{np.nanmean(overlap):.2f}",
-        f"near-identical (Jaccard ≥ {quality.NEAR_IDENTICAL:g})": f"{near:,} ({100 * near / pairs.height:.1f} %)",
+        "identical": same,
+        f"near-identical (Jaccard ≥ {quality.NEAR_IDENTICAL:g})": near,
     }
 
 

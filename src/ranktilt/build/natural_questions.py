@@ -14,6 +14,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.build.wikipedia_pages import NotAPage, Page, fold_title, read_page
 from ranktilt.collection import Collection
+from ranktilt.data.jsonl import parse_line
 from ranktilt.data.prefix import PAGE_TITLE
 from ranktilt.data.quality import words as count_words
 from ranktilt.errors import DataError, DataWarning, UserError, shorten, unknown
@@ -203,7 +204,7 @@ def _questions(files: Iterable[Path], label: str, expected: int) -> Iterator[_As
 def _question(file: Path, number: int, line: bytes) -> _Asked:
     shown = shorten(line[:200].decode(errors="replace"))
     try:
-        row = orjson.loads(line)
+        row = parse_line(line)
     except orjson.JSONDecodeError as error:
         message = f"expected one JSON object, got broken JSON ({error}): {shown}"
         raise DataError(file, message, line=number) from error

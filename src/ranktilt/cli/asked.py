@@ -67,7 +67,7 @@ class Asked:
         *, split: str | None, ignore_unknown: bool, score_order: str,
     ) -> tuple[Collection, list[Run]]:  # fmt: skip
         """Read collection and runs; what cannot be compared need not be ranked."""
-        from ranktilt.auditing.groups import choose_pairs, grouping
+        from ranktilt.auditing.groups import grouped_pairs
 
         if self.folder is None:
             return self._labelled(column or "source", split, score_order)
@@ -78,7 +78,7 @@ class Asked:
         self.check_page(collection)
         if self.groups is not None:
             collection = with_labels(collection, self.groups, by=column or "source")
-        choose_pairs(grouping(collection, column), pairs)
+        grouped_pairs(collection, column, pairs)
         return collection, ranked(rankers, collection)
 
     def _labelled(self, column: str, split: str | None, score_order: str) -> tuple[Collection, list[Run]]:

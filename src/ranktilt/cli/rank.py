@@ -135,6 +135,8 @@ def _kept(file: Path, run: Run) -> list[tuple[Path, bytes]]:
 
 def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
     """Say what was found, what was not read, and what was left out."""
+    from ranktilt.rankers.own import own_notes
+
     lengths = sorted(int(n) for n in run.offsets[1:] - run.offsets[:-1])
     least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)
     each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
@@ -148,9 +150,7 @@ def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
         if any(cut["share"].values()):
             shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
-    own = int(run.spec.get("own_documents_dropped", 0))
-    if own:
-        yield f"{run.name}: own documents of {counted(own, 'query', 'queries')} left out (--no-exclude-self)"
+    yield from (f"{run.name}: {note}" for note in own_notes(run.spec))
 
 
 def _same(named: dict[str, str | None], exclude_self: bool | None, ignore_unknown: bool) -> list[str]:

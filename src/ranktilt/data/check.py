@@ -33,7 +33,7 @@ from ranktilt.progress import report
 MEANINGS = {
     MISSING: "documents without a twin of the same origin: the sides do not hold the same content",
     "identical pairs": "both sides have the same text: they can only tie",
-    "near-identical pairs": "both sides have nearly the same terms: little is left to tell them apart",
+    "near-identical pairs": "both sides have nearly the same text: little is left to tell them apart",
     "refusals": "the model declined to write: such a text cannot be relevant",
     "boilerplate openings": "the text begins with words about the rewrite, which no searcher asks for",
     "cut-off endings": "the text ends without a full stop: its rest may have held the answer",
@@ -68,7 +68,8 @@ def check(collection: Collection, *, reference: str | None = None, limits: Limit
     Returns
     -------
     Check
-        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit;
+        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or
+        every pair identical or near-identical, which leaves nothing to compare;
         ``warning``: over ``limits.notice`` %, for title prefixes and cuts so many points between the sides, a median
         length ratio outside 0.9–1.1, any judgment of something
         unknown, or nothing to count. Where only a pool of documents was rewritten (their column ``pool`` says so), the
@@ -111,7 +112,7 @@ _FEATURES = {
 
 def _examined(collection: Collection) -> pl.DataFrame:
     """Every document with what can be seen in its text."""
-    docs = collection.docs.select("id", "title", pl.col("text").str.strip_chars(), "source", "origin")
+    docs = collection.docs.select("id", "title", pl.col("text").str.strip_chars(), "source", "origin", given="text")
     docs = docs.with_columns(outside=_outside(collection), relevant=_relevant(collection))
     for number, (name, look) in enumerate(_FEATURES.items()):
         report("examining texts", number, len(_FEATURES))
@@ -202,17 +203,19 @@ def _limits(twins: _Twins) -> str:
 def _compared(twins: _Twins, collection: Collection) -> Iterator[Row]:
     pairs, limits = twins.pairs, twins.limits
     lone, note = twins.lone()
-    same = (pairs["text"] == pairs["text_b"]) & ~pairs["empty"]
-    alike = pl.Series(quality.jaccard(pairs["text"], pairs["text_b"]) >= limits.near_identical, dtype=pl.Boolean)
+    alike = pl.Series(quality.likeness(pairs["given"], pairs["given_b"], limits.near_identical))
     titled = (pl.col("title") == pl.col("title_b")) & (pl.col("title").str.strip_chars() != "")
     total, one_sided = _one_sided(pairs, collection)
     missing = len(lone) + pairs["origin"].n_unique()
     note = note if pairs.height else "no origin is shared: twins need one origin, or one _id in two files"
     yield twins.row(MISSING, lone, missing, limit=limits.missing, note=note)
-    yield twins.twins("identical pairs", same, limit=limits.identical)
-    yield twins.twins(
-        "near-identical pairs", alike & ~same, note=f"Jaccard similarity of terms ≥ {limits.near_identical:g}"
-    )
+    same = twins.twins("identical pairs", alike == 2, limit=limits.identical)
+    yield same
+    note = f"Jaccard similarity of terms ≥ {limits.near_identical:g}"
+    near = twins.twins("near-identical pairs", alike == 1, note=note)
+    near = replace(near, limit=f"< 100 %{' with identical ones' if same.found else ''}")
+    none_left = bool((alike > 0).any()) and bool(((alike > 0) | (pairs["empty"] & pairs["empty_b"])).all())
+    yield replace(near, verdict="void") if none_left else near
     yield twins.texts("refusals", "refusal", limit=limits.refusals)
     yield twins.texts("boilerplate openings", "opening", limit=limits.boilerplate)
     yield twins.texts("cut-off endings", "cut_off", limit=limits.cut_off)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import polars as pl
+
 from ranktilt.cache import cache_folder
 from ranktilt.collection import Collection
 from ranktilt.data.assemble import judged, read_documents, read_rows, unjudged
@@ -84,7 +86,7 @@ def load_hub(name: Named, wanted: Wanted) -> Collection:
         read_judgments(f) if f.name.endswith((".parquet", ".jsonl", ".jsonl.gz")) else read_qrels(f) for f in judgments
     ]
     spec |= {**more, "files": [*files, *map(str, judgments)]}
-    qrels = stack(tables)
+    qrels = pl.concat(tables, how="vertical_relaxed")
     return judged(documents, queries, qrels, judgments[0], spec=spec, ignore_unknown=wanted.ignore_unknown)
 
 

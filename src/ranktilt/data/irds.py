@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.collection import Collection, whole_or_fractions
 from ranktilt.data.assemble import judged, unjudged
 from ranktilt.data.named import NO_QRELS, Named, Wanted
 from ranktilt.data.qrels import read_qrels
@@ -203,14 +203,12 @@ def _qrels(dataset: Any, name: Named) -> pl.DataFrame:
     rows = [(q.query_id, q.doc_id, q.relevance) for q in dataset.qrels_iter()]
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    whole = pl.col("grade").cast(pl.Int32, strict=False)
-    broken = table.filter((whole != pl.col("grade")) | whole.is_null())
+    grades = whole_or_fractions(table["grade"])
+    broken = table.filter(grades.is_null())
     if broken.height:
         query, doc, grade = broken.row(0)
-        raise UserError(
-            f"{name}: expected whole numbers as grades, got {grade} for query {query!r} and document {doc!r}"
-        )
-    table = table.with_columns(whole)
+        raise UserError(f"{name}: expected numbers as grades, got {grade} for query {query!r} and document {doc!r}")
+    table = table.with_columns(grades)
     key = ["query_id", "doc_id"]
     odd = table.group_by(key).agg(pl.col("grade").n_unique()).filter(pl.col("grade") > 1).height
     if odd:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +38,12 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
         ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as
         column ``_id``). A field is a column of its own type where its values are all strings, all whole
         numbers, all fractional ones or all truth values, and a Binary column of raw JSON otherwise.
-        A field that a line lacks, or gives as null, is null.
+        A field that a line lacks, or gives as null, NaN or an infinity, is null.
 
     Raises
     ------
     DataError
-        Naming the line: broken JSON, no object, ``_id`` or ``text`` missing or of another type,
+        Naming the line: broken JSON, no object, ``_id`` or ``text`` missing or of another type (NaN too),
         invalid UTF-8, or an id that came before.
     """
     size = path.stat().st_size if path.is_file() else 0
@@ -63,7 +66,7 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
     """Table of a chunk, or None where a line is not what it should be."""
     try:
-        rows = [orjson.loads(line) for line in lines if line and not line.isspace()]
+        rows = _parsed(lines, (_ID, "text", *strings))
         ids = [row.pop(_ID, None) for row in rows]
         texts = [row.pop("text", None) for row in rows]
     except (orjson.JSONDecodeError, AttributeError, TypeError):
@@ -80,6 +83,53 @@ def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
     except orjson.JSONEncodeError:  # nested too deeply
         return None
     return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
+
+
+def _parsed(lines: list[bytes], used: tuple[str, ...]) -> list[Any]:
+    try:
+        return [orjson.loads(line) for line in lines if line and not line.isspace()]
+    except orjson.JSONDecodeError:
+        return [parse_line(line, used=used) for line in lines if line and not line.isspace()]
+
+
+def parse_line(line: bytes, *, used: Iterable[str] = ()) -> Any:
+    """Parse JSON in which Python's json may have written NaN, Infinity or -Infinity.
+
+    Parameters
+    ----------
+    line : bytes
+        One value.
+    used : iterable of str, optional
+        Fields of an object in which such a number stays a float, to be refused; in all others it is null.
+
+    Returns
+    -------
+    object
+        As orjson gives it.
+
+    Raises
+    ------
+    orjson.JSONDecodeError
+        If anything else is wrong.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        if not (b"NaN" in line or b"Infinity" in line):
+            raise
+        try:
+            found = json.loads(line.decode(), parse_int=orjson.loads)
+            plain = orjson.loads(orjson.dumps(found))  # refuses what else orjson does, and writes null for these
+        except (ValueError, TypeError, RecursionError):
+            found = None
+        if found is None:
+            raise
+    kept = {name: found[name] for name in used if _not_finite(found.get(name))} if isinstance(found, dict) else {}
+    return {**plain, **kept} if kept else plain
+
+
+def _not_finite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _column(values: list[Any]) -> pl.Series:
@@ -130,7 +180,7 @@ def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes], s
         if index == 0:
             return not_utf8(path, number, offset, before, column)
         try:
-            message = _fault(orjson.loads(line), line.decode(), strings)
+            message = _fault(parse_line(line, used=(_ID, "text", *strings)), line.decode(), strings)
         except orjson.JSONDecodeError as error:
             message = f"expected one JSON object, got broken JSON ({error}): {shorten(line.decode())}"
         if message:
@@ -149,7 +199,8 @@ def _fault(row: Any, line: str, strings: tuple[str, ...]) -> str | None:
     for name in ("text", *strings):
         value = row.get(name)
         if value is not None and type(value) is not str:
-            return f"expected {name} to be a string, got {type(value).__name__}: {shorten(line)}"
+            came = "NaN or an infinity" if _not_finite(value) else type(value).__name__
+            return f"expected {name} to be a string, got {came}: {shorten(line)}"
     try:
         orjson.dumps(list(row.values()))
     except orjson.JSONEncodeError:

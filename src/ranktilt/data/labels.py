@@ -257,7 +257,7 @@ def _read_parquet(path: Path) -> pl.DataFrame:
     with open_bytes(path):  # says what is wrong with the path itself
         pass
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(path, f"cannot be read as Parquet: {str(error).splitlines()[0]}") from error
     _require_names(path, frame.columns, None)

@@ -44,7 +44,7 @@ def mix(first: Collection, *others: Collection) -> Collection:
         parts = [_renamed(part, pl.concat([own, *tables])) for part, own in zip(parts, tables, strict=True)]
     docs = stack([p.docs for p in parts]).unique(maintain_order=True)
     queries = stack([p.queries for p in parts]).unique(maintain_order=True)
-    qrels = pl.concat([p.qrels for p in parts]).unique(maintain_order=True)
+    qrels = pl.concat([p.qrels for p in parts], how="vertical_relaxed").unique(maintain_order=True)
     for noun, frame, key in (
         ("document", docs, ["id"]),
         ("query", queries, ["id"]),

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 import polars as pl
 
+from ranktilt.collection import whole_or_fractions
+from ranktilt.data.jsonl import parse_line
 from ranktilt.errors import DataError, counted, shorten
 from ranktilt.files import line_chunks
 from ranktilt.progress import report
@@ -66,17 +68,18 @@ def read_judgments(path: Path) -> pl.DataFrame:
     Parameters
     ----------
     path : Path
-        With the columns or fields ``query-id``, ``corpus-id`` and ``score``, a whole number.
+        With the columns or fields ``query-id``, ``corpus-id`` and ``score``, a number.
 
     Returns
     -------
     polars.DataFrame
-        ``query_id``, ``doc_id``, ``grade`` (Int32), and ``line``, the number of the line or row, from 1.
+        ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction), and ``line``, the number of the
+        line or row, from 1.
 
     Raises
     ------
     DataError
-        Naming the line: a field is missing or empty, or a score is no whole number.
+        Naming the line: a field is missing or empty, or a score is no number.
     """
     table, lines = _rows(path) if path.suffix != PARQUET else (_table(path), None)
     found = _require(path, table, _JUDGMENT)
@@ -84,13 +87,12 @@ def read_judgments(path: Path) -> pl.DataFrame:
     table = table.select(*(pl.col(column).alias(name) for name, column in found.items()), line=lines)
     table = table.with_columns(_plain(path, table[name], found[name]) for name in ("query_id", "doc_id"))
     _complete(path, table, found, table["line"])
-    grade = table["grade"].cast(pl.Float64, strict=False)
-    whole = grade.cast(pl.Int32, strict=False)
-    bad = table.filter(whole.is_null() | (whole != grade))
+    grade = whole_or_fractions(table["grade"])
+    bad = table.filter(grade.is_null())
     if bad.height:
         line, raw = bad["line"][0], bad["grade"][0]
-        raise DataError(path, f"expected a whole number as {found['grade']}, got {raw!r}", line=line)
-    return table.with_columns(whole.alias("grade"))
+        raise DataError(path, f"expected a number as {found['grade']}, got {raw!r}", line=line)
+    return table.with_columns(grade.alias("grade"))
 
 
 def _table(path: Path) -> pl.DataFrame:
@@ -120,7 +122,7 @@ def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line or line.isspace():
                 continue
             try:
-                row = orjson.loads(line)
+                row = parse_line(line)  # NaN is null, which no field of a judgment may be
             except orjson.JSONDecodeError as error:
                 message = f"expected one JSON object, got broken JSON ({error})"
                 raise DataError(path, f"{message}: {shorten(line.decode(errors='replace'))}", line=number) from error

@@ -236,6 +236,40 @@ def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
     return _ratio(both, left + right - both)
 
 
+def identical(a: pl.Series, b: pl.Series) -> pl.Series:
+    """Tell which paired texts are the same, to the letter; two texts of white space alone are not.
+
+    Parameters
+    ----------
+    a, b : polars.Series of String
+        Texts, one pair a row.
+
+    Returns
+    -------
+    polars.Series of Boolean
+        Case, punctuation and white space count.
+    """
+    return (a == b) & (a.str.strip_chars() != "")
+
+
+def likeness(a: pl.Series, b: pl.Series, near: float = NEAR_IDENTICAL) -> npt.NDArray[np.int64]:
+    """Tell identical texts (2) and near-identical ones (1) from all others (0).
+
+    Parameters
+    ----------
+    a, b : polars.Series of String
+        Texts, one pair a row.
+    near : float, optional
+        Jaccard similarity of term sets from which texts that are not identical are near-identical.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_pairs,)
+        0, 1 or 2.
+    """
+    return np.where(identical(a, b).to_numpy(), 2, np.where(jaccard(a, b) >= near, 1, 0))
+
+
 def overlap(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
     """Compute the share of the first text's terms that its twin has too: terms of both over terms of `a`.
 

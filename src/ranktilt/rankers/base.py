@@ -196,7 +196,7 @@ class FirstStage(Ranker):
         What of a document is ranked.
     exclude_self : bool, optional
         Drop a query's own document, and all its versions, where queries are documents. By default it
-        is done where query and document ids coincide (see `own_documents`).
+        is done where ids and words of queries and documents coincide (see `own_documents`).
     """
 
     k: int = DEPTH
@@ -232,7 +232,7 @@ class FirstStage(Ranker):
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
         own = own_documents(collection, self.exclude_self)
         found = self.candidates(collection, max(map(len, own.values()), default=0))
-        run = collect(self, collection, without(found, own), spec=own_spec(collection, own))
+        run = collect(self, collection, without(found, own), spec=own_spec(collection, own, self.exclude_self))
         return replace(run, spec={**run.spec, **self.about(collection)})
 
 

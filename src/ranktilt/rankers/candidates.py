@@ -13,13 +13,14 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
+from ranktilt.rankers.own import IN_DOUBT
 from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 TAILS = ("drop", "keep")
 """What becomes of documents that a pipeline's stage ranked below its ``@k``, when the next stage has re-ranked."""
-_CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", "failed")
+_CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", IN_DOUBT, "failed")
 
 
 def reranked(found: Run, candidates: Run | None, ranker: object) -> Run:

@@ -139,7 +139,7 @@ class LiveEngine(Ranker):
         with self.connected(collection, depth) as session:
             answers = _Gathering(self, collection).of(session, depth)
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        return answers.run(own, {**made, **session.spec, **own_spec(collection, own)})
+        return answers.run(own, {**made, **session.spec, **own_spec(collection, own, self.exclude_self)})
 
 
 class _Gathering:

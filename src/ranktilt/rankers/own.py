@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.errors import counted
 
-_WORD = re.compile(r"\w+")
+IN_DOUBT = "own_documents_in_doubt"
+"""Key of a run's spec: judged queries that have the id of a document with another text, which was not left out."""
 
 
 def own_documents(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
@@ -22,8 +25,9 @@ def own_documents(collection: Collection, exclude_self: bool | None) -> dict[int
         Its judged queries and documents are compared by id (with or without the source behind it).
     exclude_self : bool or None
         True: every coinciding id counts. False: none. None: all count where at least half of the judged
-        queries have a document of their id; otherwise only those whose text is the document's too,
-        because numbers used as ids coincide by chance.
+        queries have a document of their id, and at least half of these a document that holds three in four of
+        their words; otherwise only those whose text is the document's too, because numbers used as ids coincide
+        by chance.
 
     Returns
     -------
@@ -36,46 +40,88 @@ def own_documents(collection: Collection, exclude_self: bool | None) -> dict[int
 
 
 def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
-    queries = collection.judged.select("id", query="text").with_row_index("number")
-    docs = collection.docs.select("id", "title", "text", "origin").with_row_index("row")
-    docs = docs.with_columns(collection.bare_ids().alias("bare"))
-    named = pl.concat([docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))])
-    own = queries.join(named, on="id", how="inner")
-    if exclude_self is None and own["number"].n_unique() * 2 < queries.height:
+    own = _of_equal_id(collection)
+    if exclude_self is None and not (_ids_coincide(own, collection) and _words_coincide(own)):
         own = own.filter(_same_text())
     if not own.height:
         return {}
-    groups = own.select("number", "origin").unique().join(docs.select("origin", "row"), on="origin")
+    docs = collection.docs.select("origin").with_row_index("row")
+    groups = own.select("number", "origin").unique().join(docs, on="origin")
     groups = groups.sort("number", "row").group_by("number", maintain_order=True).agg("row")
     return {int(n): np.asarray(rows, dtype=np.int64) for n, rows in groups.iter_rows()}
 
 
-def own_spec(collection: Collection, own: dict[int, npt.NDArray[np.int64]]) -> dict[str, int | bool]:
-    """What a run's spec says of the documents left out: for how many queries, and whether only ids spoke for it.
+def _of_equal_id(collection: Collection) -> pl.DataFrame:
+    """Judged queries beside the documents of their id, with or without the source behind it."""
+    return collection.memo("own, equal id", lambda: _join_by_id(collection))
+
+
+def _join_by_id(collection: Collection) -> pl.DataFrame:
+    queries = collection.judged.select("id", query="text").with_row_index("number")
+    docs = collection.docs.select("id", "title", "text", "origin").with_columns(collection.bare_ids().alias("bare"))
+    named = pl.concat([docs, docs.filter(pl.col("bare") != pl.col("id")).with_columns(id=pl.col("bare"))])
+    return queries.join(named, on="id", how="inner")
+
+
+def _ids_coincide(own: pl.DataFrame, collection: Collection) -> bool:
+    return own["number"].n_unique() * 2 >= max(collection.judged.height, 1)
+
+
+def _words_coincide(own: pl.DataFrame) -> bool:
+    """Whether most queries have nearly all of their words in a document of their id."""
+    words = {
+        name: expression.str.to_lowercase().str.extract_all(r"\w+").list.unique()
+        for name, expression in (("query", pl.col("query")), ("held", pl.concat_str("title", "text", separator=" ")))
+    }
+    table = own.select("number", **words)
+    number, both = pl.col("query").list.len(), pl.col("query").list.set_intersection("held").list.len()
+    alike = table.group_by("number").agg(((number > 0) & (4 * both >= 3 * number)).any().alias("alike"))["alike"]
+    return 2 * int(alike.sum()) >= len(alike)
+
+
+def own_spec(
+    collection: Collection, own: dict[int, npt.NDArray[np.int64]], exclude_self: bool | None
+) -> dict[str, int | bool]:
+    """What a run's spec says of a query's own documents.
 
     Parameters
     ----------
     collection : Collection
         The collection.
     own : dict
-        As `own_documents` gives them.
+        As `own_documents` gives them, or some of them: what was left out.
+    exclude_self : bool or None
+        As it was asked for.
 
     Returns
     -------
     dict
-        Empty where nothing is left out. ``own_documents_differ`` is there where most of these queries share less
-        than half of their words with every document left out, as with numbers that coincide by chance.
+        Empty where no id coincides. ``own_documents_dropped``: queries whose own documents are left out;
+        ``own_documents_differ`` where most of these have other words; `IN_DOUBT`: queries of which nothing is left
+        out although at least half of all have a document of their id.
     """
-    if not own:
-        return {}
-    queries = [set(_WORD.findall(text.lower())) for text in collection.judged["text"].gather(list(own))]
-    texts = collection.texts()
-    alike = 0
-    for query, rows in zip(queries, own.values(), strict=True):
-        held = [set(_WORD.findall(text.lower())) for text in texts.gather(rows)]
-        alike += any(2 * len(query & words) >= len(query) for words in held)
-    spec: dict[str, int | bool] = {"own_documents_dropped": len(own)}
-    return {**spec, "own_documents_differ": True} if 2 * alike < len(own) else spec
+    spec: dict[str, int | bool] = {"own_documents_dropped": len(own)} if own else {}
+    if exclude_self is False:
+        return spec
+    named = _of_equal_id(collection)
+    if exclude_self:
+        return {**spec, "own_documents_differ": True} if own and not _words_coincide(named) else spec
+    left = named["number"].n_unique() - len(own_documents(collection, None))
+    return {**spec, IN_DOUBT: left} if left > 0 and _ids_coincide(named, collection) else spec
+
+
+def own_notes(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a run's spec says of own documents, and ask where it is in doubt."""
+    own, doubt = int(spec.get("own_documents_dropped", 0)), int(spec.get(IN_DOUBT, 0))
+    if own:
+        chance = "; their texts differ, as where ids coincide by chance" if spec.get("own_documents_differ") else ""
+        yield f"own documents of {counted(own, 'query', 'queries')} left out{chance} (--no-exclude-self)"
+    if doubt:
+        yield (
+            f"{counted(doubt, 'query shares its', 'queries share their')} id with a document of other words; nothing "
+            "is left out for that. Are these queries documents (--exclude-self), or do ids coincide by chance "
+            "(--no-exclude-self)?"
+        )
 
 
 def _fold(text: pl.Expr | str) -> pl.Expr:
@@ -85,4 +131,5 @@ def _fold(text: pl.Expr | str) -> pl.Expr:
 
 def _same_text() -> pl.Expr:
     both = pl.concat_str("title", "text", separator=" ")
-    return (_fold("query") == _fold("text")) | (_fold("query") == _fold("title")) | (_fold("query") == _fold(both))
+    same = (_fold("query") == _fold("text")) | (_fold("query") == _fold("title")) | (_fold("query") == _fold(both))
+    return same & (_fold("query") != "")

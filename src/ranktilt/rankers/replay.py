@@ -14,7 +14,7 @@ from ranktilt.collection import Collection
 from ranktilt.data.labels import no_overlap
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.rankers.base import Ranker, cut, without
-from ranktilt.rankers.own import own_documents, own_spec
+from ranktilt.rankers.own import IN_DOUBT, own_documents, own_spec
 from ranktilt.run import Run, collection_rows
 from ranktilt.runfile import SCORE_ORDERS
 
@@ -96,7 +96,8 @@ class Replay(Ranker):
         if self.k is not None:
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
         parts = cut(without(found, own, rows), keys, self.k)
-        spec = {**loaded.spec, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
+        told = {key: value for key, value in loaded.spec.items() if key != IN_DOUBT}
+        spec = {**told, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
         return Run(tuple(names), *parts, loaded.ids, {**spec, **own_notes})
 
     def _own(
@@ -111,7 +112,8 @@ class Replay(Ranker):
         place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
         own = own_documents(collection, self.exclude_self)
         own = {number: rows for number, rows in own.items() if ranked[number] in place}
-        return {place[ranked[number]]: rows for number, rows in own.items()}, own_spec(collection, own)
+        placed = {place[ranked[number]]: rows for number, rows in own.items()}
+        return placed, own_spec(collection, own, self.exclude_self)
 
 
 def _asked(collection: Collection, loaded: Run) -> list[str]:

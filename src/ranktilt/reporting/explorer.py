@@ -58,7 +58,7 @@ def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH) -> Exp
     audit, collection, runs = opened.audit, opened.collection, opened.runs
     if collection is None or not runs or not audit.queries or not (audit.measures or audit.pairs):
         return None
-    groups = grouping(collection, audit.spec.get("by"))
+    groups = grouping(collection, audit.spec.get("by"), audit.groups)
     judgments = Judgments.of(collection, groups)
     if judgments.queries != audit.queries or groups.names != audit.groups[1:]:
         raise UserError("this is not the collection that was audited: its queries or groups differ")

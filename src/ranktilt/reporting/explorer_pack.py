@@ -234,12 +234,17 @@ def _run_lists(entries: Entries, number: Ints, count: int) -> list[dict[str, Any
         number[entries.doc[part]].tolist(),
         *ranks,
         _or_none(rounded(entries.score[part])),
-        entries.grade[part].astype(np.int64).tolist(),
+        _whole_or_not(entries.grade[part]).tolist(),
         entries.top[part].astype(np.int64).tolist(),
     )
     rows = list(zip(*columns, strict=True))
     found, more = entries.found.tolist(), entries.more.tolist()
     return [{"found": found[i], "more": more[i], "entries": rows[ends[i] : ends[i + 1]]} for i in range(count)]
+
+
+def _whole_or_not(grades: Floats) -> Ints | Floats:
+    whole = grades.astype(np.int64)
+    return whole if (whole == grades).all() else grades
 
 
 def _or_none(values: Floats) -> list[float | None]:

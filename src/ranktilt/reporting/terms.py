@@ -248,7 +248,8 @@ _TEXTS = (
     ),
     Term(
         "near-identical",
-        "Two texts of whose different words at least 95 in 100 stand in both, unless another limit is named.",
+        "Two texts that are not the same, but of whose different words at least 95 in 100 stand in both, unless "
+        "another limit is named.",
         r"[Nn]ear-identical",
         "confounds-and-controls#confounds",
     ),
