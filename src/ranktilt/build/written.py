@@ -67,7 +67,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
         If the folder holds anything else, or something in it was changed by hand; if it cannot be written; if the
         collection's own folder was changed meanwhile.
     """
-    place = Path(folder).resolve()
+    place = Path(os.path.realpath(folder))
     recover(place)
     earlier = require_ours(place)
     require_same(place, earlier, rewritten.spec["collection"].get("path"))
