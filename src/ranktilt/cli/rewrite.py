@@ -48,6 +48,12 @@ Timeout = Annotated[float | None, typer.Option("--timeout", metavar="S", help="S
 Retries = Annotated[
     int | None, typer.Option("--retries", min=0, metavar="N", help="How often a failed request is sent again.")
 ]
+MaxAnswer = Annotated[
+    str | None,
+    typer.Option(
+        "--max-answer", metavar="SIZE", help="Of an answer as a server sends it (1MB); a longer one is not read."
+    ),
+]
 Temperatures = Annotated[
     list[float] | None,
     typer.Option("--temperature", min=0, metavar="T", help="Default: 0.2; several make one source each."),
@@ -109,6 +115,7 @@ def command(
     tpm: Tpm = None,
     timeout: Timeout = None,
     retries: Retries = None,
+    max_answer: MaxAnswer = None,
     temperature: Temperatures = None,
     top_p: TopP = 1.0,
     max_tokens: MaxTokens = None,
@@ -140,6 +147,7 @@ def command(
         from ranktilt.build.plan import Rewriting
         from ranktilt.build.written import recover
         from ranktilt.llm.named import llm as named
+        from ranktilt.rankers.chunks import read_size
 
         if output is not None:
             recover(output)
@@ -153,6 +161,7 @@ def command(
         given = {
             "base_url": base_url, "concurrency": concurrency, "batch": batch, "rpm": rpm, "tpm": tpm,
             "timeout": timeout, "retries": retries,
+            "max_answer": None if max_answer is None else read_size(max_answer, what="--max-answer", least=1000),
             "device": device if llm.startswith("transformers:") or pool is None else None,
         }  # fmt: skip
         _check_options(llm, given)
@@ -195,7 +204,7 @@ def _check(
         require_same(output, require_ours(output), folder)
 
 
-_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm")
+_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "max_answer")
 _LOCAL = ("batch", "device")
 
 
