@@ -336,3 +336,56 @@ def test_a_full_disk_at_the_second_file_takes_back_the_first(tmp_path: Path) -> 
 def test_what_to_do_depends_on_what_went_wrong(code: int, hint: str) -> None:
     error = files.cannot_write(Path("out/f"), OSError(code, "The reason"))
     assert str(error) == f"out/f: cannot be written: The reason; {hint}"
+
+
+def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "old")
+    for mode in (0o600, 0o755, 0o444):
+        path.chmod(mode)
+        files.write_bytes(path, b"new")
+        assert (path.stat().st_mode & 0o7777, path.read_bytes()) == (mode, b"new")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "old")
+    os.chown(path, 65534, 65534)
+    files.write_bytes(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid, path.read_bytes()) == (65534, 65534, b"new")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_link_names_is_written_and_the_link_stays(tmp_path: Path, there: bool) -> None:
+    target, link = tmp_path / "elsewhere" / "f.bin", tmp_path / "f.gz"
+    target.parent.mkdir()
+    if there:
+        write(target, "old").chmod(0o640)
+    link.symlink_to("elsewhere/f.bin")
+    files.require_place(link)
+    files.write_bytes(link, b"new")
+    assert os.readlink(link) == "elsewhere/f.bin"
+    assert gzip.decompress(target.read_bytes()) == b"new", "the name that was given decides on compression"
+    assert not there or target.stat().st_mode & 0o777 == 0o640
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["elsewhere", "f.bin", "f.gz"]
+
+
+def test_links_that_go_round_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for write_or_try in (files.require_place, lambda path: files.write_bytes(path, b"x")):
+        with pytest.raises(UserError, match="/a: cannot be written: Too many levels of symbolic links"):
+            write_or_try(tmp_path / "a")
+    assert os.readlink(tmp_path / "a") == "b"
+
+
+def test_a_file_that_is_mounted_by_itself_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "f", "an old content")
+    before = path.stat().st_ino
+
+    def busy(*_: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(os, "replace", busy)
+    files.write_bytes(path, b"new")
+    assert (path.read_bytes(), path.stat().st_ino) == (b"new", before)
+    assert os.listdir(tmp_path) == ["f"]

@@ -6,7 +6,9 @@ import errno
 import gzip
 import hashlib
 import os
+import shutil
 import stat
+import tempfile
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -161,6 +163,9 @@ def write_bytes(path: Path, data: bytes) -> None:
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files, each whole and all of them or none; compresses where a name ends in ``.gz``.
 
+    A file that is there already keeps its mode and, where it may be given, its owner; a link stays one, and what it
+    names is written.
+
     Raises
     ------
     UserError
@@ -169,21 +174,49 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     path, waiting, made = Path(), dict[Path, Path](), list[Path]()
     try:
         for path, data in contents.items():
-            made = [p for p in (path.parent, *path.parent.parents) if not p.exists()] + made
-            path.parent.mkdir(parents=True, exist_ok=True)
+            target = Path(os.path.realpath(path))
+            made = [p for p in (target.parent, *target.parent.parents) if not p.exists()] + made
+            target.parent.mkdir(parents=True, exist_ok=True)
             data = gzip.compress(data, compresslevel=6, mtime=0) if path.suffix == ".gz" else data
-            if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            before = _there(path)
+            if before is not None and not stat.S_ISREG(before.st_mode):
                 _write_through(path, data)
-            else:
-                waiting[path] = path.with_name(f".{uuid.uuid4().hex}.tmp")
-                waiting[path].write_bytes(data)
+                continue
+            waiting[target] = target.with_name(f".{uuid.uuid4().hex}.tmp")
+            waiting[target].write_bytes(data)
+            if before is not None:
+                _make_alike(waiting[target], before)
         for path, temporary in waiting.items():
-            os.replace(temporary, path)
+            _replace(path, temporary)
         made.clear()
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
         _clear(waiting.values(), made)
+
+
+def _there(path: Path) -> os.stat_result | None:
+    """What is in a place, links followed; None for nothing, and for a link to nothing."""
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _make_alike(file: Path, before: os.stat_result) -> None:
+    with suppress(OSError, AttributeError):  # only root may give a file away, and not every system knows owners
+        os.chown(file, before.st_uid, before.st_gid)
+    file.chmod(stat.S_IMODE(before.st_mode))
+
+
+def _replace(path: Path, temporary: Path) -> None:
+    try:
+        os.replace(temporary, path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:  # a file that is mounted by itself, as containers do, can only be written to
+            raise
+        with temporary.open("rb") as source, path.open("wb") as stream:
+            shutil.copyfileobj(source, stream)
 
 
 def _write_through(path: Path, data: bytes) -> None:
@@ -202,13 +235,27 @@ def _clear(temporaries: Iterable[Path], folders: list[Path]) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Find out before hours of work whether a file could be written; `UserError` if its folder forbids it."""
-    absolute = path.absolute()
-    folder = next((p for p in absolute.parents if p.exists()), absolute)
-    if not folder.is_dir():
-        raise cannot_write(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise cannot_write(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    """Find out before hours of work whether a file can be written, by trying where it leaves no trace.
+
+    Raises
+    ------
+    UserError
+        If its folder can neither be written nor made, its name is too long, or its links lead nowhere.
+    """
+    try:
+        before = _there(path)
+        if before is not None and not stat.S_ISREG(before.st_mode):
+            if not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        target = Path(os.path.realpath(path))
+        folder = next(p for p in target.parents if os.path.lexists(p))
+        for name in target.relative_to(folder).parts:
+            _there(folder / name)  # too long a name is found here, though the folders above it are still to be made
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def cannot_write(path: Path, error: OSError) -> UserError:

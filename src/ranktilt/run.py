@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 _WITHOUT = "queries_without_documents"
+_ESCAPED = "ids_percent_encoded"
+_ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
+"""Signs that would end a field of a TREC file, or be taken for the mark that begins one; and what stands for them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,6 +134,9 @@ class Run:
     def contents(self, path: Path) -> dict[Path, bytes]:
         """Return what `save` writes: the bytes of the run's file and of its sidecar.
 
+        Where an id has a blank, which would end a field, blanks and ``%`` are percent-encoded in all ids of the file
+        (``%20``, ``%25``), and the sidecar says so (``ids_percent_encoded``), from which `load` gives the ids back.
+
         Parameters
         ----------
         path : Path
@@ -142,15 +148,19 @@ class Run:
             Path → bytes, not compressed.
         """
         ranked = self.ids.gather(np.flatnonzero(np.bincount(self.docs)))
+        escaped = False
         for noun, names in (("query", pl.Series(self.queries, dtype=pl.String)), ("document", ranked)):
-            blank = names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r]") | (names == ""))
-            if len(blank):
-                raise UserError(f"{noun} id {blank[0]!r} has a blank in it, which the TREC format cannot hold")
+            if (names == "").any():
+                raise UserError(f"a {noun} id is empty, which the TREC format cannot hold")
+            escaped = escaped or len(beyond_trec(names)) > 0
         line = pl.format("{} Q0 {} {} {} ranktilt", "query_id", "doc_id", "rank", pl.col("score").cast(pl.String))
-        text = self.frame().select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
+        frame = self.frame()
+        if escaped:
+            frame = _with_ids(frame, list(_ESCAPES), list(_ESCAPES.values()))
+        text = frame.select(line.alias("line"))["line"].str.join("\n").item() if len(self.docs) else ""
         # A line of the TREC format names a document, so a query for which none was found is named beside it.
         without = [query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n]
-        told = {**self.spec, _WITHOUT: without} if without else dict(self.spec)
+        told = {**self.spec, **({_WITHOUT: without} if without else {}), **({_ESCAPED: True} if escaped else {})}
         spec = json.dumps(told, indent=1, default=str) + "\n"
         return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
 
@@ -191,6 +201,9 @@ class Run:
             spec = {**spec, **_read_spec(sidecar(path)), "file": str(path)}
         if score_order != "score":
             spec["score_order"] = score_order
+        if spec.pop(_ESCAPED, False) is True:
+            frame = _with_ids(found.frame, list(_ESCAPES.values()), list(_ESCAPES))
+            found = replace(found, frame=frame, queries=frame["query_id"].unique(maintain_order=True))
         queries = list(dict.fromkeys([*found.queries, *_without(spec.pop(_WITHOUT, []), sidecar(path))]))
         run = cls.from_frame(found.frame, queries=queries, spec=spec)
         _refuse_duplicates(path, run, found)
@@ -250,6 +263,15 @@ def _rises(scores: Float, offsets: Int64) -> bool:
     up[1:] = scores[1:] > scores[:-1]
     up[offsets[:-1][offsets[:-1] < len(scores)]] = False
     return bool(up.any())
+
+
+def beyond_trec(names: pl.Series) -> pl.Series:
+    """Return the ids that a TREC file cannot hold as they are: those with a blank, or with a byte-order mark."""
+    return names.filter(names.str.contains(r"[ \t\n\x0b\x0c\r\x{feff}]"))
+
+
+def _with_ids(frame: pl.DataFrame, signs: list[str], others: list[str]) -> pl.DataFrame:
+    return frame.with_columns(pl.col("query_id", "doc_id").str.replace_many(signs, others))
 
 
 def sidecar(path: Path) -> Path:

@@ -1,11 +1,15 @@
 """The folder that a rewriting leaves: its files, its manifest, and how an earlier version is replaced."""
 
+import contextlib
+import errno
 import gzip
 import hashlib
+import itertools
 import json
 import os
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +312,82 @@ def test_what_a_kill_took_away_is_brought_back(tmp_path: Path) -> None:
     write(tmp_path / f".out.{MARK}.old" / "x", "earlier")
     recover(tmp_path / "out")
     assert files(tmp_path) == {"out/x": b"earlier"}
+
+
+@pytest.fixture(params=["mounted", "bound", "told"])
+def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder that cannot be renamed: another disk, another place of the same disk, or the system says it is one."""
+    place = tmp_path / "out"
+    place.mkdir()
+    if request.param == "told":
+        rename = os.rename
+
+        def refuse(old: Path, new: Path) -> None:
+            if Path(old) == place:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            rename(old, new)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "rename", refuse)
+            yield place
+        return
+    (tmp_path / "disk").mkdir()
+    what = ["-t", "tmpfs", "tmpfs"] if request.param == "mounted" else ["--bind", str(tmp_path / "disk")]
+    if subprocess.run(["mount", *what, str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_mount_point_holds_an_output_and_the_next(made: Made, tmp_path: Path, mount: Path) -> None:
+    (mount / "lost+found").mkdir()
+    save_rewritten(made(first=1), mount)
+    (mount / "corpus.jsonl").chmod(0o640)
+    first, whole = files(mount), made()
+    with no_room(1_000), pytest.raises(UserError, match="cannot be written: File too large"):
+        save_rewritten(whole, mount)
+    assert files(mount) == first
+    save_rewritten(whole, mount)
+    save_rewritten(whole, tmp_path / "usual")
+    assert files(mount) == files(tmp_path / "usual")
+    assert (mount / "corpus.jsonl").stat().st_mode & 0o777 == 0o640
+    assert sorted(p.name for p in mount.iterdir()) == sorted({*(n.split("/")[0] for n in NAMES), "lost+found"})
+
+
+@pytest.mark.parametrize("mount", ["told"], indirect=True)
+def test_a_kill_while_names_change_leaves_one_version_whole(
+    made: Made, mount: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_rewritten(made(first=1), mount)
+    first, whole, rename, seen = files(mount), made(), os.rename, set[int]()
+    for steps in itertools.count():
+        left = steps
+
+        def counted(old: Path, new: Path) -> None:
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= old != mount
+            rename(old, new)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "rename", counted)
+            patch.setattr(written, "_undo", lambda _: None)
+            patch.setattr(written.shutil, "rmtree", lambda *_, **__: None)
+            with contextlib.suppress(KeyboardInterrupt):
+                save_rewritten(whole, mount)
+            with contextlib.suppress(KeyboardInterrupt):
+                patch.undo()
+                patch.setattr(os, "rename", counted)
+                left = steps % 3
+                recover(mount)  # which may be killed as well
+        recover(mount)
+        seen.add(len(files(mount)["corpus.jsonl"]))
+        if files(mount) != first:
+            break
+    assert steps > 2 * len({n.split("/")[0] for n in NAMES}), "every step was tried"
+    assert require_ours(mount) is not None
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("name", ["nf[0.2]", "a*", "what?", "x+y"])

@@ -5,8 +5,10 @@ import gzip
 import importlib
 import io
 import json
+import os
 import re
 import shlex
+import subprocess
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
@@ -735,11 +737,74 @@ def test_a_report_that_has_no_place_is_refused_before_any_work(
 
 
 @full_device
-def test_report_and_files_are_all_written_or_none(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir()
-    (closed / "full.html").symlink_to("/dev/full")
-    result = cli("audit", toy_folder, "-r", "bm25", *QUICK, "--json", tmp_path / "a.json", "-o", closed / "full.html")
-    assert result.code == 2
-    assert "No space left on device" in result.err
-    assert not (tmp_path / "a.json").exists()
+@pytest.mark.parametrize("full", ["--json", "--per-query", "--save", "-o"])
+def test_one_that_fails_takes_no_other_with_it(cli: Cli, toy_folder: Path, tmp_path: Path, full: str) -> None:
+    places = {"--json": "a.json", "--per-query": "q.csv", "--save": "kept", "-o": "page.html"}
+    bad = tmp_path / ("kept/table.parquet" if full == "--save" else places[full])
+    bad.parent.mkdir(exist_ok=True)
+    bad.symlink_to("/dev/full")
+    options = [part for option, name in places.items() for part in (option, tmp_path / name)]
+    result = cli("audit", toy_folder, "-r", "bm25", *QUICK, *options)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert f"{bad}: cannot be written: No space left on device" in result.err
+    written = {option for option, name in places.items() if (tmp_path / name).is_file() and (tmp_path / name) != bad}
+    assert written | ({"--save"} if (tmp_path / "kept" / "audit.json").is_file() else set()) == {*places} - {full}
+    assert bool(list(tmp_path.rglob("*.trec.gz"))) == (full != "--save"), "a folder of --save is whole or is not there"
+
+
+def deny(folder: Path) -> None:
+    """Make a folder one that nobody can write into, not even root."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)], capture_output=True, check=False)
+    if done.returncode:
+        folder.chmod(0o555)
+        if os.access(folder, os.W_OK):
+            pytest.skip("needs a folder that cannot be written")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--save", "kept"), "kept/table.parquet: expected a file, this is a folder"),
+        (("--save", "file"), "--save file: expected a folder, this is a file"),
+        (("--save", "half"), "half/runs/1-run.trec.gz: cannot be written: Not a directory"),
+        (("--save", "shut"), "shut/audit.json: cannot be written: "),
+        (("--save", "n" * 300), "cannot be written: File name too long"),
+        (("--json", "new/" + "n" * 300), "cannot be written: File name too long"),
+        (("--json", "shut/there.json"), "shut/there.json: cannot be written: "),
+        (("--json", "file/a.json"), "file/a.json: cannot be written: Not a directory"),
+        (("--json", "round"), "round: cannot be written: Too many levels of symbolic links"),
+        (("-o", "lost.html"), "lost.html: cannot be written: "),
+        (("--json", "new", "--per-query", "new/q.csv"), "new cannot be a file and the folder of q.csv"),
+        (
+            ("--per-query", "kept/audit.json", "--save", "kept"),
+            "kept/audit.json: this file is written by --per-query too",
+        ),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
+    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(toy_folder.parent)
+    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", lambda *_: pytest.fail("ranked first"))
+    for name in ("kept/table.parquet", "half", "shut"):
+        Path(name).mkdir(parents=True)
+    Path("file").touch()
+    Path("half/runs").touch()
+    Path("round").symlink_to("round")
+    Path("lost.html").symlink_to("shut/there.html")
+    deny(Path("shut"))
+    try:
+        before = sorted(Path().rglob("*"))
+        message = refused(cli, "audit", "toy", "-r", "bm25", *options)
+        assert sorted(Path().rglob("*")) == before
+    finally:
+        subprocess.run(["umount", "shut"], capture_output=True, check=False)
+    assert said in message
+
+
+def test_json_may_name_the_audit_that_is_saved(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    result = cli(
+        "audit", toy_folder, "-r", "bm25", *QUICK, "--save", tmp_path / "s", "--json", tmp_path / "s/audit.json"
+    )
+    assert result.code == 0
+    assert Audit.load(tmp_path / "s/audit.json").runs == ("bm25",)

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -273,17 +274,18 @@ def test_one_place_cannot_be_file_and_folder(cli: Cli, toy_folder: Path, tmp_pat
     assert not place.exists()
 
 
-def test_all_files_are_written_or_none(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+def test_ids_with_blanks_are_saved_and_read_back(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     names = (toy_folder / "queries.jsonl").read_text(encoding="utf-8")
     (toy_folder / "queries.jsonl").write_text(names.replace('"q1"', '"q 1"'), encoding="utf-8")
     qrels = next((toy_folder / "qrels").iterdir())
     qrels.write_text(qrels.read_text(encoding="utf-8").replace("q1\t", "q 1\t"), encoding="utf-8")
-    code, out, err = cli("audit", toy_folder, *BM25, "--json", tmp_path / "a.json", "--save", tmp_path / "s")
-    assert code == 2
-    assert "Relative" in out  # what was found is shown all the same
-    assert "query id 'q 1' has a blank in it" in err
-    assert not (tmp_path / "a.json").exists()
-    assert not (tmp_path / "s").exists()
+    code, _, err = cli("audit", toy_folder, *BM25, "--save", tmp_path / "s")
+    assert (code, err) == (0, "")
+    run = tmp_path / "s/runs/1-bm25.trec.gz"
+    csv = [cli("audit", toy_folder, *how, "--format", "csv").out for how in (BM25, ("--run", run, *BM25[2:]))]
+    assert csv[1].replace(f"replay:{run}", "bm25") == csv[0]
+    why = "query id 'q 1' has a blank in it, which a run alone cannot hold; name a file, which gets a sidecar"
+    assert refused(cli, "rank", toy_folder, "-r", "bm25", "-o", "-") == f"-o -: {why}"
 
 
 def test_a_stdout_of_an_old_encoding_keeps_its_signs(process: Cli, toy_folder: Path) -> None:
@@ -333,7 +335,7 @@ def test_an_interruption_is_one_line(cli: Cli, toy_folder: Path, monkeypatch: py
 
 def test_debug_shows_where_it_happened(process: Cli) -> None:
     done = process("audit", "no/such/folder", *BM25, "--debug")
-    assert done.code == 1
+    assert done.code == 2
     assert done.err.startswith("Traceback (most recent call last):")
     assert done.err.rstrip().endswith("DataError: no/such/folder: no such folder")
 
@@ -342,18 +344,54 @@ def test_a_mistake_in_a_process_of_its_own(process: Cli) -> None:
     assert process("audit", "no/such/folder", *BM25) == (2, "", "ranktilt: no/such/folder: no such folder\n")
 
 
-def test_an_error_of_ours_is_not_hidden(
-    monkeypatch: pytest.MonkeyPatch, toy_folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from ranktilt.cli.main import main
+class Panic(BaseException):
+    """As a library written in Rust raises it."""
 
+
+@pytest.mark.parametrize(
+    ("error", "code", "end"),
+    [
+        (ZeroDivisionError("ours"), 70, "ZeroDivisionError: ours\n"),
+        (Panic("theirs"), 70, "Panic: theirs\n"),
+        (MemoryError(), 71, "ask for less (--memory bounds search)\n"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+        (EOFError(), 130, "ranktilt: interrupted; what was cached is kept\n"),
+    ],
+)
+def test_what_gate_says_is_never_said_by_a_crash(
+    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, end: str
+) -> None:
     def fail(*parts: object, **options: object) -> None:
-        raise ZeroDivisionError("ours")
+        raise error
 
     monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", fail)
-    monkeypatch.setattr(sys, "argv", ["ranktilt", "audit", str(toy_folder), *BM25])
-    with pytest.raises(ZeroDivisionError, match="ours"):
-        main()
+    result = cli("audit", toy_folder, *BM25)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.endswith(end)
+    assert ("Traceback" in result.err) == (code == 70), "an error of ours is not hidden"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes behave otherwise here")
+@pytest.mark.parametrize(
+    ("number", "closed", "code"), [(1, True, 2), (1, False, 141), (2, True, 0), (2, False, 0)],
+    ids=["no-stdout", "nobody-reads-stdout", "no-stderr", "nobody-reads-stderr"],
+)  # fmt: skip
+def test_a_stream_that_nobody_reads_is_no_verdict(
+    process: Cli, toy_folder: Path, tmp_path: Path, number: int, closed: bool, code: int
+) -> None:
+    made = tmp_path / "made"
+    verb = (
+        ["audit", toy_folder, *BM25, "--json", made] if number == 1 else ["rank", toy_folder, "-r", "bm25", "-o", made]
+    )
+    read, write_end = os.pipe()
+    os.close(read)
+    streams = {"stdout": -1, "stderr": -1} | ({} if closed else {("stdout", "stderr")[number - 1]: write_end})
+    close = partial(os.close, number) if closed else None
+    done = process(*verb, capture_output=False, preexec_fn=close, **streams)
+    os.close(write_end)
+    line = "ranktilt: standard output: cannot be written: Bad file descriptor; choose another place\n"
+    assert (done.code, done.err or "") == (code, line if code == 2 else "")
+    assert made.stat().st_size, "what is shown and what is kept do not depend on each other"
 
 
 def test_version(cli: Cli) -> None:

@@ -16,7 +16,7 @@ from ranktilt.reporting.gates import gate_text
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
-from tests.toy import no_permission, no_room
+from tests.toy import full_device, no_permission
 
 QUICK = ("--resamples", "200")
 
@@ -141,13 +141,15 @@ class TestFiles:
         assert result.out.startswith(start)
         assert "✗ tilted (asked" not in result.out
 
-    def test_all_or_none(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
-        out = tmp_path / "out"
-        with no_room(1000):
-            result = self.run(cli, saved["human"], out)
-        assert result.code == 2
-        assert "cannot be written: File too large" in result.err
-        assert not out.exists()
+    @full_device
+    def test_one_that_fails_takes_no_other_with_it(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
+        (tmp_path / "r.xml").symlink_to("/dev/full")
+        result = self.run(cli, saved["human"], tmp_path)
+        assert result.code == 2, "neither level nor tilted: a build server has not got its file"
+        assert result.err.count("\n") == 1
+        assert "r.xml: cannot be written: No space left on device" in result.err
+        assert json.loads((tmp_path / "g.json").read_text())["outcome"] == "tilted"
+        assert (tmp_path / "s.md").read_text("utf-8")
 
     def test_nothing_is_written_where_the_gate_cannot_be_asked(
         self, cli: Cli, saved: dict[str, Path], tmp_path: Path

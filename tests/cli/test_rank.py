@@ -151,6 +151,28 @@ def test_several_rankers_fill_a_folder(cli: Cli, toy_folder: Path, tmp_path: Pat
     assert rt.Run.load(runs / names[1]).name == "tfidf"
 
 
+@full_device
+def test_a_run_that_cannot_be_written_takes_no_other_with_it(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "bm25.trec").symlink_to("/dev/full")
+    code, _, err = cli("rank", toy_folder, "-r", "bm25", "-r", "tfidf", "-o", f"{runs}/", "--quiet")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"{runs / 'bm25.trec'}: cannot be written: No space left on device" in err
+    assert rt.Run.load(runs / "tfidf.trec").name == "tfidf"
+
+
+@pytest.mark.parametrize("letter", ["a", "文"])
+def test_a_name_fits_every_file_system(cli: Cli, toy_folder: Path, tmp_path: Path, letter: str) -> None:
+    saved = write_run(tmp_path / f"{letter * 80}.trec", {"q1": {"d1-human": 1.0}})
+    for verb, place in (("rank", ["-o", f"{tmp_path / 'runs'}/"]), ("audit", ["--save", tmp_path / "s", "-m", "RR"])):
+        given = ["-r", f"replay:{saved}", *place, *(["--resamples", "100"] if verb == "audit" else [])]
+        assert cli(verb, toy_folder, *given).code == 0
+    names = [path.name.encode() for path in (*(tmp_path / "runs").iterdir(), *(tmp_path / "s" / "runs").iterdir())]
+    assert len(names) == 4
+    assert max(map(len, names)) <= 100
+
+
 def test_one_ranker_may_name_a_folder_too(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     cli("rank", toy_folder, "-r", "bm25", "-o", tmp_path)
     assert {"bm25.trec", "bm25.trec.json"} <= set(files(tmp_path))

@@ -80,6 +80,29 @@ def test_every_answer_carries_the_headers_that_protect_it(server: PageServer, pa
     assert headers["server"] == "RankTilt"
 
 
+def rules(headers: dict[str, str]) -> set[str]:
+    return set(headers["content-security-policy"].split("; "))
+
+
+def test_a_page_of_somebody_elses_is_in_a_frame_that_it_cannot_leave(server: PageServer) -> None:
+    inside = f"{server.path}/page"
+    assert asked(server, path=inside)[0] == 404, "a page that was made here needs no frame"
+    server.framed = True
+    code, headers, around = asked(server)
+    assert (code, PAGE in around, f'sandbox="allow-scripts" title="The report" src="{inside}"' in around.decode()) == (
+        200, False, True,
+    )  # fmt: skip
+    assert {"default-src 'none'", "frame-src 'self'", "frame-ancestors 'none'"} < rules(headers)
+    assert not [rule for rule in rules(headers) if "script-src" in rule]
+    code, headers, body = asked(server, path=inside, **{"Sec-Fetch-Dest": "iframe"})
+    assert (code, body) == (200, PAGE)
+    assert {"default-src 'none'", "sandbox allow-scripts", "frame-ancestors 'self'", "form-action 'none'"} < rules(
+        headers
+    )
+    assert asked(server, path=inside, **{"Sec-Fetch-Dest": "document"})[0] == 404, "it is nothing to open by itself"
+    assert asked(server, path=f"{inside}/")[0] == asked(server, path=f"{inside[:-1]}")[0] == 404
+
+
 @pytest.mark.parametrize("path", ["/", "/index.html", "/?x=1", "/../etc/passwd", "/%2e%2e/", "/.", "*"])
 def test_nothing_else_is_there(server: PageServer, path: str) -> None:
     code, _, body = asked(server, path=path)

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -82,21 +83,26 @@ def test_several_results_are_one_page(view: Started, files: dict[str, Path]) -> 
 
 def test_a_finished_page_is_served_as_it_is(view: Started, files: dict[str, Path]) -> None:
     _, address = view(files["page"], "--no-browser")
-    assert fetched(address) == files["page"].read_text(encoding="utf-8")
+    assert fetched(f"{address}/page") == files["page"].read_text(encoding="utf-8")
+    around = fetched(address)
+    assert re.findall("<iframe[^>]*>", around) == [
+        f'<iframe sandbox="allow-scripts" title="The report" src="{urlsplit(address).path}/page">'
+    ]
+    assert "<script" not in around
 
 
 def test_the_page_outlives_its_file(view: Started, files: dict[str, Path]) -> None:
     whole = files["page"].read_text(encoding="utf-8")
     _, address = view(files["page"], "--no-browser")
     files["page"].unlink()
-    assert fetched(address) == whole == fetched(address)
+    assert fetched(f"{address}/page") == whole == fetched(f"{address}/page")
 
 
 def test_two_views_run_beside_each_other(view: Started, files: dict[str, Path]) -> None:
     _, one = view(files["page"], "--no-browser")
     _, other = view(files["study"], "--no-browser")
     assert one != other
-    assert title(fetched(one)) == title(fetched(other))
+    assert title(fetched(f"{one}/page")) == title(fetched(other))
 
 
 def test_a_port_can_be_asked_for_and_is_refused_while_taken(view: Started, files: dict[str, Path], cli: Cli) -> None:
@@ -113,7 +119,8 @@ def test_it_ends_without_noise_when_told_to(view: Started, files: dict[str, Path
     fetched(address)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (0, "", "Serving until Ctrl-C.\n")
+    framed = "The page is finished, and may be anybody's: it is shown in a frame that it cannot lead out of.\n"
+    assert (process.returncode, out, err) == (0, "", f"{framed}Serving until Ctrl-C.\n")
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=60)
 
@@ -121,7 +128,7 @@ def test_it_ends_without_noise_when_told_to(view: Started, files: dict[str, Path
 def test_quiet_prints_the_address_alone(view: Started, files: dict[str, Path]) -> None:
     process, address = view(files["page"], "--no-browser", "--quiet")
     fetched(address)
-    fetched(address)
+    fetched(f"{address}/page")
     process.terminate()
     assert process.communicate(timeout=60) == ("", "")
 
@@ -156,7 +163,7 @@ def test_a_browser_that_stays_holds_up_nothing(view: Started, files: dict[str, P
 def test_without_a_browser_the_address_is_there_to_open(view: Started, files: dict[str, Path], tmp_path: Path) -> None:
     process, address = view(files["page"], BROWSER=f"{tmp_path / 'none'} %s", PATH=str(tmp_path), DISPLAY="")
     assert process.stderr is not None
-    lines = [process.stderr.readline(), process.stderr.readline()]
+    lines = [process.stderr.readline() for _ in range(3)][1:]
     assert lines == ["Serving until Ctrl-C.\n", "no browser could be opened; open the address in yours\n"]
     assert title(fetched(address))
 

@@ -1,7 +1,10 @@
 """Asking with a journal: each request once, whatever happens, and nothing counts before it is written."""
 
 import contextlib
+import errno
+import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -23,6 +26,7 @@ from ranktilt.llm.named import llm
 from ranktilt.progress import listening
 from tests.llm.echo import COLD, Echo, requests, said
 from tests.llm.server import Server
+from tests.toy import no_room
 
 LONG = Failure("too long", "it does not fit")
 GONE = Failure("unavailable", "no answer in time")
@@ -150,6 +154,59 @@ def test_an_answer_is_in_the_file_before_it_is_yielded(journal: Journal) -> None
         assert asked.answer.text in texts
 
 
+def lacking(monkeypatch: pytest.MonkeyPatch, journal: Journal, after: int) -> None:
+    """Let the disk be full after so many more answers, but for what is set free."""
+    write, answers = os.write, itertools.count()
+
+    def limited(handle: int, data: bytes) -> int:
+        full = os.path.samestat(os.fstat(handle), journal.path.stat()) and next(answers) >= after
+        if full and any(room.stat().st_size for room in journal.folder.rglob("*.room")):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(handle, data)
+
+    monkeypatch.setattr(os, "write", limited)
+
+
+def test_a_disk_that_fills_up_loses_no_answer_and_no_more_is_asked(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking(monkeypatch, journal, after=2)
+    llm = Echo(concurrency=2)
+    llm.room = 50_000
+    work, got = journalled(llm, requests(*(f"request {i}" for i in range(20))), journal, sampling=COLD), []
+    with pytest.raises(UserError, match="No space left on device; free some space"):
+        got.extend(work)
+    assert 4 <= len(got) == len(llm.asked) < 20, "what was paid for counts, and asking ends"
+    assert len(Journal(journal.folder)) == len(got)
+    journal.close()
+    assert not list(journal.folder.rglob("*.room"))
+
+
+def test_nothing_is_asked_where_the_disk_has_no_room_for_the_answers(journal: Journal) -> None:
+    llm = Echo()
+    llm.room = 50_000
+    with no_room(40_000), pytest.raises(UserError, match="cannot be written: File too large"):
+        ask(llm, requests(*WORDS), journal)
+    assert not llm.asked
+    assert not list(journal.folder.rglob("*.room"))
+
+
+@pytest.mark.parametrize("size", [60, 300])
+def test_a_disk_of_a_few_answers(tmp_path: Path, size: int) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        llm = Echo()
+        llm.room = 64_000
+        with Journal(tmp_path / "journal") as journal, pytest.raises(UserError, match="No space left on device"):
+            ask(llm, requests(*(f"{i} " + "word " * 500 for i in range(400))), journal)
+        assert len(llm.asked) == len(Journal(tmp_path / "journal")), "every answer that was paid for is there"
+        assert bool(llm.asked) == (size == 300)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
 def test_closing_it_closes_the_model_and_frees_what_was_claimed(journal: Journal) -> None:
     llm = Echo(concurrency=2)
     work = journalled(llm, requests(*WORDS), journal, sampling=COLD)
@@ -243,7 +300,7 @@ def test_no_key_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             got = ask(model, requests("one small text", "another small text"), journal)
             kept = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert [asked.failure for asked in got] == [None, None]
-    assert len(kept) == 5, "answers, what they are, two locks and the claims"
+    assert len(kept) == 6, "answers, what they are, two locks, the claims and the room for what is under way"
     assert not [name for name, content in kept.items() if b"secret" in content]
 
 

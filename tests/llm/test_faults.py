@@ -254,6 +254,7 @@ def test_the_key_is_in_no_message(status: int) -> None:
         ("k", "k is a key: k.", "[key] is a key: [key]."),
         ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
         (KEY, f"x{KEY}y", "x[key]y"),
+        (KEY, f"{KEY.upper()} {KEY.swapcase()} {KEY.title()}", "[key] [key] [key]"),
         (None, "none", "none"),
     ],
 )

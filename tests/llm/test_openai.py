@@ -1,5 +1,6 @@
 """The client against a real server on loopback: every fault one by one, then a mixture."""
 
+import contextlib
 import logging
 import os
 import signal
@@ -9,7 +10,9 @@ import sys
 import threading
 import time
 import traceback
+import zlib
 from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -126,6 +129,86 @@ def test_replies_that_come_together_are_given_together() -> None:
         arrived = list(model(server, concurrency=16).arrivals(prompts(64), Sampling()))
     assert sum(len(batch) for batch in arrived) == 64
     assert all(arrived)
+
+
+# What is not sent, and what is not read
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_text_goes_where_another_origin_is_named(status: int) -> None:
+    with (
+        Server() as other,
+        Server(script=[Raw(status, "", {"Location": f"{other.url}/chat/completions"})] * 9) as server,
+    ):
+        message = trouble(server)
+        with pytest.raises(UserError) as embedding:
+            list(model(server).embed(["a text"]))
+    assert other.connections == 0, "not even a question without a text"
+    where = f"http://127.0.0.1:{other.port}, where no text is sent; name that as the base URL if it may"
+    assert message == f"{server.url} redirects to {where}"
+    assert where in str(embedding.value)
+
+
+@pytest.mark.parametrize("times", [1, 9])
+def test_a_redirect_within_the_server_is_followed(times: int) -> None:
+    with Server(script=[Raw(308, "", {"Location": "/v1/chat/completions"})] * times) as server:
+        if times == 1:
+            assert one(server).answer is not None
+            assert [body["messages"] for body in server.bodies] == [[{"role": "user", "content": SENTENCE}]] * 2
+        else:
+            assert "redirects more than 5 times; is the base URL right?" in trouble(server, concurrency=1)
+
+
+class Endless(BaseHTTPRequestHandler):
+    """An answer without an end, as it is or packed; counts what it could send."""
+
+    protocol_version = "HTTP/1.1"
+    packed, status, sent = False, 200, 0
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.status)
+        self.send_header("Transfer-Encoding", "chunked")
+        packer = zlib.compressobj(9, wbits=31) if self.packed else None
+        if packer:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while type(self).sent < 100 << 20:
+                block = b"x" * 65_536
+                data = packer.compress(block) + packer.flush(zlib.Z_SYNC_FLUSH) if packer else block
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+                type(self).sent += len(block)
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("status", [200, 503])
+def test_an_answer_without_an_end_is_not_read(packed: bool, status: int) -> None:
+    kind = type("Kind", (Endless,), {"packed": packed, "status": status, "sent": 0})
+    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        asked = OpenAI("tiny", base_url=f"http://127.0.0.1:{server.server_port}/v1", retries=0, timeout=30)
+        (reply,) = asked.generate([Prompt(SENTENCE)])
+        server.shutdown()
+    assert kind.sent < 50 << 20, "far less than there was"
+    assert reply.failure is not None
+    refused = "the answer has more than 1,000,000 bytes, and is not read (--max-answer, max_answer)"
+    assert reply.failure.message.startswith(refused if status == 200 else "error of the server (503): xxxx")
+    assert reply.failure.kind == ("refused" if status == 200 else "unavailable")
+
+
+def test_the_limit_of_an_answer_is_exact_and_each_text_has_its_own() -> None:
+    body = '{"choices": [{"index": 0, "message": {"content": "ok"}}]}'
+    with Server(script=[Raw(200, body), Raw(200, body)]) as server:
+        assert one(server, max_answer=len(body)).answer is not None
+        assert one(server, max_answer=len(body) - 1).failure is not None
+        assert len(list(model(server, max_answer=500).embed(["some text"] * 64))) == 1, "64 vectors of 300 bytes"
+    with pytest.raises(UserError, match="max_answer must be 1 or more, got 0"):
+        OpenAI("tiny", max_answer=0)
 
 
 # Faults that pass

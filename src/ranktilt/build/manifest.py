@@ -15,6 +15,8 @@ from ranktilt.errors import DataError, UserError
 from ranktilt.files import cannot_write, require_place, sha256
 
 MANIFEST = "manifest.json"
+SYSTEM = "lost+found"
+"""What a file system has at its root, and nobody else may look into."""
 WHAT = "ranktilt rewrite"
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
@@ -156,6 +158,8 @@ def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Pat
 def _files(folder: Path) -> Iterator[Path]:
     """All files, one by one: what is no folder of ours may be a whole disk."""
     for path in sorted(folder.iterdir()):
+        if path.name == SYSTEM:
+            continue
         if path.is_dir() and not path.is_symlink():
             yield from _files(path)
         else:

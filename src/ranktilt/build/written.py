@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import re
@@ -17,7 +18,7 @@ import orjson
 import polars as pl
 
 from ranktilt.build.datacard import datacard
-from ranktilt.build.manifest import MANIFEST, manifest, require_ours, require_same
+from ranktilt.build.manifest import MANIFEST, SYSTEM, manifest, require_ours, require_same
 from ranktilt.build.rewrite import Rewritten
 from ranktilt.collection import Collection
 from ranktilt.data.jsonl import to_jsonl
@@ -53,7 +54,8 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
         What to write. Where it was loaded from a folder, the judgments of all splits there are carried over.
     folder : str or Path
         New or empty, or an earlier output, which is replaced as a whole: an interruption leaves the earlier one, or
-        none, never a part.
+        none, never a part. In a folder that cannot be renamed, such as a mount point, a kill while names are changed
+        is undone by the next run.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
         If the folder holds anything else, or something in it was changed by hand; if it cannot be written; if the
         collection's own folder was changed meanwhile.
     """
-    place = Path(folder).resolve()
+    place = Path(os.path.realpath(folder))
     recover(place)
     earlier = require_ours(place)
     require_same(place, earlier, rewritten.spec["collection"].get("path"))
@@ -174,6 +176,10 @@ def recover(folder: Path) -> None:
         Where an output is to go.
     """
     with suppress(OSError):
+        _undo(folder)
+        for new in _beside(folder / folder.name, "new"):
+            shutil.rmtree(new, ignore_errors=True)
+    with suppress(OSError):
         for old in _beside(folder, "old"):
             if folder.exists():
                 shutil.rmtree(old, ignore_errors=True)
@@ -191,22 +197,74 @@ def _beside(folder: Path, end: str) -> list[Path]:
 
 
 def _replace(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write all files beside the folder, and let them take its place."""
-    mark = uuid.uuid4().hex
-    new, old = (folder.with_name(f".{folder.name}.{mark}.{end}") for end in ("new", "old"))
+    """Write all files beside the folder, or in it where it cannot be renamed, and let them take its place."""
+    mark, stays = uuid.uuid4().hex, _stays(folder)
+    place = folder / folder.name if stays else folder
+    new, old = (place.with_name(f".{folder.name}.{mark}.{end}") for end in ("new", "old"))
     try:
         write_files({_plain(new / name): data for name, data in contents.items()})
         os.replace(_plain(new / ANSWERS), new / ANSWERS)
-        if folder.exists():
-            os.rename(folder, old)
-        os.rename(new, folder)
+        for name in ("", *contents):
+            if (folder / name).exists():
+                shutil.copymode(folder / name, new / name)
+        if stays:
+            _swap(folder, new, old)
+        else:
+            if folder.exists():
+                os.rename(folder, old)
+            os.rename(new, folder)
     except OSError as error:
         raise cannot_write(folder, error) from error
     finally:
-        if old.exists() and not folder.exists():
+        if stays:
+            _undo(folder)
+        elif old.exists() and not folder.exists():
             os.rename(old, folder)
         shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _stays(folder: Path) -> bool:
+    """Whether a folder is there and cannot be renamed: a mount point, or one in a folder that may not be written."""
+    if not folder.exists():
+        return False
+    try:
+        os.rename(folder, folder / folder.name)  # never possible; why not tells a mount of the same disk too
+    except OSError as error:
+        return error.errno in (errno.EXDEV, errno.EBUSY) or not os.access(folder.parent, os.W_OK)
+    return False
+
+
+def _swap(folder: Path, new: Path, old: Path) -> None:
+    """Let new files take the place of a folder's, name by name; until the last step `_undo` brings all of them back."""
+    out = old.with_suffix(".out")
+    out.mkdir()
+    for path in _held(folder):
+        os.rename(path, out / path.name)
+    os.rename(out, old)  # from here on, what is in the folder is new
+    for path in list(new.iterdir()):
+        os.rename(path, folder / path.name)
+    os.rename(old, new)  # from here on, it stays
+
+
+def _undo(folder: Path) -> None:
+    """Bring back what `_swap` has moved; without effect once it is done."""
+    if not folder.is_dir():
+        return
+    for old in _beside(folder / folder.name, "old"):
+        for path in _held(folder):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        os.rename(old, old.with_suffix(".out"))  # a kill from here on must not take away what came back
+    for out in _beside(folder / folder.name, "out"):
+        for path in list(out.iterdir()):
+            os.rename(path, folder / path.name)
+        out.rmdir()
+
+
+def _held(folder: Path) -> list[Path]:
+    """What a folder holds, but for the file system's own and what `_replace` makes in it."""
+    made = {path for end in ("new", "old", "out") for path in _beside(folder / folder.name, end)}
+    return [path for path in folder.iterdir() if path not in made and path.name != SYSTEM]
 
 
 def _plain(path: Path) -> Path:

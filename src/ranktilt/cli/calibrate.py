@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import deliver, reporting
 from ranktilt.cli.places import check_places, collection_files
 from ranktilt.errors import unknown
 
@@ -63,7 +63,6 @@ def command(
     """Test the instrument where the right answer is known: exit 0 if all is as expected, 1 if not."""
     with reporting(quiet=quiet):
         from ranktilt.auditing.calibrate import DEPTHS, calibrate
-        from ranktilt.files import write_files
         from ranktilt.reporting.calibration import FORMATS
 
         if format not in FORMATS:
@@ -83,10 +82,8 @@ def command(
             labellings=labellings, seed=seed,
         )  # fmt: skip
         result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        with results() as stream:
-            stream.write(result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet))
-        if json not in (None, "-"):
-            write_files({Path(str(json)): result.to_json()})
+        shown = result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet)
+        deliver(shown, {json: result.to_json})
     if not result.passed:
         raise typer.Exit(FAILED)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import deliver, reporting
 from ranktilt.cli.places import check_places, collection_files, without_judgments
 from ranktilt.errors import unknown
 
@@ -56,12 +56,10 @@ def command(
         from ranktilt.data.check import check
         from ranktilt.data.checked import Limits
         from ranktilt.data.load import NO_QRELS, load
-        from ranktilt.files import write_files
         from ranktilt.reporting.checks import FORMATS
 
         if format not in FORMATS:
             raise unknown("format", format, FORMATS)
-        file = None if json in (None, "-") else Path(str(json))
         check_places({"--json": json}, stdout=("--json",), inputs=collection_files(folder))
         limits = Limits(
             missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
@@ -71,10 +69,8 @@ def command(
         none = NO_QRELS if without_judgments(folder, split) else None
         collection = load(folder, split=split, qrels=none, ignore_unknown=True)
         result = check(collection, reference=reference, limits=limits, examples=examples)
-        with results() as stream:
-            stream.write(result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet))
-        if file is not None:
-            write_files({file: result.to_json()})
+        shown = result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet)
+        deliver(shown, {json: result.to_json})
     if not result.fair:
         raise typer.Exit(UNFAIR)
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import deliver, reporting
 from ranktilt.cli.places import check_places
 from ranktilt.errors import unknown
-from ranktilt.files import write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.compare import Comparison
@@ -53,10 +52,7 @@ def command(
         audits = Audit.load(new), Audit.load(old)
         found = compare(*audits, correction=correction, resamples=resamples, seed=seed)
         found = replace(found, spec={**found.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        with results() as stream:
-            stream.write(_text(found, format, quiet) if json != "-" else found.to_json().decode())
-        if json not in (None, "-"):
-            write_files({Path(str(json)): found.to_json()})
+        deliver(_text(found, format, quiet) if json != "-" else found.to_json().decode(), {json: found.to_json})
 
 
 def _text(found: Comparison, format: str, quiet: bool) -> str:

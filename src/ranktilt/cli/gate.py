@@ -7,15 +7,15 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import deliver, reporting
 from ranktilt.cli.places import check_places
-from ranktilt.files import write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.gate import Gate
@@ -99,15 +99,10 @@ def _deliver(found: Gate, places: dict[str, str], quiet: bool) -> None:
         "--markdown": lambda one: gate_markdown(one).encode(),
         "--json": lambda one: one.to_json(),
     }
-    contents = {option: writers[option](found) for option in places}
-    streamed = [content for option, content in contents.items() if places[option] == "-"]
+    streamed = [option for option, place in places.items() if place == "-"]
     buffer = io.StringIO()
     if streamed:
-        buffer.write(streamed[0].decode())
+        buffer.write(writers[streamed[0]](found).decode())
     else:
         show_gate(found, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
-    with results() as stream:
-        stream.write(buffer.getvalue())
-    files = {Path(places[option]): content for option, content in contents.items() if places[option] != "-"}
-    if files:
-        write_files(files)
+    deliver(buffer.getvalue(), {place: partial(writers[option], found) for option, place in places.items()})

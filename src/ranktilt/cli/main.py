@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -31,6 +32,7 @@ from ranktilt.cli import (
     validate,
     view,
 )
+from ranktilt.cli.output import ReaderGone, say
 from ranktilt.errors import UserError
 
 app = typer.Typer(
@@ -65,7 +67,13 @@ app.add_typer(train.app, name="train")
 _COMMANDS = {**_VERBS, "nq320k": build.nq320k, "cross-encoder": train.cross_encoder}  # by the last word
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
-_INTERRUPTED = 130
+# How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each verb's help says
+# (tilted, unfair, failed, incomplete). 3: gate cannot tell. Nothing else may ever end in one of these:
+_REFUSED = 2  # a mistake, or a place that cannot be written: one line says what to do
+_CRASHED = 70  # a fault of our own, with its traceback
+_NO_MEMORY = 71
+_INTERRUPTED = 130  # Ctrl-C; a signal that ends the process gives 128 and its number, as shells count
+_READER_GONE = 141  # whoever read the output went away, as `| head` does; there is nobody left to tell
 
 
 def _version(wanted: bool) -> None:
@@ -85,21 +93,55 @@ def _options(
 
 def main() -> None:
     """Run the command line; mistakes of the user end in one line on stderr and exit code 2."""
+    _open_streams()
     _set_threads(sys.argv[1:])
     _speak_utf8()
+    sys.exit(_run())
+
+
+def _run() -> int:
+    """Run the command; returns its exit code, whatever happens."""
     try:
         _refuse_bytes(sys.argv[1:])
-        code = app(prog_name=app.info.name, standalone_mode=False)
+        code = app(prog_name=app.info.name, standalone_mode=False) or 0
     except (UserError, _USAGE) as error:
         if "--debug" in sys.argv:
+            say(traceback.format_exc().rstrip())
+        else:
+            _refuse(error)
+        code = _REFUSED
+    except ReaderGone:
+        code = _READER_GONE
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
             raise
-        _refuse(error)
-        code = 2
+        code = _READER_GONE  # typer ends with 1 where a pipe closes
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
+    except MemoryError:
+        say(f"{app.info.name}: the memory is not enough; end other programs, or ask for less (--memory bounds search)")
+        code = _NO_MEMORY
+    except BaseException:  # a library's panic is no Exception
+        say(traceback.format_exc().rstrip())
+        code = _CRASHED
     if code == _INTERRUPTED:
-        sys.stderr.write("ranktilt: interrupted; what was cached is kept\n")
-    sys.exit(code or 0)
+        say("ranktilt: interrupted; what was cached is kept")
+    return code
+
+
+def _open_streams() -> None:
+    """Give what was closed before we began (``>&-``) a stream that cannot be written, and its number to no other file.
+
+    Notes that nobody can read are thrown away.
+    """
+    for number, name, flags in ((1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
+        if getattr(sys, name) is not None:
+            continue
+        opened = os.open(os.devnull, flags)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+        setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _refuse_bytes(arguments: list[str]) -> None:
@@ -117,7 +159,7 @@ def _refuse(error: Any) -> None:
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
     message = str(error) if isinstance(error, UserError) else _wrong_number(error) or error.format_message()
-    sys.stderr.write(f"{where}: {' '.join(message.splitlines())}\n")
+    say(f"{where}: {' '.join(message.splitlines())}")
 
 
 def _wrong_number(error: Any) -> str:

@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ranktilt.errors import DataWarning
-from ranktilt.files import cannot_write
+from ranktilt.errors import DataWarning, UserError
+from ranktilt.files import cannot_write, write_bytes
 from ranktilt.progress import listening
 
 if TYPE_CHECKING:
@@ -23,10 +24,27 @@ _PATIENCE = 1.0
 _BETWEEN_LINES = 10.0
 
 
+class ReaderGone(Exception):
+    """Whoever read stdout went away, as ``| head`` does."""
+
+
 def say(text: str, *, quiet: bool = False) -> None:
-    """Write a note to stderr."""
+    """Write a note to stderr; a note that cannot be written ends no work."""
     if not quiet:
-        sys.stderr.write(text + "\n")
+        _note(text, sys.stderr)
+
+
+def _note(text: str, stream: TextIO) -> None:
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except OSError:
+        _silence(stream)
+
+
+def _silence(stream: TextIO) -> None:
+    """What is still buffered has nowhere to go; Python would try once more as it ends, and end in another code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -37,16 +55,60 @@ def results() -> Iterator[TextIO]:
     ------
     UserError
         If it cannot be written, such as to a full disk.
+    ReaderGone
+        If it is a pipe that nobody reads any more.
     """
     try:
         yield sys.stdout
         sys.stdout.flush()
     except OSError as error:
-        # What is still buffered has nowhere to go; Python would try once more as it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         if isinstance(error, BrokenPipeError):
-            sys.exit(141)  # the reader went away, as `| head` does; there is nobody left to tell
+            raise ReaderGone from error
         raise cannot_write(Path("standard output"), error) from error
+
+
+def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
+    """Write a result to stdout, and then its files: what fails does not take the others with it.
+
+    Parameters
+    ----------
+    shown : str
+        For stdout.
+    files : mapping of Path, str or None to callable
+        What makes the content of each file; None and ``-`` are no files.
+    *more : callable
+        Each makes and writes outputs that belong together.
+
+    Raises
+    ------
+    UserError
+        At the end, with all that failed.
+    ReaderGone
+        If nothing but stdout failed, because nobody reads it any more.
+    """
+
+    def show() -> None:
+        with results() as stream:
+            stream.write(shown)
+
+    places = [(Path(place), made) for place, made in files.items() if place is not None and str(place) != "-"]
+    writers: list[Callable[[], object]] = [show, *(partial(_keep, *one) for one in places), *more]
+    failed: list[Exception] = []
+    for write in writers:
+        try:
+            write()
+        except (UserError, ReaderGone) as error:
+            failed.append(error)
+    told = [error for error in failed if isinstance(error, UserError)] or failed
+    if len(told) > 1:
+        raise UserError("; ".join(map(str, told)))
+    if told:
+        raise told[0]
+
+
+def _keep(place: Path, made: Callable[[], bytes]) -> None:
+    write_bytes(place, made())
 
 
 @contextmanager
@@ -153,8 +215,7 @@ class _Lines:
         self._last[label] = now
         left = (now - began) / done * (total - done)
         share = 100 * done / total
-        self._stream.write(f"{label}: {share:.0f} %, about {int(left // 60)}:{int(left % 60):02d} left\n")
-        self._stream.flush()
+        _note(f"{label}: {share:.0f} %, about {int(left // 60)}:{int(left % 60):02d} left", self._stream)
 
     def close(self) -> None:
         """Nothing is left open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[st
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
     read = list(inputs)
     beside = [path.parent / name for path in read for name in _BESIDE if path.suffix in (".jsonl", ".gz")]
-    taken = {path.resolve(): "belongs to the collection" for path in beside if path.is_file()}
-    taken |= {path.resolve(): "is read" for path in read}
+    taken = {_true(path): "belongs to the collection" for path in beside if path.is_file()}
+    taken |= {_true(path): "is read" for path in read}
     for option, place in given.items():
         if option not in streams:
             try:
@@ -64,12 +65,21 @@ def without_judgments(folder: Path, split: str | None) -> bool:
     return split is None and folder.is_dir() and not splits(folder)
 
 
+def _true(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # unlike Path.resolve it bears links that go round
+
+
 def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
     if path.is_dir():
         raise UserError(f"{option} {path}: expected a file, this is a folder")
-    place = path.resolve()
+    place = _true(path)
     if place in taken and (path.is_file() or not path.exists()):  # a device may take any number of them
         raise UserError(f"{option} {path}: this file {taken[place]} too; choose another place")
+    folder = next((other for other in taken if other in place.parents or place in other.parents), None)
+    if folder is not None and not (folder.exists() or place.exists()):
+        outer, inner = (folder, place) if folder in place.parents else (place, folder)
+        raise UserError(
+            f"{option} {path}: {outer} cannot be a file and the folder of {inner.name}; choose another place"
+        )
     taken[place] = f"is written by {option}"
-    if not path.exists():
-        require_place(path)
+    require_place(path)

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,17 +16,18 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.asked import ranked
-from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.output import deliver, reporting, say
 from ranktilt.cli.places import check_places, collection_files
+from ranktilt.cli.results import file_name
 from ranktilt.errors import UserError, counted
 from ranktilt.files import write_files
 
 if TYPE_CHECKING:
+    from ranktilt.collection import Collection
     from ranktilt.rankers.base import Ranker
     from ranktilt.run import Run
 
 _STDOUT = Path("stdout")
-_LONGEST = 80
 
 
 def command(
@@ -64,12 +66,11 @@ def command(
         files = _files(output, rankers)
         _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
         collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
+        if not files or not all(map(_regular, files)):
+            _require_plain(output, collection)
         runs = [_told(one, run) for one, run in zip(rankers, ranked(rankers, collection), strict=True)]
-        if files:
-            write_files({path: data for file, run in zip(files, runs, strict=True) for path, data in _kept(file, run)})
-        else:
-            with results() as stream:
-                stream.write(runs[0].contents(_STDOUT)[_STDOUT].decode())
+        shown = "" if files else runs[0].contents(_STDOUT)[_STDOUT].decode()
+        deliver(shown, {}, *(partial(_keep, file, run) for file, run in zip(files, runs, strict=False)))
         for file, run in zip(files or [_STDOUT], runs, strict=True):
             for line in _notes(file, run, judged=bool(collection.qrels.height)):
                 say(line, quiet=quiet)
@@ -94,7 +95,7 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
         return [path]
     if path.exists() and not path.is_dir():
         raise UserError(f"-o {output}: expected a folder, this is a file")
-    names = [re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")[:_LONGEST] for one in rankers]
+    names = [file_name(re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")) for one in rankers]
     before = [names[:place].count(name) for place, name in enumerate(names)]
     return [path / f"{name}{f'-{n + 1}' if n else ''}.trec" for name, n in zip(names, before, strict=True)]
 
@@ -124,13 +125,24 @@ def _regular(file: Path) -> bool:
     return file.is_file() or not file.exists()
 
 
+def _require_plain(output: str, collection: Collection) -> None:
+    """Refuse ids that need an escape, before anything is ranked, where no sidecar can say that there is one."""
+    from ranktilt.run import beyond_trec
+
+    for noun, names in (("query", collection.queries["id"]), ("document", collection.ids)):
+        blank = beyond_trec(names)
+        if len(blank):
+            what = f"{noun} id {blank[0]!r} has a blank in it, which a run alone cannot hold"
+            raise UserError(f"-o {output}: {what}; name a file, which gets a sidecar")
+
+
 def _told(one: Ranker, run: Run) -> Run:
     command = shlex.join(["ranktilt", *sys.argv[1:]])
     return replace(run, spec={"ranker": repr(one), **run.spec, "command": command})
 
 
-def _kept(file: Path, run: Run) -> list[tuple[Path, bytes]]:
-    return [(path, data) for path, data in run.contents(file).items() if path == file or _regular(file)]
+def _keep(file: Path, run: Run) -> None:
+    write_files({path: data for path, data in run.contents(file).items() if path == file or _regular(file)})
 
 
 def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:

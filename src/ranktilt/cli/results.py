@@ -6,15 +6,16 @@ import io
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ranktilt.cli.output import results
+from ranktilt.cli.output import deliver
 from ranktilt.cli.places import check_places
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import cannot_write, require_place, write_files
+from ranktilt.files import cannot_write, write_bytes, write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """How a file of each format ends."""
+AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
+"""What ``--save`` puts into its folder."""
+_LONGEST = 80
 
 
 @dataclass(frozen=True)
@@ -67,20 +71,21 @@ class Destination:
             raise unknown("format", self.format, FORMATS)
         json = None if self.json in (None, "-") else Path(str(self.json))
         places = {"--json": self.json, "--per-query": self.per_query, "-o": self.output}
+        if self.save is not None:
+            try:
+                if (self.save.exists() and not self.save.is_dir()) or self.save in (json, self.output):
+                    raise UserError(f"--save {self.save}: expected a folder, this is a file")
+            except OSError as error:
+                raise cannot_write(self.save, error) from error
+            inside = (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")
+            # The audit is the same whoever asks for it: --json may name the one that --save writes.
+            places |= {f"--save, {n}": self.save / n for n in inside if json is None or self.save / n != json}
         check_places(places, stdout=("--json",), inputs=self.inputs)
         if self.output is not None:
             check_ending(self.output, "html")
-        if self.save is None:
-            return
-        try:
-            if (self.save.exists() and not self.save.is_dir()) or self.save in (json, self.output):
-                raise UserError(f"--save {self.save}: expected a folder, this is a file")
-            require_place(self.save / "audit.json")
-        except OSError as error:
-            raise cannot_write(self.save, error) from error
 
     def deliver(self, result: Audit, runs: Sequence[Run], collection: Collection | None = None) -> None:
-        """Print the result, then write all files.
+        """Print the result, then write all files; what fails does not take the others with it.
 
         Parameters
         ----------
@@ -92,13 +97,13 @@ class Destination:
             What it was made from, for the report.
         """
         result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        with results() as stream:
-            stream.write(self._text(result) if self.json != "-" else result.to_json().decode())
-        contents = self._contents(result, runs)
-        if self.output is not None:
-            contents[self.output] = _page(result, runs, collection)
-        if contents:
-            write_files(contents)
+        files: dict[Path | str | None, Callable[[], bytes]] = {
+            self.json: result.to_json,
+            self.per_query: lambda: per_query_csv(result),
+        }
+        folder = [] if self.save is None else [partial(_save, result, runs, self.save)]
+        page = [] if self.output is None else [partial(_write_page, result, runs, collection, self.output)]
+        deliver(self._text(result) if self.json != "-" else result.to_json().decode(), files, *folder, *page)
 
     def _text(self, result: Audit) -> str:
         from ranktilt.reporting.table import table
@@ -110,20 +115,20 @@ class Destination:
         show(result, buffer, notes=not self.quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
         return buffer.getvalue()
 
-    def _contents(self, result: Audit, runs: Sequence[Run]) -> dict[Path, bytes]:
-        contents: dict[Path, bytes] = {}
-        if self.json not in (None, "-"):
-            contents[Path(str(self.json))] = result.to_json()
-        if self.per_query is not None:
-            contents[self.per_query] = per_query_csv(result)
-        if self.save is not None:
-            table = io.BytesIO()
-            result.table.write_parquet(table)
-            contents |= {self.save / "audit.json": result.to_json(), self.save / "table.parquet": table.getvalue()}
-            for number, run in enumerate(runs, start=1):
-                slug = re.sub(r"[^\w.=-]+", "_", run.name).strip("_")[:80]
-                contents |= run.contents(self.save / "runs" / f"{number}-{slug}.trec.gz")
-        return contents
+
+def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
+    table = io.BytesIO()
+    result.table.write_parquet(table)
+    contents = {folder / AUDIT: result.to_json(), folder / TABLE: table.getvalue()}
+    for number, run in enumerate(runs, start=1):
+        slug = file_name(re.sub(r"[^\w.=-]+", "_", run.name).strip("_"))
+        contents |= run.contents(folder / RUNS / f"{number}-{slug}.trec.gz")
+    write_files(contents)
+
+
+def file_name(name: str) -> str:
+    """Shorten a file's name so that every file system takes it with its endings: they count bytes, not letters."""
+    return name.encode()[:_LONGEST].decode(errors="ignore")
 
 
 def check_ending(path: Path, form: str, *, hint: str = "") -> None:
@@ -132,11 +137,11 @@ def check_ending(path: Path, form: str, *, hint: str = "") -> None:
         raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}")
 
 
-def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> bytes:
+def _write_page(result: Audit, runs: Sequence[Run], collection: Collection | None, output: Path) -> None:
     from ranktilt.reporting.opened import Opened
     from ranktilt.reporting.report_page import report_page
 
-    return report_page([Opened(result, collection, tuple(runs))]).encode()
+    write_bytes(output, report_page([Opened(result, collection, tuple(runs))]).encode())
 
 
 def per_query_csv(result: Audit) -> bytes:

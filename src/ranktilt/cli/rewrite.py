@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -46,6 +47,12 @@ Tpm = Annotated[int | None, typer.Option("--tpm", min=1, metavar="N", help="Most
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds to wait for an answer.")]
 Retries = Annotated[
     int | None, typer.Option("--retries", min=0, metavar="N", help="How often a failed request is sent again.")
+]
+MaxAnswer = Annotated[
+    str | None,
+    typer.Option(
+        "--max-answer", metavar="SIZE", help="Of an answer as a server sends it (1MB); a longer one is not read."
+    ),
 ]
 Temperatures = Annotated[
     list[float] | None,
@@ -108,6 +115,7 @@ def command(
     tpm: Tpm = None,
     timeout: Timeout = None,
     retries: Retries = None,
+    max_answer: MaxAnswer = None,
     temperature: Temperatures = None,
     top_p: TopP = 1.0,
     max_tokens: MaxTokens = None,
@@ -139,6 +147,7 @@ def command(
         from ranktilt.build.plan import Rewriting
         from ranktilt.build.written import recover
         from ranktilt.llm.named import llm as named
+        from ranktilt.rankers.chunks import read_size
 
         if output is not None:
             recover(output)
@@ -152,6 +161,7 @@ def command(
         given = {
             "base_url": base_url, "concurrency": concurrency, "batch": batch, "rpm": rpm, "tpm": tpm,
             "timeout": timeout, "retries": retries,
+            "max_answer": None if max_answer is None else read_size(max_answer, what="--max-answer", least=1000),
             "device": device if llm.startswith("transformers:") or pool is None else None,
         }  # fmt: skip
         _check_options(llm, given)
@@ -181,16 +191,20 @@ def _check(
         raise UserError("--price is about the estimate; ask for it: --dry-run")
     if depth is not None and pool is None:
         raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
-    if output is not None and output.resolve() == folder.resolve():
+    if output is not None and os.path.realpath(output) == os.path.realpath(folder):
         raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
-    if output is not None and json not in (None, "-") and output.resolve() in Path(str(json)).resolve().parents:
+    if (
+        output is not None
+        and json not in (None, "-")
+        and Path(os.path.realpath(output)) in Path(os.path.realpath(str(json))).parents
+    ):
         raise UserError(f"--json {json}: lies in the folder of -o, which is replaced as a whole; choose another place")
     check_places({"--json": json}, stdout=("--json",), inputs=collection_files(folder))
     if output is not None and not dry_run:
         require_same(output, require_ours(output), folder)
 
 
-_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm")
+_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "max_answer")
 _LOCAL = ("batch", "device")
 
 

@@ -23,12 +23,22 @@ from ranktilt.errors import UserError
 HOST = "127.0.0.1"
 _PATIENCE = 10.0
 """Seconds that a client may say nothing, or take nothing, before it is dropped."""
+_CLOSED = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+_OPEN = f"{_CLOSED}script-src 'unsafe-inline'; img-src data: blob:; "
+_POLICY = f"{_OPEN}frame-ancestors 'none'"
+# A page of somebody else's may lack a policy of its own, and its scripts could lead away, with what they have read in
+# the address. So it runs in a frame, of which the page around it says where it may lead: nowhere.
+_FRAMED = f"{_OPEN}frame-ancestors 'self'; sandbox allow-scripts"
+_FRAME = f"{_CLOSED}frame-src 'self'; frame-ancestors 'none'"
+_AROUND = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>A finished report, in a frame</title>
+<style>body {{ margin: 0 }} iframe {{ border: 0; width: 100vw; height: 100vh; display: block }}</style>
+</head><body><iframe sandbox="allow-scripts" title="The report" src="{}"></iframe></body></html>
+"""
 _HEADERS = {
-    # Beside the page's own, which a finished page of somebody else's may lack: no network, whatever it holds.
-    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "X-DNS-Prefetch-Control": "off",
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -57,6 +67,8 @@ class PageServer(ThreadingMixIn, TCPServer):
 
     def __init__(self, port: int = 0) -> None:
         self.page = b""
+        self.framed = False
+        """Whether the page is somebody else's, and is shown in a frame that it cannot leave."""
         self.path = f"/{secrets.token_urlsafe(16)}"
         try:
             super().__init__((HOST, port), _Answer)
@@ -107,6 +119,7 @@ class PageServer(ThreadingMixIn, TCPServer):
 class _Answer(BaseHTTPRequestHandler):
     server: PageServer
     timeout = _PATIENCE
+    policy = _POLICY
     error_content_type = "text/plain; charset=utf-8"
     error_message_format = "%(code)d %(message)s\n"
 
@@ -120,15 +133,29 @@ class _Answer(BaseHTTPRequestHandler):
         named = self.headers.get_all("Host", [])
         if len(named) != 1 or named[0].strip().lower() not in self.server.names:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-        elif not hmac.compare_digest(self.path.encode(), self.server.path.encode()):
-            self.send_error(HTTPStatus.NOT_FOUND)
+        elif hmac.compare_digest(self.path.encode(), self.server.path.encode()):
+            framed = self.server.framed
+            self._send(
+                _AROUND.format(f"{self.server.path}/page").encode() if framed else self.server.page,
+                _FRAME if framed else _POLICY,
+            )
+        elif self._in_frame() and hmac.compare_digest(self.path.encode(), f"{self.server.path}/page".encode()):
+            self._send(self.server.page, _FRAMED)
         else:
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(self.server.page)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(self.server.page)
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+    def _in_frame(self) -> bool:
+        """Whether a page is asked for by our frame; a browser that does not say so is taken at its frame's word."""
+        return self.server.framed and self.headers.get("Sec-Fetch-Dest", "iframe") == "iframe"
+
+    def _send(self, page: bytes, policy: str) -> None:
+        self.policy = policy
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(page)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse in a line; what came is not repeated."""
@@ -137,7 +164,7 @@ class _Answer(BaseHTTPRequestHandler):
         super().send_error(found, found.phrase, "")
 
     def end_headers(self) -> None:
-        for name, value in _HEADERS.items():
+        for name, value in {"Content-Security-Policy": self.policy, **_HEADERS}.items():
             self.send_header(name, value)
         super().end_headers()
 

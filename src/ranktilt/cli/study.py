@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import deliver, reporting
 from ranktilt.cli.places import check_places, collection_files
 from ranktilt.errors import UserError, unknown
 
@@ -71,8 +71,8 @@ def command(
         from ranktilt.auditing.audit import check_choices
         from ranktilt.auditing.study import study
         from ranktilt.data.load import load
-        from ranktilt.files import write_files
         from ranktilt.reporting.study import FORMATS
+        from ranktilt.reporting.study_page import study_page
 
         if format not in FORMATS:
             raise unknown("format", format, FORMATS)
@@ -86,14 +86,8 @@ def command(
             ties=ties, test=test, correction=correction, level=level, resamples=resamples, seed=seed,
         )  # fmt: skip
         found = replace(found, spec={**found.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        files = {} if json in (None, "-") else {Path(str(json)): found.to_json()}
-        if output is not None:
-            from ranktilt.reporting.study_page import study_page
-
-            files[output] = study_page(found).encode()
-        with results() as stream:
-            stream.write(found.to_json().decode() if json == "-" else _text(found, format, quiet=quiet))
-        write_files(files)
+        shown = found.to_json().decode() if json == "-" else _text(found, format, quiet=quiet)
+        deliver(shown, {json: found.to_json, output: lambda: study_page(found).encode()})
 
 
 def read_temperatures(texts: Sequence[str]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.output import deliver, reporting, say
 from ranktilt.cli.places import check_places, collection_files, without_judgments
 from ranktilt.errors import UserError, unknown
 
@@ -128,17 +128,10 @@ def _rankers(asked: Sequence[str] | None, similar: Ranker | None, defaults: Mapp
 
 
 def _deliver(found: Validation, format: str, json: str | None, output: Path | None, *, quiet: bool) -> None:
-    from ranktilt.files import write_files
+    from ranktilt.reporting.validation_page import validation_page
 
-    files = {} if json in (None, "-") else {Path(str(json)): found.to_json()}
-    if output is not None:
-        from ranktilt.reporting.validation_page import validation_page
-
-        files[output] = validation_page(found).encode()
-    with results() as stream:
-        stream.write(found.to_json().decode() if json == "-" else _text(found, format, quiet=quiet))
-    if files:
-        write_files(files)
+    shown = found.to_json().decode() if json == "-" else _text(found, format, quiet=quiet)
+    deliver(shown, {json: found.to_json, output: lambda: validation_page(found).encode()})
 
 
 def _text(found: Validation, format: str, *, quiet: bool) -> str:

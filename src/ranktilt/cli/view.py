@@ -38,15 +38,23 @@ def command(
     """Show the report in the browser, from this machine to this machine, until Ctrl-C.
 
     The page is made once and held in memory; its address, which cannot be guessed, is written to stdout. Nothing else
-    is served, and nobody but this machine is answered.
+    is served, and nobody but this machine is answered. A finished page may be anybody's: it runs in a frame that lets
+    it load nothing and lead nowhere.
     """
     from ranktilt.cli.serving import PageServer
 
     with PageServer(port) as server:
         with reporting(quiet=quiet):
-            server.page = _finished(files, texts=not no_texts) or page_of(files, texts=not no_texts, quiet=quiet)
+            finished = _finished(files, texts=not no_texts)
+            server.framed = bool(finished)
+            server.page = finished or page_of(files, texts=not no_texts, quiet=quiet)
         with results() as stream:
             stream.write(f"{server.address}\n")
+        if server.framed:
+            say(
+                "The page is finished, and may be anybody's: it is shown in a frame that it cannot lead out of.",
+                quiet=quiet,
+            )
         say("Serving until Ctrl-C.", quiet=quiet)
         server.serve(browser=not no_browser)
 

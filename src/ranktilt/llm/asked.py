@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sized
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from ranktilt.errors import UserError
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.llm.entry import Entry, key, parameters, seed_of
 from ranktilt.llm.journal import Journal
@@ -103,7 +104,8 @@ def journalled(
     Raises
     ------
     UserError
-        As `LLM.arrivals`, or if the journal cannot be written.
+        As `LLM.arrivals`, or if the journal cannot be written: nothing more is asked then, and what is under way is
+        written into the room that was kept for it.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
     work = _Work(llm, requests, journal, sampling)
@@ -129,6 +131,7 @@ class _Work:
         self._sent: dict[int, tuple[str, Request]] = {}
         self._waiting: dict[str, Request] = {}
         self._repeated: deque[Asked] = deque()
+        self._full: UserError | None = None
 
     @property
     def open(self) -> list[str]:
@@ -172,6 +175,7 @@ class _Work:
         """Sort requests into those to be asked here, those that have an answer by now, and those asked elsewhere."""
         if not new:
             return
+        self._journal.keep_room(self._llm.room)
         taken = self._journal.claim(new, most=most)
         for name, request in new.items():
             self._waiting.pop(name, None)
@@ -187,13 +191,17 @@ class _Work:
             for replies in arrivals:
                 yield from self._settle(replies)
                 yield from self._known()
+        if self._full is not None:
+            raise self._full
 
     def _prompts(self) -> Iterator[Prompt]:
         number = 0
         while True:
-            while not self._mine:
+            while not self._mine and self._full is None:
                 if not self._look():
                     return
+            if self._full is not None:
+                return  # what is under way still comes, and is written
             name, request = self._mine.popleft()
             self._sent[number] = name, request
             yield replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
@@ -204,7 +212,7 @@ class _Work:
         sent = [(self._sent.pop(reply.number), reply, _whole(reply.answer)) for reply in replies]
         entries = [self._entry(name, request, answer) for (name, request), _, answer in sent if answer is not None]
         if entries:
-            self._journal.append(*entries)
+            self._keep(entries)
         failed = {name: reply.failure for (name, _), reply, _ in sent if reply.failure is not None}
         self._failed.update(failed)
         self._journal.release(failed)
@@ -213,6 +221,14 @@ class _Work:
             yield Asked(first, answer, reply.failure, fresh=True, calls=reply.calls)
             for number in others:
                 yield Asked(number, answer, reply.failure, fresh=False)
+
+    def _keep(self, entries: list[Entry]) -> None:
+        try:
+            self._journal.append(*entries)
+        except UserError as error:
+            self._full = self._full or error
+            if any(entry.key not in self._journal for entry in entries):
+                raise
 
     def _entry(self, name: str, request: Request, answer: Answer) -> Entry:
         seed = seed_of(request.prompt, self._sampling, request.attempt)

@@ -175,11 +175,14 @@ class LLM(ABC):
         What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key.
     concurrency : int
         Prompts it wants under way at once.
+    room : int
+        Bytes that paid answers may take, those of all that can be under way at once; 0 where none is paid for.
     """
 
     name: str
     identity: str
     concurrency: int = 1
+    room: int = 0
 
     @property
     def spec(self) -> dict[str, Any]:

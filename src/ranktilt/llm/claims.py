@@ -14,7 +14,8 @@ from ranktilt.optional import need
 
 POLL = 0.002
 """Seconds between two tries for a file lock that another process has: they are held for less than that."""
-_LOCK, _KEYS = ".lock", ".keys"
+_LOCK, _KEYS, _ROOM = ".lock", ".keys", ".room"
+_ZEROS = bytes(1 << 20)
 
 
 def file_lock(path: Path) -> Any:
@@ -66,6 +67,8 @@ class Claims:
         self._name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         self._lock: Any = None
         self._others: dict[str, _Other] = {}
+        self.room: bool | None = None
+        """Whether room is kept; None where none was asked for."""
 
     def take(self, keys: Iterable[str]) -> None:
         """Write down keys as ours.
@@ -87,6 +90,32 @@ class Claims:
         if given:
             with suppress(OSError):  # a full disk: whoever waits for them does so until we close or end
                 self._note("-", given)
+
+    def keep_room(self, size: int) -> None:
+        """Take so much of the disk, until `give_room` or `close`; without effect once it is taken or given.
+
+        Raises
+        ------
+        OSError
+            If there is not as much.
+        """
+        path = self.folder / f"{self._name}{_ROOM}"
+        if self.room is not None:
+            return
+        self._hold()
+        self.room = False
+        try:
+            _allocate(path, size)
+        except BaseException:
+            _remove(path)
+            raise
+        self.room = True
+
+    def give_room(self) -> bool:
+        """Leave the room to what is to be written now; False where none was kept."""
+        kept, self.room = bool(self.room), False
+        _remove(self.folder / f"{self._name}{_ROOM}")
+        return kept
 
     def answered(self, key: str) -> None:
         """Forget a key whose answer lies in the journal, which needs nobody's claim any more."""
@@ -111,6 +140,8 @@ class Claims:
     def close(self) -> None:
         """Give back everything; what is taken afterwards begins anew."""
         if self._lock is not None:
+            self.give_room()
+            self.room = None
             _remove(self.folder / f"{self._name}{_KEYS}")
             _remove(self.folder / f"{self._name}{_LOCK}")
             self._lock.release()
@@ -141,8 +172,8 @@ class Claims:
             lock.acquire(blocking=False)
         except filelock.Timeout:
             return False
-        _remove(self.folder / f"{name}{_KEYS}")
-        _remove(self.folder / f"{name}{_LOCK}")
+        for end in (_ROOM, _KEYS, _LOCK):
+            _remove(self.folder / f"{name}{end}")
         lock.release()
         return True
 
@@ -202,6 +233,17 @@ def write(handle: int, data: bytes, *, unit: bytes = b"") -> None:
         whole = data.rfind(unit, 0, len(data) - len(left)) + len(unit) if unit else 0
         os.ftruncate(handle, before + max(whole, 0))
         raise
+
+
+def _allocate(path: Path, size: int) -> None:
+    """Make a file whose every byte has its place on the disk."""
+    with path.open("wb") as stream:
+        if hasattr(os, "posix_fallocate"):
+            with suppress(OSError):  # a file system that cannot, or no room: writing tells which
+                os.posix_fallocate(stream.fileno(), 0, size)
+                return
+        for start in range(0, size, len(_ZEROS)):
+            stream.write(_ZEROS[: size - start])
 
 
 def _remove(path: Path) -> None:

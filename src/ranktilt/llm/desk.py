@@ -22,6 +22,7 @@ Made = tuple[list[int], Vectors, str]
 """Positions, vectors, and the name of the model that made them."""
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
+REDIRECTS = 5
 PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "logprobs")
 
 
@@ -68,6 +69,8 @@ class Desk(ABC):
             given = error.response
             raise self._judged(given.status_code, given.headers, given.content, body) from None
         except self._openai.APIConnectionError as error:
+            if isinstance(error.__cause__, NotTaken | UserError):
+                raise error.__cause__ from None
             raise Again(f"connection failed: {_cause(error, self._clean)}", reached=False) from None
         data = responses.opened(response.content, self._clean)
         if "error" in data and data["error"] and not (data.get("choices") or data.get("data")):
@@ -182,7 +185,14 @@ class Embedding(Desk):
 
 @asynccontextmanager
 async def connected(
-    kind: Callable[..., Desk], line: Line, address: Address, *, model: str, key: str | None, concurrency: int
+    kind: Callable[..., Desk],
+    line: Line,
+    address: Address,
+    *,
+    model: str,
+    key: str | None,
+    concurrency: int,
+    most: int,
 ) -> AsyncGenerator[Desk, None]:
     """Open a client and a desk that uses it; closed at the end.
 
@@ -200,6 +210,8 @@ async def connected(
         The key; None sends a word that is none.
     concurrency : int
         Connections held.
+    most : int
+        Bytes of an answer; a longer one is refused unread.
     """
     openai = need("openai", extra="llm", for_=f"openai:{model}")
     http = importlib.import_module(_http(openai))
@@ -216,7 +228,8 @@ async def connected(
     # What is on this machine is not asked through a proxy, whatever the environment says.
     direct = address.loopback and str(address.url).startswith("http:")
     try:
-        transport = openai.DefaultAsyncHttpxClient(timeout=timeout, limits=limits, trust_env=not direct)
+        guarded = _guarded(openai.DefaultAsyncHttpxClient, http, address.where, most)
+        transport = guarded(timeout=timeout, limits=limits, trust_env=not direct)
     except (ImportError, ValueError, OSError) as error:
         said = _cause(error, clean)
         raise UserError(
@@ -231,6 +244,56 @@ async def connected(
     )
     async with client:
         yield kind(client, line, scene)
+
+
+def _guarded(client: Any, http: Any, where: str, most: int) -> Any:
+    """The client with two limits: texts go to no other origin than that which was named, and an answer has an end."""
+
+    class Guarded(client):  # type: ignore[misc]
+        async def send(self, request: Any, **options: Any) -> Any:
+            for _ in range(REDIRECTS):
+                came = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
+                try:
+                    if came.next_request is None:
+                        return await _read(came, http, most)
+                finally:
+                    await came.aclose()
+                if _origin(came.next_request.url) != _origin(request.url):
+                    to = _origin(came.next_request.url)
+                    raise UserError(
+                        f"{where} redirects to {to}, where no text is sent; name that as the base URL if it may"
+                    )
+                request = came.next_request
+            raise UserError(f"{where} redirects more than {REDIRECTS} times; is the base URL right?")
+
+    return Guarded
+
+
+async def _read(came: Any, http: Any, most: int) -> Any:
+    """Read a response up to its limit: an error's beginning will do, an answer is refused."""
+    content, told = bytearray(), came.headers.get("content-length", "")
+    if not came.is_error and told.isdecimal() and int(told) > most:
+        raise _too_large(most)
+    async for block in came.aiter_bytes():
+        content += block
+        if len(content) > most:
+            if not came.is_error:
+                raise _too_large(most)
+            break
+    packed = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in came.headers.multi_items() if name.lower() not in packed]
+    whole = bytes(content[:most])
+    return http.Response(
+        came.status_code, headers=headers, content=whole, request=came.request, extensions=came.extensions
+    )
+
+
+def _too_large(most: int) -> NotTaken:
+    return NotTaken("refused", f"the answer has more than {most:,} bytes, and is not read (--max-answer, max_answer)")
+
+
+def _origin(url: Any) -> str:
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
 def _http(openai: Any) -> str:

@@ -260,10 +260,11 @@ def redacted(key: str | None, *, least: int = 1) -> Callable[[str], str]:
     Returns
     -------
     callable
-        Text to text. A short key is only replaced where it stands alone, so that it does not eat into words.
+        Text to text, whatever the case of the key in it. A short key is only replaced where it stands alone, so that
+        it does not eat into words.
     """
     if not key or len(key) < least:
         return str
     edge = r"(?<![A-Za-z0-9]){}(?![A-Za-z0-9])" if len(key) < 8 else "{}"
-    pattern = re.compile(edge.format(re.escape(key)))
+    pattern = re.compile(edge.format(re.escape(key)), re.I)
     return lambda text: pattern.sub("[key]", text)

@@ -133,7 +133,8 @@ class Journal:
         Raises
         ------
         UserError
-            If the disk is full or the folder cannot be written; the file is left with whole lines.
+            If the disk is full or the folder cannot be written; the file is left with whole lines: with all of these
+            entries where `keep_room` has kept enough.
         """
         with self._alone() as handle:
             start, lines = os.fstat(handle).st_size, [entry.line() for entry in entries]
@@ -141,6 +142,10 @@ class Journal:
                 write(handle, b"".join(lines), unit=b"\n")
             except OSError:
                 self._catch_up(handle)
+                if self._claims.give_room():  # nothing paid for is lost; asking for more ends all the same
+                    write(handle, b"".join(e.line() for e in entries if e.key not in self._offsets), unit=b"\n")
+                    self._catch_up(handle)
+                    self._unsynced = True
                 raise
             for entry, line in zip(entries, lines, strict=True):
                 self._offsets.setdefault(entry.key, start)
@@ -149,6 +154,18 @@ class Journal:
             self._read, self._lines, self._unsynced = start, self._lines + len(lines), True
             if time.monotonic() - self._synced > _SYNC:
                 self._sync(handle)
+
+    def keep_room(self, size: int) -> None:
+        """Keep bytes of the disk for answers that are under way when it fills up; `UserError` where it has not as many.
+
+        Parameters
+        ----------
+        size : int
+            Bytes; 0 for none. They are held until they are needed, or until `close`.
+        """
+        if size and self._claims.room is None:
+            with self._alone():
+                self._claims.keep_room(size)
 
     def claim(self, keys: Collection[str], *, most: int | None = None) -> set[str]:
         """Take requests for this process, so that no other asks them.

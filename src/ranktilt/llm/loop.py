@@ -27,6 +27,11 @@ class Desk(Protocol[Asked, Made]):
         """Make the result of one item; what it raises ends everything."""
 
 
+def ahead(concurrency: int) -> int:
+    """Most items that `flow` has pulled and not given back."""
+    return concurrency + max(concurrency // 4, 1)
+
+
 def flow(
     opened: Callable[[], AbstractAsyncContextManager[Desk[Item, Result]]], items: Iterable[Item], concurrency: int
 ) -> Generator[list[Result], None, None]:
@@ -48,7 +53,7 @@ def flow(
         is under way.
     """
     source = enumerate(items)
-    most, waiting, more = concurrency + max(concurrency // 4, 1), 0, True
+    most, waiting, more = ahead(concurrency), 0, True
     loop = _Loop(opened, concurrency)
     try:
         while True:

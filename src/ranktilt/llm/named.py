@@ -27,7 +27,7 @@ def llm(text: str, **options: Any) -> LLM:
         model in a local folder.
     **options
         Those of the class, by name; None leaves one as it is by default. `OpenAI`: base_url, concurrency, timeout,
-        retries, rpm, tpm.
+        retries, rpm, tpm, max_answer.
 
     Returns
     -------

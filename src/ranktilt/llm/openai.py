@@ -15,13 +15,16 @@ from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.desk import Chat, Desk, Embedding, Texts, connected, estimated
 from ranktilt.llm.faults import LONG_KEY, VARIABLE
 from ranktilt.llm.limits import Limits
-from ranktilt.llm.loop import flow
+from ranktilt.llm.loop import ahead, flow
 from ranktilt.llm.traffic import Line, Patience
 from ranktilt.llm.watch import Watch
 from ranktilt.optional import need
 
 TEXTS_A_REQUEST = 64
 TOKENS_A_REQUEST = 16_384
+MOST_BYTES = 1_000_000
+_BESIDE = 2_048
+"""Bytes that a line of the journal holds beside the answer."""
 
 
 class OpenAI(LLM):
@@ -48,6 +51,8 @@ class OpenAI(LLM):
     pause : float, optional
         Seconds before the second attempt, give or take half; twice as many before each further one. A server that
         says how long to wait (Retry-After) is obeyed, by all requests if it says that there are too many.
+    max_answer : int, optional
+        Bytes of an answer as it comes, and for each text of a request for vectors; a longer one is refused unread.
 
     Raises
     ------
@@ -66,12 +71,14 @@ class OpenAI(LLM):
         rpm: int | None = None,
         tpm: int | None = None,
         pause: float = 0.25,
+        max_answer: int = MOST_BYTES,
     ) -> None:
         if not model.strip():
             raise UserError("openai: needs the name of a model, such as openai:gpt-4o-mini")
         for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0), ("rpm", rpm, 1)):
             _at_least(name, value, least)
         _at_least("tpm", tpm, 1)
+        _at_least("max_answer", max_answer, 1)
         if not 0 < timeout < float("inf"):
             raise UserError(f"timeout must be above 0 seconds, got {timeout!r}")
         if not 0 <= pause < float("inf"):
@@ -81,6 +88,12 @@ class OpenAI(LLM):
         self.identity = f"openai:{self.name}" + (f" at {self._address.url}" if self._address.url else "")
         self._patience = Patience(timeout=timeout, retries=retries, pause=pause)
         self._limits = Limits(rpm, tpm)
+        self._max_answer = max_answer
+
+    @property
+    def room(self) -> int:  # type: ignore[override]
+        """Bytes that all answers under way can take in a journal."""
+        return ahead(self.concurrency) * (self._max_answer + _BESIDE)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -97,7 +110,7 @@ class OpenAI(LLM):
         """
         need("openai", extra="llm", for_=f"openai:{self.name}")
         key = _key()
-        if key is not None and len(key) >= LONG_KEY and key in self.identity:
+        if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():
             raise UserError(
                 f"the key in {VARIABLE} is part of the model's name or base URL, which are kept: take it out"
             )
@@ -132,7 +145,10 @@ class OpenAI(LLM):
                 yield positions, vectors
 
     def _opened(self, line: Line, kind: Callable[..., Desk]) -> AbstractAsyncContextManager[Any]:
-        return connected(kind, line, self._address, model=self.name, key=_key(), concurrency=self.concurrency)
+        most = self._max_answer * (TEXTS_A_REQUEST if kind is Embedding else 1)
+        return connected(
+            kind, line, self._address, model=self.name, key=_key(), concurrency=self.concurrency, most=most
+        )
 
 
 def batches(texts: Sequence[str]) -> Iterator[Texts]:

@@ -86,7 +86,7 @@ def vector_folder() -> Path:
     return _chunks.get().cache or cache_folder()
 
 
-def read_size(text: str) -> int:
+def read_size(text: str, *, what: str = "memory", least: int | None = None) -> int:
     """Read a size as people write it.
 
     Parameters
@@ -94,6 +94,10 @@ def read_size(text: str) -> int:
     text : str
         A number of bytes, or a number with a unit: ``1GB``, ``512M``, ``0.5GiB``. KB, MB, GB and TB are powers of
         1000; KiB, MiB, GiB and TiB are powers of 1024.
+    what : str, optional
+        What it is the size of, for messages.
+    least : int, optional
+        Bytes; 64 MiB by default.
 
     Returns
     -------
@@ -103,15 +107,16 @@ def read_size(text: str) -> int:
     Raises
     ------
     UserError
-        If it is no size, or less than 64 MiB.
+        If it is no size, or less than `least`.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None or len(text) > _LONGEST:
-        raise UserError(f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
+        raise UserError(f"{what}: expected a size such as 1GB, 512MB or 0.5GiB, got {shorten(text)}")
     number, unit, binary = match.groups()
     size = int(float(number) * (1024 if binary else 1000) ** _POWERS[unit.upper()]) if unit else int(float(number))
-    if size < SMALLEST:
-        raise UserError(f"memory: expected at least {SMALLEST >> 20}MiB, got {shorten(text)}")
+    if size < (SMALLEST if least is None else least):
+        smallest = f"{SMALLEST >> 20}MiB" if least is None else f"{least} bytes"
+        raise UserError(f"{what}: expected at least {smallest}, got {shorten(text)}")
     return size
 
 
