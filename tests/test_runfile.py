@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -306,6 +307,42 @@ def test_a_query_id_may_begin_with_a_brace(tmp_path: Path) -> None:
         ("{", "d1", 0.5),
         ('{"q"', "d2", 0.25),
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"q1": {"d1": 1,\n"d2": 2}}', [("q1", "d2", 2.0), ("q1", "d1", 1.0)]),
+        ("\nq1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n", [("q1", "d1", 2.0), ("q1", "d2", 1.0)]),
+        ("{ Q0 d1 1 2 t\n{ Q0 d2 2 1 t\n", [("{", "d1", 2.0), ("{", "d2", 1.0)]),
+        ("[ Q0 d1 1 2 t\n", [("[", "d1", 2.0)]),
+        ("q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "document 'd' comes twice for query 'q'"),
+        ('{"q": {"d": 1}', "expected one JSON object {query: {document: score}}, got broken JSON"),
+        (b"q Q0 d 1 2 t\nq Q0 \xff 2 1 t\n", "invalid UTF-8 at byte 18 of the file"),
+    ],
+    ids=["json", "trec", "brace", "bracket", "twice", "broken", "utf8"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_run_is_read_through_a_pipe(content: str | bytes, found: list[Row] | str, packed: bool) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    out, into = os.pipe()
+    with open(into, "wb") as stream:
+        stream.write(gzip.compress(data) if packed else data)
+    try:
+        if isinstance(found, list):
+            frame = Run.load(f"/dev/fd/{out}").frame()
+            assert frame.select("query_id", "doc_id", "score").rows() == found
+            return
+        with pytest.raises(DataError, match=re.escape(found)):
+            Run.load(f"/dev/fd/{out}")
+    finally:
+        os.close(out)
+
+
+def test_json_behind_blank_lines_is_told_by_its_own_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 3)
+    message = fault(tmp_path, '\n\n\n\n\n{"q":\n{"d" 1}}')
+    assert message.startswith("run:7: expected one JSON object")
 
 
 def test_json_whose_first_line_could_be_trec_is_json(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,7 +188,7 @@ class Run:
         path = Path(path)
         found = read_run_file(path, score_order=score_order)
         spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
-        if sidecar(path).exists():
+        if os.path.exists(sidecar(path)):
             spec = {**spec, **_read_spec(sidecar(path)), "file": str(path)}
         if score_order != "score":
             spec["score_order"] = score_order
@@ -310,7 +311,7 @@ def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
     repeated = found.frame.select(pl.struct("query_id", "doc_id").is_first_distinct().not_()).to_series()
     row = int(repeated.arg_max() or 0)
     query, doc = found.frame.select("query_id", "doc_id").row(row)
-    line = line_of(path, row) if found.has_lines else None
+    line = line_of(path, row) if found.has_lines and path.is_file() else None
     raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
 
 

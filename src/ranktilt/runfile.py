@@ -69,17 +69,20 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
-    frames, width = list[pl.DataFrame](), 0
-    for first_line, offset, lines in line_chunks(path):
+    frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
+    for first_line, offset, lines in chunks:
         text = decode_lines(path, first_line, offset, lines)
         if not width:
             start = text.lstrip(" \t\n\r\x0b\x0c")
             if not start:
                 continue
-            if start.startswith("{") and not (_like_trec(start) and not _is_json(path)):
-                return _read_json(path, score_order)
-            if start.startswith("[") and not _like_trec(start) and _is_json(path):
-                raise DataError(path, f"expected {_SHAPE}, got a list")
+            if start[0] in "{[":  # the whole of it, read on and not once more: a pipe is read once only
+                text = "\n" * (first_line - 1) + "\n".join([text, *(decode_lines(path, *chunk) for chunk in chunks)])
+                if start[0] == "{" and not (_like_trec(start) and not _is_json(text)):
+                    return _read_json(path, text, score_order)
+                if start[0] == "[" and not _like_trec(start) and _is_json(text):
+                    raise DataError(path, f"expected {_SHAPE}, got a list")
+                first_line, lines = 1, text.encode().split(b"\n")
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
     frame = pl.concat(frames).rechunk()
@@ -107,9 +110,9 @@ def _like_trec(text: str) -> bool:
         return False
 
 
-def _is_json(path: Path) -> bool:
+def _is_json(text: str) -> bool:
     try:
-        json.loads("\n".join(decode_lines(path, *chunk) for chunk in line_chunks(path)))
+        json.loads(text)
     except (RecursionError, ValueError):
         return False
     return True
@@ -223,10 +226,9 @@ class _Object(list[tuple[str, Any]]):
     """A JSON object as its pairs, so that a key that comes twice is seen."""
 
 
-def _read_json(path: Path, order: str) -> RunFile:
+def _read_json(path: Path, text: str, order: str) -> RunFile:
     if order == "rank":
         raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
-    text = "\n".join(decode_lines(path, *chunk) for chunk in line_chunks(path))
     try:
         run = json.loads(text, object_pairs_hook=_Object)
     except json.JSONDecodeError as error:

@@ -17,6 +17,27 @@ Change = Callable[[Path], object]
 BM25 = ("-r", "bm25", "--resamples", "100")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "loop", "/dev/zero"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "audit {} -r bm25", "audit TOY --run {}", "audit TOY -r bm25 --qrels {}", "audit --groups {} --run r",
+        "audit TOY -r replay:{}", "audit TOY -r dense:{}", "check {}", "gate {}", "compare {} {}",
+        "report {} -o r.html",
+        "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
+        "validate {}", "calibrate {}", "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_one_line(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    Path("loop").symlink_to("loop")
+    given = [part.replace("TOY", str(toy_folder)).replace("{}", name) for part in arguments.split()]
+    assert refused(cli, *given)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

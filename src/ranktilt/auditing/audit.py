@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -344,7 +345,7 @@ class _Work:
 
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
     files = _files(collection.spec) + files_of_runs(r.spec for r in runs)
-    inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if Path(f).is_file()]
+    inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if os.path.isfile(f)]
     packages = {p: version(p) for p in PACKAGES}
     return {
         "ranktilt": __version__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[st
         raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
     read = list(inputs)
     beside = [path.parent / name for path in read for name in _BESIDE if path.suffix in (".jsonl", ".gz")]
-    taken = {path.resolve(): "belongs to the collection" for path in beside if path.is_file()}
-    taken |= {path.resolve(): "is read" for path in read}
+    taken = {os.path.realpath(path): "belongs to the collection" for path in beside if os.path.isfile(path)}
+    taken |= {os.path.realpath(path): "is read" for path in read}
     for option, place in given.items():
         if option not in streams:
             try:
@@ -52,7 +53,7 @@ def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[st
 
 def collection_files(folder: Path | None) -> list[Path]:
     """List the files of a collection's folder that a command reads; none for no folder."""
-    if folder is None or not folder.is_dir():
+    if folder is None or not os.path.isdir(folder):
         return []
     return [file for pattern in _COLLECTION for file in folder.glob(pattern) if file.is_file()]
 
@@ -61,13 +62,13 @@ def without_judgments(folder: Path, split: str | None) -> bool:
     """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
     from ranktilt.build.written import splits
 
-    return split is None and folder.is_dir() and not splits(folder)
+    return split is None and os.path.isdir(folder) and not splits(folder)
 
 
-def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
+def _check(option: str, path: Path, taken: dict[str, str]) -> None:
     if path.is_dir():
         raise UserError(f"{option} {path}: expected a file, this is a folder")
-    place = path.resolve()
+    place = os.path.realpath(path)
     if place in taken and (path.is_file() or not path.exists()):  # a device may take any number of them
         raise UserError(f"{option} {path}: this file {taken[place]} too; choose another place")
     taken[place] = f"is written by {option}"

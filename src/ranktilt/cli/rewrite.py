@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -181,7 +182,7 @@ def _check(
         raise UserError("--price is about the estimate; ask for it: --dry-run")
     if depth is not None and pool is None:
         raise UserError("--pool-depth is about a pool; name its rankers, such as --pool bm25")
-    if output is not None and output.resolve() == folder.resolve():
+    if output is not None and os.path.realpath(output) == os.path.realpath(folder):
         raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
     if output is not None and json not in (None, "-") and output.resolve() in Path(str(json)).resolve().parents:
         raise UserError(f"--json {json}: lies in the folder of -o, which is replaced as a whole; choose another place")
