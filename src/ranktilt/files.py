@@ -67,7 +67,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             packed = raw.peek(2).startswith(b"\x1f\x8b")
         except OSError as error:
             raise DataError(path, f"cannot be read: {error.strerror or error}") from error
-        yield _Packed(raw) if packed else raw
+        yield cast(IO[bytes], _Packed(raw) if packed else raw)
 
 
 def _opened(path: Path) -> io.BufferedReader:

@@ -31,7 +31,7 @@ from ranktilt.cli import (
     validate,
     view,
 )
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, visible
 
 app = typer.Typer(
     name="ranktilt",
@@ -117,7 +117,7 @@ def _refuse(error: Any) -> None:
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
     message = str(error) if isinstance(error, UserError) else _wrong_number(error) or error.format_message()
-    sys.stderr.write(f"{where}: {' '.join(message.splitlines())}\n")
+    sys.stderr.write(f"{where}: {visible(' '.join(message.splitlines()))}\n")
 
 
 def _wrong_number(error: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -10,9 +11,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from ranktilt.errors import DataWarning
+from ranktilt.errors import DataWarning, visible
 from ranktilt.files import cannot_write
 from ranktilt.progress import listening
 
@@ -21,12 +22,24 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 _BETWEEN_LINES = 10.0
+_COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def say(text: str, *, quiet: bool = False) -> None:
     """Write a note to stderr."""
     if not quiet:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(visible(text) + "\n")
+
+
+class _Terminal:
+    """Standard output where it is a terminal: of what it would act on only colours are let through."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        parts = _COLOURS.split(text)
+        return self._stream.write("".join(part if _COLOURS.fullmatch(part) else visible(part) for part in parts))
 
 
 @contextmanager
@@ -39,7 +52,7 @@ def results() -> Iterator[TextIO]:
         If it cannot be written, such as to a full disk.
     """
     try:
-        yield sys.stdout
+        yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
     except OSError as error:
         # What is still buffered has nowhere to go; Python would try once more as it ends.
