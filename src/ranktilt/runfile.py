@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
-from ranktilt.files import decode_lines, line_chunks
+from ranktilt.files import decode_lines, line_chunks, read_bytes
 
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
@@ -22,6 +25,17 @@ SCORE_ORDERS = ("score", "rank")
 _FIELDS = "query-id, Q0, document-id, rank, score"
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 _SHAPE = "{query: {document: score}}"
+_LEVELS = 50
+"""How deep a spec may lie in what is made of it: an audit of runs that re-ranked what others re-ranked."""
+_KINDS = {
+    "ranker": (str, "a text"),
+    "score_order": (str, "a text"),
+    "file": (str, "a text"),
+    "own_documents_dropped": (int, "a whole number"),
+    "truncated": (dict, "names and values"),
+    "candidates": (dict, "names and values"),
+}
+"""Of a sidecar, what is read and not only passed on."""
 
 
 @dataclass(frozen=True)
@@ -290,3 +304,59 @@ def _kind(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     text = text if len(text) <= 80 else text[:79] + "…"
     return f"the string {text}" if isinstance(value, str) else text
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind.
+
+    A whole number beyond 64 bits, such as NumPy's entropy, is kept as its digits, for no other JSON can hold it.
+    """
+    if not os.path.exists(path):
+        return {}
+    try:
+        spec = json.loads(read_bytes(path).decode("utf-8-sig"), parse_int=_whole)
+    except (RecursionError, ValueError) as error:
+        raise DataError(path, f"expected the run's spec as JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
+    if spec and all(isinstance(value, dict) for value in spec.values()):
+        return {}  # the same run in JSON may lie beside it under that name
+    fault = _fault(spec) or unwritable(spec)
+    if fault:
+        raise DataError(path, fault)
+    return spec
+
+
+def unwritable(spec: Mapping[str, Any]) -> str:
+    """Say why a spec cannot be written into a result's JSON, some levels down; empty where it can."""
+    try:
+        deep: Any = dict(spec)
+        for _ in range(_LEVELS):
+            deep = [deep]
+        orjson.dumps(deep, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+    except (RecursionError, TypeError, ValueError) as error:
+        return f"expected what JSON can hold: {error}"
+    return ""
+
+
+def _whole(digits: str) -> int | str:
+    number = int(digits) if len(digits) <= 20 else 2**64
+    return number if -(2**63) <= number < 2**64 else digits
+
+
+def _fault(spec: Any, where: str = "") -> str:
+    """Say which part of a spec, or of those of its candidates, is not of its kind."""
+    for _ in range(_LEVELS):
+        for name, (kind, said) in _KINDS.items():
+            value = spec.get(name)
+            if name in spec and (not isinstance(value, kind) or isinstance(value, bool)):
+                return f"{where}{name}: expected {said}, got {shorten(value)}"
+        cut = spec.get("truncated", {"limit": 0, "share": {}})
+        share = cut.get("share")
+        shares = share.values() if isinstance(share, dict) else [None]
+        if type(cut.get("limit")) is not int or not set(map(type, shares)) <= {int, float}:
+            return f"{where}truncated: expected a limit, and a share of each source, got {shorten(cut)}"
+        if "candidates" not in spec:
+            return ""
+        spec, where = spec["candidates"], f"{where}candidates: "
+    return f"expected candidates of candidates at most {_LEVELS} deep"

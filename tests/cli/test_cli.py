@@ -20,6 +20,18 @@ Change = Callable[[Path], object]
 BM25 = ("-r", "bm25", "--resamples", "100")
 
 
+def test_what_lies_beside_a_run_is_read_before_anything_is_ranked(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", {"q1": {"d1-human": 1.0}})
+    write(tmp_path / "run.json", '{"ranker": 5}')
+    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", lambda *_: pytest.fail("ranked"))
+    message = f"{run}.json: ranker: expected a text, got 5"
+    assert refused(cli, "audit", toy_folder, *BM25, "--run", run) == message
+    assert refused(cli, "rank", toy_folder, *BM25[:2], "-r", f"replay:{run}", "-o", f"{tmp_path}/out/") == message
+    assert not (tmp_path / "out").exists()
+
+
 BAD = "\x1b]0;title\x07\x9b2J\u202e"
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 

@@ -40,6 +40,7 @@ from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.inference import RESAMPLES
 from ranktilt.measures.preference import PairCounts, split_pair_counts
 from ranktilt.run import Run
+from ranktilt.runfile import unwritable
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 CARD_ROWS = 6
@@ -225,6 +226,9 @@ def _check(measures: Sequence[Measure], runs: Sequence[Run]) -> None:
     strange = next((r for r in runs if not isinstance(r, Run)), None)
     if strange is not None:
         raise UserError(f"expected runs, got {shorten(strange)}; rank first: ranker(...).rank(collection)")
+    for one in runs:
+        if fault := unwritable(one.spec):
+            raise UserError(f"run {one.name!r}: its spec: {fault}")
     if not runs:
         raise UserError("an audit needs at least one run, such as that of the ranker bm25 (-r bm25)")
     for noun, names in (("measure", list(map(repr, measures))), ("run", [r.name for r in runs])):
