@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, counted, listed, shorten, unknown
+from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, counted, listed, shorten, unknown, visible
 
 
 def test_a_data_error_names_file_and_line() -> None:
@@ -90,3 +90,19 @@ def test_anything_can_be_shortened() -> None:
 )
 def test_names_are_joined_as_in_a_sentence(names: list[str], last: str, expected: str) -> None:
     assert listed(names, last) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("\x1b]0;title\x07 \x1b[31mred", r"\x1b]0;title\x07 \x1b[31mred"),
+        ("\x9b2J \x85 \x7f \x00", r"\x9b2J \x85 \x7f \x00"),
+        ("back\x08space\rover", r"back\x08space\rover"),
+        ("a\u202eb\u2066c\u061cd\u2028e", r"a\u202eb\u2066c\u061cd\u2028e"),
+        ("half \udcff", r"half \udcff"),
+        ("tab\tand\nline, naïve 日本 👩\u200d🔬 −Δ", "tab\tand\nline, naïve 日本 👩\u200d🔬 −Δ"),
+    ],
+)
+def test_control_characters_are_shown_as_signs(text: str, seen: str) -> None:
+    assert visible(text) == seen
+    assert visible(seen) == seen

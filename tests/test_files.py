@@ -1,9 +1,13 @@
 """Text files: line ends, encodings, compression and chunks read alike; writing is whole or not at all."""
 
+import contextlib
 import errno
 import gzip
 import hashlib
 import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -150,6 +154,128 @@ def test_a_gzip_with_a_broken_block_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f.gz").write_bytes(head + b"\xff" * 50)
     with pytest.raises(DataError, match=r"f\.gz: cannot be read to its end: .*invalid block type"):
         numbered(tmp_path / "f.gz")
+
+
+# Streams without an end
+
+
+@contextlib.contextmanager
+def watched(seconds: int = 30) -> Iterator[None]:
+    """Break off what hangs."""
+
+    def hung(*_: object) -> None:
+        raise TimeoutError(f"still reading after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, hung)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_long_line_costs_no_more_for_each_of_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 64)  # joined block by block this would move 200 GB
+    path = write(tmp_path / "f", b"x" * (5 << 20) + b"\r\nend")
+    with watched():
+        assert [(number, len(line)) for number, line in numbered(path)] == [(1, 5 << 20), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"x" * 5000, ":1: expected lines of text, got none in 0 MB"),
+        (b"\n" * 9000, ": expected lines of text, got none in 0 MB"),
+        (BOM + b'{"a": "' + b"x" * 5000, None),
+        (b"\n[" + b"1" * 5000, None),
+    ],
+    ids=["line", "blank", "object", "list"],
+)
+def test_a_stream_without_lines_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, message: str | None
+) -> None:
+    for name, size in (("CHUNK", 100), ("_LONGEST", 2000), ("_BLANK", 4000)):
+        monkeypatch.setattr(files, name, size)
+    path = write(tmp_path / "f", data)
+    if message is None:
+        assert len(numbered(path)) == data.count(b"\n") + 1
+        return
+    with pytest.raises(DataError, match=message):
+        numbered(path)
+
+
+@pytest.mark.parametrize("read", [numbered, files.read_bytes])
+def test_gzip_that_unpacks_into_gigabytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    monkeypatch.setattr(files, "_FOLD_FROM", 1 << 20)
+    path = write(tmp_path / "f.gz", b'{"a": "' + bytes(40 << 20))
+    monkeypatch.setattr(files, "CHUNK", 1 << 16)
+    with pytest.raises(DataError, match=r"f\.gz: cannot be read to its end: it unpacks more than 100-fold"):
+        read(path)
+
+
+def test_a_file_that_is_read_whole_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LARGEST", 100)
+    assert files.read_bytes(write(tmp_path / "f", b"x" * 100)) == b"x" * 100
+    assert files.read_bytes(write(tmp_path / "f.gz", b"x" * 1000), 10) == b"x" * 10
+    with pytest.raises(DataError, match="expected a file of at most 0 GB, got more"):
+        files.read_bytes(write(tmp_path / "f", b"x" * 101))
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/tty"])
+def test_a_device_is_no_file(device: str) -> None:
+    with pytest.raises(DataError) as caught:
+        numbered(Path(device))
+    assert str(caught.value) == f"{device}: expected a file, got a device"
+
+
+def test_a_pipe_into_which_nothing_writes_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_WRITER", 0.05)
+    os.mkfifo(tmp_path / "f")
+    with watched(), pytest.raises(DataError) as caught:
+        numbered(tmp_path / "f")
+    assert str(caught.value) == f"{tmp_path / 'f'}: cannot be read: nothing writes into this pipe"
+
+
+@pytest.mark.parametrize("data", [b"one\ntwo", gzip.compress(b"one\ntwo")], ids=["plain", "gzip"])
+def test_a_pipe_with_a_slow_writer_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    path = tmp_path / "f"
+    os.mkfifo(path)
+    opened, asked = threading.Event(), os.read
+
+    def slowly() -> None:
+        with path.open("wb") as stream:
+            opened.wait(20)
+            stream.write(data)
+
+    def read(pipe: int, size: int) -> bytes:
+        """The question whether somebody writes, once somebody has opened the pipe; he writes after it."""
+        while True:
+            try:
+                if found := asked(pipe, size):
+                    return found
+            except BlockingIOError:
+                opened.set()
+                raise
+
+    monkeypatch.setattr(os, "read", read)
+    monkeypatch.setattr(files, "_WRITER", 0.0)
+    writer = threading.Thread(target=slowly)
+    writer.start()
+    with watched():
+        assert numbered(path) == [(1, b"one"), (2, b"two")]
+    writer.join()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "loop", "nul\0"])
+def test_a_name_that_leads_nowhere_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(DataError, match=r"cannot be read: (File name too long|Too many levels|embedded null)"):
+        files.read_bytes(tmp_path / name)
 
 
 # Encoding

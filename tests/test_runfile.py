@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt import files
+from ranktilt import audit, files
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.run import Run
-from ranktilt.runfile import line_of, read_run_file
-from tests.toy import write
+from ranktilt.runfile import line_of, read_run_file, unwritable
+from tests.toy import run_of, toy, write
 
 SIZES = [1, 3, 11, 10**6]
 FIVE = "query-id, Q0, document-id, rank, score"
@@ -324,6 +325,42 @@ def test_a_query_id_may_begin_with_a_brace(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"q1": {"d1": 1,\n"d2": 2}}', [("q1", "d2", 2.0), ("q1", "d1", 1.0)]),
+        ("\nq1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n", [("q1", "d1", 2.0), ("q1", "d2", 1.0)]),
+        ("{ Q0 d1 1 2 t\n{ Q0 d2 2 1 t\n", [("{", "d1", 2.0), ("{", "d2", 1.0)]),
+        ("[ Q0 d1 1 2 t\n", [("[", "d1", 2.0)]),
+        ("q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "document 'd' comes twice for query 'q'"),
+        ('{"q": {"d": 1}', "expected one JSON object {query: {document: score}}, got broken JSON"),
+        (b"q Q0 d 1 2 t\nq Q0 \xff 2 1 t\n", "invalid UTF-8 at byte 18 of the file"),
+    ],
+    ids=["json", "trec", "brace", "bracket", "twice", "broken", "utf8"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_run_is_read_through_a_pipe(content: str | bytes, found: list[Row] | str, packed: bool) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    out, into = os.pipe()
+    with open(into, "wb") as stream:
+        stream.write(gzip.compress(data) if packed else data)
+    try:
+        if isinstance(found, list):
+            frame = Run.load(f"/dev/fd/{out}").frame()
+            assert frame.select("query_id", "doc_id", "score").rows() == found
+            return
+        with pytest.raises(DataError, match=re.escape(found)):
+            Run.load(f"/dev/fd/{out}")
+    finally:
+        os.close(out)
+
+
+def test_json_behind_blank_lines_is_told_by_its_own_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 3)
+    message = fault(tmp_path, '\n\n\n\n\n{"q":\n{"d" 1}}')
+    assert message.startswith("run:7: expected one JSON object")
+
+
 def test_json_whose_first_line_could_be_trec_is_json(tmp_path: Path) -> None:
     file = write(tmp_path / "run.json", '{"a": {"b": 1, "c": 2 }}')
     assert Run.load(file).frame().select("query_id", "doc_id", "score").rows() == [("a", "c", 2.0), ("a", "b", 1.0)]
@@ -343,3 +380,61 @@ def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) 
 )
 def test_ranks_that_order_nothing_more_than_scores_are_not_warned_of(tmp_path: Path, lines: str) -> None:
     assert len(Run.load(write(tmp_path / "run.trec", lines)).docs) == 2
+
+
+# What lies beside a run
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "expected the run's spec as JSON: Expecting value"),
+        (b"\xff", "expected the run's spec as JSON: 'utf-8' codec can't decode"),
+        ("[1]", "expected a JSON object, got list"),
+        ('{"ranker": 5}', "ranker: expected a text, got 5"),
+        ('{"score_order": ["rank"]}', "score_order: expected a text, got ['rank']"),
+        ('{"own_documents_dropped": "many"}', "own_documents_dropped: expected a whole number, got 'many'"),
+        ('{"own_documents_dropped": true}', "own_documents_dropped: expected a whole number, got True"),
+        ('{"truncated": true}', "truncated: expected names and values, got True"),
+        ('{"truncated": {"share": {}}, "x": 1}', "truncated: expected a limit, and a share of each source, got {"),
+        ('{"truncated": {"limit": 1, "share": {"a": "b"}}, "x": 1}', "truncated: expected a limit, and a share"),
+        ('{"truncated": {"limit": 1, "share": 0.5}, "x": 1}', "truncated: expected a limit, and a share"),
+        ('{"candidates": "bm25"}', "candidates: expected names and values, got 'bm25'"),
+        ('{"x": 1, "candidates": {"candidates": {"file": 5}}}', "candidates: candidates: file: expected a text, got 5"),
+        ('{"x": 1, "candidates": ' * 60 + "{}" + "}" * 60, "expected candidates of candidates at most 50 deep"),
+        ('{"x": ' + "[" * 240 + "]" * 240 + "}", "expected what JSON can hold: Recursion limit reached"),
+        ('{"x": ' + "[" * 5000 + "]" * 5000 + "}", "expected the run's spec as JSON: maximum recursion depth"),
+        ('{"x": "\\ud800"}', "expected what JSON can hold: str is not valid UTF-8: surrogates not allowed"),
+    ],
+)
+def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | bytes, message: str) -> None:
+    write(tmp_path / "run.json", content)
+    said = fault(tmp_path, "q Q0 d 1 2 t")
+    assert said.startswith(f"run.json: {message}")
+    assert "\n" not in said
+
+
+def test_a_sidecar_may_be_a_folder_or_a_name_too_long(tmp_path: Path) -> None:
+    (tmp_path / "run.json").mkdir()
+    assert fault(tmp_path, "q Q0 d 1 2 t") == "run.json: expected a file, got a folder"
+    assert Run.load(write(tmp_path / ("x" * 252), "q Q0 d 1 2 t")).name == str(tmp_path / ("x" * 252))
+
+
+def test_numbers_beyond_64_bits_beside_a_run_are_kept_and_written(tmp_path: Path) -> None:
+    entropy, largest = 302934307671667531413257853548643485645, 2**64 - 1
+    write(
+        tmp_path / "run.json", json.dumps({"seed": entropy, "other": [-entropy, largest, -(2**63)], "x": float("nan")})
+    )
+    spec = Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec
+    assert (spec["seed"], spec["other"]) == (str(entropy), [str(-entropy), largest, -(2**63)])
+    assert not unwritable(spec)
+
+
+@pytest.mark.parametrize("spec", [{1: 2}, {"x": 2**64}, {"x": "\udcff"}, {"x": json.loads("[" * 240 + "]" * 240)}])
+def test_a_run_whose_spec_cannot_be_written_is_refused(tmp_path: Path, spec: dict[Any, Any]) -> None:
+    run = run_of(toy(), {"q1": {"d1-human": 1.0}}, ranker="mine", **{"spec": spec})
+    with pytest.raises(UserError, match="run 'mine': its spec: expected what JSON can hold: "):
+        run.save(tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UserError, match="run 'mine': its spec: expected what JSON can hold: "):
+        audit(toy(), run)

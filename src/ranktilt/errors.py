@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+# C0, DEL, C1, marks and turns of the direction of writing, other line ends, and halves of characters.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class UserError(Exception):
@@ -113,6 +117,22 @@ def listed(names: Sequence[str], last: str = "and") -> str:
         The names as one would write them in a sentence.
     """
     return f"{', '.join(names[:-1])} {last} {names[-1]}" if len(names) > 1 else names[0]
+
+
+def visible(text: str) -> str:
+    r"""Show what a terminal would act on and nobody would see, such as an escape, as signs: ``\x1b``.
+
+    Parameters
+    ----------
+    text : str
+        Anything; tabs and line feeds stay.
+
+    Returns
+    -------
+    str
+        Text that can be printed and encoded.
+    """
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def shorten(text: object, width: int = 80) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
+import io
 import os
+import select
 import shutil
 import stat
 import tempfile
@@ -21,15 +23,45 @@ from ranktilt.errors import DataError, UserError
 CHUNK = 8 << 20
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_LARGEST, _LONGEST, _BLANK = 1 << 30, 1 << 28, 1 << 25
+"""Most bytes of a file that is read whole, of a line that is no JSON, and of blank lines at the beginning."""
+_FOLD, _FOLD_FROM = 100, 1 << 26
+"""Text packs some 20-fold; what unpacks so much further is there to fill the memory."""
+_WRITER = 2.0
+"""Seconds in which somebody must begin to write into a pipe."""
+
+
+class _Counted:
+    """A stream that counts what is read of it."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw, self.taken = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._raw.read(size)
+        self.taken += len(data)
+        return data
+
+
+class _Packed(gzip.GzipFile):
+    """A gzip stream that is refused where it unpacks too far."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._packed = _Counted(raw)
+        super().__init__(fileobj=cast(IO[bytes], self._packed), mode="rb")
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if self.tell() > max(_FOLD_FROM, _FOLD * self._packed.taken):
+            raise OSError(f"it unpacks more than {_FOLD}-fold, as no text does; if it must be so, unpack it first")
+        return data
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a plain or gzip file for reading; a missing one is a `DataError`."""
+    """Open a plain or gzip file, or a pipe, for reading; a missing one, a folder or a device is a `DataError`."""
     try:
-        if path.is_dir():
-            raise DataError(path, "expected a file, got a folder")
-        raw = path.open("rb")
+        raw = _opened(path)
     except (OSError, ValueError) as error:  # a name with a NUL in it is the latter
         raise DataError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     with raw:
@@ -37,16 +69,43 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             packed = raw.peek(2).startswith(b"\x1f\x8b")
         except OSError as error:
             raise DataError(path, f"cannot be read: {error.strerror or error}") from error
-        yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+        yield cast(IO[bytes], _Packed(raw) if packed else raw)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read a plain or gzip file to its end; one that is missing, damaged or cut short is a `DataError`."""
+def _opened(path: Path) -> io.BufferedReader:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise DataError(path, "expected a file, got a folder")
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise DataError(path, "expected a file, got a device")
+    if not stat.S_ISFIFO(mode):
+        return path.open("rb")
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # would otherwise wait for a writer, for ever if there is none
+    try:
+        # What nobody writes into is at its end at once; from a slow writer's there is nothing yet.
+        if not select.select([pipe], [], [], _WRITER)[0] and not os.read(pipe, 1):
+            raise DataError(path, "cannot be read: nothing writes into this pipe")
+    except BlockingIOError:
+        pass
+    except DataError:
+        os.close(pipe)
+        raise
+    os.set_blocking(pipe, True)
+    return open(pipe, "rb")
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """Read a plain or gzip file to its end, or so many bytes; a missing or damaged one is a `DataError`."""
     with open_bytes(path) as stream:
-        try:
-            return stream.read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(path, f"cannot be read to its end: {error}") from error
+        if most is not None:
+            return _read(stream, path, most)
+        blocks, total = list[bytes](), 0
+        while block := _read(stream, path, CHUNK):
+            blocks.append(block)
+            total += len(block)
+            if total > _LARGEST:
+                raise DataError(path, f"expected a file of at most {_LARGEST >> 30} GB, got more")
+        return b"".join(blocks)
 
 
 def require_regular(path: Path) -> None:
@@ -76,26 +135,35 @@ def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:
     Raises
     ------
     DataError
-        If the file cannot be read, is cut off, or is empty.
+        If the file cannot be read, is cut off, is empty, or seems to have no end.
     """
     with open_bytes(path) as stream:
         start = _read(stream, path, len(_BOM))
         number, empty = 1, True
         offset, rest = (len(_BOM), b"") if start == _BOM else (0, start)
+        held, length = [rest], len(rest)  # of a line whose end was not seen yet
         while True:
             block = _read(stream, path, CHUNK)
-            data = rest + block
-            if not block:
-                lines, rest = data.splitlines(), b""
-            else:
-                # A CR at the very end may be half of a CRLF: it waits for the next block.
-                cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
-                lines, rest = data[:cut].splitlines(), data[cut:]
+            ends = not block or b"\n" in block or b"\r" in block or held[-1].endswith(b"\r")
+            held.append(block)
+            length += len(block)
+            json = length <= _LONGEST or (held[0][:64] + held[1][:64]).lstrip().startswith((b"{", b"["))
+            if not json or (empty and offset > _BLANK):
+                size = max(length, offset) >> 20
+                raise DataError(path, f"expected lines of text, got none in {size} MB", line=number)
+            if not ends:
+                continue
+            data = b"".join(held)
+            held.clear()  # a long line is held twice and not three times
+            # A CR at the very end may be half of a CRLF: it waits for the next block.
+            cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1 if block else length
+            lines, held = data[:cut].splitlines(), [data[cut:]]
             if lines:
                 empty = empty and not any(line.strip() for line in lines)
                 yield number, offset, lines
             number += len(lines)
-            offset += len(data) - len(rest)
+            offset += cut
+            length -= cut
             if not block:
                 break
     if empty:
@@ -133,9 +201,11 @@ def not_utf8(path: Path, line: int, offset: int, before: list[bytes], column: in
 
     `before` are the chunk's lines ahead of the bad one; the length of their line ends is read from the file.
     """
-    with open_bytes(path) as stream:
-        start = stream.read(offset)
-        data = stream.read(sum(len(b) + 2 for b in before) + len(_UTF16[0]))
+    start = data = b""
+    if path.is_file():  # a pipe can be read once only
+        with open_bytes(path) as stream:
+            start = stream.read(offset)
+            data = stream.read(sum(len(b) + 2 for b in before) + len(_UTF16[0]))
     position = 0
     for text in before:
         position += len(text)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from ranktilt.errors import visible
+
 Listener = Callable[[str, int, int], None]
 """Called with (label, steps done, steps in all)."""
 
@@ -24,7 +26,7 @@ def report(label: str, done: int, total: int) -> None:
     """
     listener = _listener.get()
     if listener is not None:
-        listener(label, done, total)
+        listener(visible(label), done, total)
 
 
 @contextmanager

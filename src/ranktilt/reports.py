@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def report(
     """
     listed = [results] if isinstance(results, Audit | Validation | Study | str | Path) else list(results)
     target = Path(path)
-    if any(isinstance(one, str | Path) and Path(one).resolve() == target.resolve() for one in listed):
+    if any(isinstance(one, str | Path) and os.path.realpath(one) == os.path.realpath(target) for one in listed):
         raise UserError(f"{target}: this file is read too; choose another place for the page")
     chosen = [runs] if isinstance(runs, Run) else runs
     page = report_page(opened(listed, collection=collection, runs=chosen), texts=texts)
@@ -108,7 +109,7 @@ def opened(
     named: dict[object, tuple[Any, Path | None]] = {}
     for one in results:
         file = Path(one) if isinstance(one, str | Path) else None
-        key = id(one) if file is None else file.resolve()
+        key = id(one) if file is None else os.path.realpath(file)
         if key not in named:
             named[key] = (one if file is None else read_result(file), file)
     for found, _ in named.values():
@@ -160,7 +161,7 @@ def read_result(path: str | Path) -> Audit | Validation | Study:
 
 def _format(path: Path) -> Any:
     """What a JSON file says it holds; None where it says nothing."""
-    if path.is_dir() and (path / "audit.json").is_file():
+    if os.path.isdir(path) and (path / "audit.json").is_file():
         raise DataError(path, f"expected a file, got a folder; name the audit in it: {path / 'audit.json'}")
     if path.name.endswith((".csv", ".csv.gz")):
         raise DataError(path, f"expected {_WANTED} as JSON, got CSV; cells of a paper's table go with --layout NAME")

@@ -15,7 +15,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.files import write_files
-from ranktilt.runfile import RunFile, line_of, read_run_file
+from ranktilt.runfile import RunFile, line_of, read_run_file, read_spec, unwritable
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -161,6 +161,8 @@ class Run:
         # A line of the TREC format names a document, so a query for which none was found is named beside it.
         without = [query for query, n in zip(self.queries, np.diff(self.offsets), strict=True) if not n]
         told = {**self.spec, **({_WITHOUT: without} if without else {}), **({_ESCAPED: True} if escaped else {})}
+        if fault := unwritable(told):
+            raise UserError(f"run {self.name!r}: its spec: {fault}")
         spec = json.dumps(told, indent=1, default=str) + "\n"
         return {path: (text + "\n").encode() if text else b"", sidecar(path): spec.encode()}
 
@@ -197,8 +199,7 @@ class Run:
         path = Path(path)
         found = read_run_file(path, score_order=score_order)
         spec: dict[str, Any] = {"ranker": str(path), "file": str(path)}
-        if sidecar(path).exists():
-            spec = {**spec, **_read_spec(sidecar(path)), "file": str(path)}
+        spec = {**spec, **read_spec(sidecar(path)), "file": str(path)}
         if score_order != "score":
             spec["score_order"] = score_order
         if spec.pop(_ESCAPED, False) is True:
@@ -332,7 +333,7 @@ def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
     repeated = found.frame.select(pl.struct("query_id", "doc_id").is_first_distinct().not_()).to_series()
     row = int(repeated.arg_max() or 0)
     query, doc = found.frame.select("query_id", "doc_id").row(row)
-    line = line_of(path, row) if found.has_lines else None
+    line = line_of(path, row) if found.has_lines and path.is_file() else None
     raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
 
 
@@ -340,14 +341,3 @@ def _without(names: Any, path: Path) -> list[str]:
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise DataError(path, f"{_WITHOUT}: expected a list of query ids, got {shorten(names)}")
     return names
-
-
-def _read_spec(path: Path) -> dict[str, Any]:
-    try:
-        spec = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(path, f"expected the run's spec as JSON: {error}") from error
-    if not isinstance(spec, dict):
-        raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
-    is_run = bool(spec) and all(isinstance(value, dict) for value in spec.values())
-    return {} if is_run else spec  # the same run in JSON may lie beside it under that name

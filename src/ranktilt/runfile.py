@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 
 from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
-from ranktilt.files import decode_lines, line_chunks
+from ranktilt.files import decode_lines, line_chunks, read_bytes
 
 _ORDERED = 3
 """Documents from which ranks say something that one score for all of them hides."""
@@ -24,6 +27,17 @@ _PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
 """Where query, document, rank and score stand in lines of so many fields."""
 _BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 _SHAPE = "{query: {document: score}}"
+_LEVELS = 50
+"""How deep a spec may lie in what is made of it: an audit of runs that re-ranked what others re-ranked."""
+_KINDS = {
+    "ranker": (str, "a text"),
+    "score_order": (str, "a text"),
+    "file": (str, "a text"),
+    "own_documents_dropped": (int, "a whole number"),
+    "truncated": (dict, "names and values"),
+    "candidates": (dict, "names and values"),
+}
+"""Of a sidecar, what is read and not only passed on."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +86,20 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)
-    frames, width = list[pl.DataFrame](), 0
-    for first_line, offset, lines in line_chunks(path):
+    frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
+    for first_line, offset, lines in chunks:
         text = decode_lines(path, first_line, offset, lines)
         if not width:
             start = text.lstrip(" \t\n\r\x0b\x0c")
             if not start:
                 continue
-            if start.startswith("{") and not (_like_trec(start) and not _is_json(path)):
-                return _read_json(path, score_order)
-            if start.startswith("[") and not _like_trec(start) and _is_json(path):
-                raise DataError(path, f"expected {_SHAPE}, got a list")
+            if start[0] in "{[":  # the whole of it, read on and not once more: a pipe is read once only
+                text = "\n" * (first_line - 1) + "\n".join([text, *(decode_lines(path, *chunk) for chunk in chunks)])
+                if start[0] == "{" and not (_like_trec(start) and not _is_json(text)):
+                    return _read_json(path, text, score_order)
+                if start[0] == "[" and not _like_trec(start) and _is_json(text):
+                    raise DataError(path, f"expected {_SHAPE}, got a list")
+                first_line, lines = 1, text.encode().split(b"\n")
             width = _width(path, first_line, lines)
         frames.append(_parse(path, first_line, lines, width=width, order=score_order))
     frame = pl.concat(frames).rechunk()
@@ -110,9 +127,9 @@ def _like_trec(text: str) -> bool:
         return False
 
 
-def _is_json(path: Path) -> bool:
+def _is_json(text: str) -> bool:
     try:
-        json.loads("\n".join(decode_lines(path, *chunk) for chunk in line_chunks(path)))
+        json.loads(text)
     except (RecursionError, ValueError):
         return False
     return True
@@ -234,10 +251,9 @@ class _Object(list[tuple[str, Any]]):
     """A JSON object as its pairs, so that a key that comes twice is seen."""
 
 
-def _read_json(path: Path, order: str) -> RunFile:
+def _read_json(path: Path, text: str, order: str) -> RunFile:
     if order == "rank":
         raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
-    text = "\n".join(decode_lines(path, *chunk) for chunk in line_chunks(path))
     try:
         run = json.loads(text, object_pairs_hook=_Object)
     except json.JSONDecodeError as error:
@@ -299,3 +315,59 @@ def _kind(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     text = text if len(text) <= 80 else text[:79] + "…"
     return f"the string {text}" if isinstance(value, str) else text
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind.
+
+    A whole number beyond 64 bits, such as NumPy's entropy, is kept as its digits, for no other JSON can hold it.
+    """
+    if not os.path.exists(path):
+        return {}
+    try:
+        spec = json.loads(read_bytes(path).decode("utf-8-sig"), parse_int=_whole)
+    except (RecursionError, ValueError) as error:
+        raise DataError(path, f"expected the run's spec as JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
+    if spec and all(isinstance(value, dict) for value in spec.values()):
+        return {}  # the same run in JSON may lie beside it under that name
+    fault = _fault(spec) or unwritable(spec)
+    if fault:
+        raise DataError(path, fault)
+    return spec
+
+
+def unwritable(spec: Mapping[str, Any]) -> str:
+    """Say why a spec cannot be written into a result's JSON, some levels down; empty where it can."""
+    try:
+        deep: Any = dict(spec)
+        for _ in range(_LEVELS):
+            deep = [deep]
+        orjson.dumps(deep, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+    except (RecursionError, TypeError, ValueError) as error:
+        return f"expected what JSON can hold: {error}"
+    return ""
+
+
+def _whole(digits: str) -> int | str:
+    number = int(digits) if len(digits) <= 20 else 2**64
+    return number if -(2**63) <= number < 2**64 else digits
+
+
+def _fault(spec: Any, where: str = "") -> str:
+    """Say which part of a spec, or of those of its candidates, is not of its kind."""
+    for _ in range(_LEVELS):
+        for name, (kind, said) in _KINDS.items():
+            value = spec.get(name)
+            if name in spec and (not isinstance(value, kind) or isinstance(value, bool)):
+                return f"{where}{name}: expected {said}, got {shorten(value)}"
+        cut = spec.get("truncated", {"limit": 0, "share": {}})
+        share = cut.get("share")
+        shares = share.values() if isinstance(share, dict) else [None]
+        if type(cut.get("limit")) is not int or not set(map(type, shares)) <= {int, float}:
+            return f"{where}truncated: expected a limit, and a share of each source, got {shorten(cut)}"
+        if "candidates" not in spec:
+            return ""
+        spec, where = spec["candidates"], f"{where}candidates: "
+    return f"expected candidates of candidates at most {_LEVELS} deep"

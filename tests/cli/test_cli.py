@@ -1,7 +1,9 @@
 """The command line as a whole: mistakes end in one line, and nothing is left behind."""
 
 import errno
+import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -10,12 +12,115 @@ from pathlib import Path
 import pytest
 
 import ranktilt as rt
+from ranktilt.cli.main import main
 from ranktilt.specs import RANKERS
 from tests.cli.conftest import Cli, refused
-from tests.toy import jsonl, write, write_beir, write_run
+from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, write, write_beir, write_run
 
 Change = Callable[[Path], object]
 BM25 = ("-r", "bm25", "--resamples", "100")
+
+
+def test_what_lies_beside_a_run_is_read_before_anything_is_ranked(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", {"q1": {"d1-human": 1.0}})
+    write(tmp_path / "run.json", '{"ranker": 5}')
+    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", lambda *_: pytest.fail("ranked"))
+    message = f"{run}.json: ranker: expected a text, got 5"
+    assert refused(cli, "audit", toy_folder, *BM25, "--run", run) == message
+    assert refused(cli, "rank", toy_folder, *BM25[:2], "-r", f"replay:{run}", "-o", f"{tmp_path}/out/") == message
+    assert not (tmp_path / "out").exists()
+
+
+BAD = "\x1b]0;title\x07\x9b2J\u202e"
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """The toy, with an escape sequence in every id, source and text."""
+    rows = [
+        {
+            "_id": f"{doc['_id']}-{side}{BAD}",
+            "text": doc["text"] + BAD,
+            "source": side + BAD,
+            "origin": doc["_id"] + BAD,
+        }
+        for side in ("human", "llm")
+        for doc in raw_docs(side)
+    ]
+    queries = [{"_id": row["_id"] + BAD, "text": row["text"] + BAD} for row in raw_queries()]
+    qrels = [(q + BAD, f"{d}-{s}{BAD}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]
+    return write_beir(tmp_path / f"hostile{BAD}", docs=rows, queries=queries, qrels=qrels)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls"],
+        ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls", "--format", "markdown"],
+        ["audit", "", *BM25, "-m", "nDCG@3", "--card", "--controls", "--format", "latex"],
+        ["audit", "", *BM25, "--pair", f"human{BAD},x{BAD}"],
+        ["audit", "", "--run", f"absent{BAD}"],
+        ["check", ""],
+        ["check", "", "--format", "markdown"],
+        ["validate", "", "-r", "none", "--format", "markdown"],
+        ["mix", "", "", "-o", f"out{BAD}"],
+        ["load", "", "-o", f"loaded{BAD}"],
+        ["study", "", "-r", "bm25", "--reference", f"human{BAD}", "--at", f"llm{BAD}=0.2", "--resamples", "100"],
+        [f"audit{BAD}"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii"),
+)
+def test_no_escape_sequence_of_a_file_is_printed(
+    cli: Cli, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, out, err = cli(*(part or hostile for part in arguments))
+    assert "x1b]0;" in out + err
+    assert not CONTROLS.findall(out + err)
+
+
+def test_a_terminal_is_sent_colours_and_nothing_else(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "50")):
+        monkeypatch.setenv(name, value)
+    for format in ("table", "csv"):
+        stream = Terminal()
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "argv", ["ranktilt", "audit", str(hostile), *BM25, "--card", "--format", format])
+        with pytest.raises(SystemExit):
+            main()
+        colours = re.compile(r"\x1b\[[0-9;]*m")
+        assert bool(colours.search(stream.getvalue())) == (format == "table")
+        assert r"\x1b]0;" in stream.getvalue()
+        assert not CONTROLS.findall(colours.sub("", stream.getvalue()))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "loop", "/dev/zero"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "audit {} -r bm25", "audit TOY --run {}", "audit TOY -r bm25 --qrels {}", "audit --groups {} --run r",
+        "audit TOY -r replay:{}", "audit TOY -r dense:{}", "check {}", "gate {}", "compare {} {}",
+        "report {} -o r.html",
+        "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
+        "validate {}", "calibrate {}", "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_one_line(
+    cli: Cli, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    Path("loop").symlink_to("loop")
+    given = [part.replace("TOY", str(toy_folder)).replace("{}", name) for part in arguments.split()]
+    assert refused(cli, *given)
 
 
 @pytest.mark.parametrize(

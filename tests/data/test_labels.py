@@ -1,5 +1,6 @@
 """Label files: which are read, what becomes of them, and how each fault in one is named."""
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,10 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
             "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
             "score": [0.5, float("nan"), 2.0],
             "vector": [[1.0], [2.0], [3.0]],
-            "raw": [b"1", b"2", b"3"],
+            "raw": [b"\xff", b"2", b"3"],
+            "lasted": [datetime.timedelta(1)] * 3,
+            "text": ["none", "of", "it"],
+            "line of the file": [7, 8, 9],
             "day": pl.Series(["2020-01-02"] * 3).str.to_date(),
         }
     )
@@ -120,6 +124,23 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
         ("3", "x", 2.0, "2020-01-02"),
     ]
     assert read_labels(tmp_path / "l.parquet", by="score")["score"].to_list() == ["0.5", None, "2.0"]
+
+
+def test_bytes_of_parquet_that_are_utf8_are_text(tmp_path: Path) -> None:
+    columns = {"doc_id": [b"a", b"b"], "source": [b"human", "größe".encode()], "origin": [b"a", None]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "l.parquet")
+    assert read_labels(tmp_path / "l.parquet").rows() == [("a", "human", "a"), ("b", "größe", None)]
+
+
+def test_ids_of_no_use_in_parquet_are_no_ids(tmp_path: Path) -> None:
+    pl.DataFrame({"doc_id": [["a"]], "source": ["human"]}).write_parquet(tmp_path / "l.parquet")
+    with pytest.raises(DataError, match=r"l\.parquet: expected a column doc_id, got source"):
+        read_labels(tmp_path / "l.parquet")
+
+
+@pytest.mark.parametrize("text", ["doc_id\tsource\tline of the file\na\thuman\t7\n", "doc_id\tsource\na\thuman\n"])
+def test_a_column_may_be_called_as_the_number_of_the_line_is(tmp_path: Path, text: str) -> None:
+    assert read_labels(write(tmp_path / "l.tsv", text)).rows() == [("a", "human")]
 
 
 FIELD = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=4)

@@ -1,6 +1,7 @@
 """Loading: each layout, its twins and judgments, every fault with its place, and the real collections."""
 
 import json
+import os
 import statistics
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ import polars as pl
 import pytest
 
 from ranktilt import files
+from ranktilt.build.written import splits
 from ranktilt.collection import Collection
 from ranktilt.data.load import load
 from ranktilt.data.save import save
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, DataWarning, UserError
 from tests.toy import (
     jsonl,
     no_permission,
@@ -309,7 +311,31 @@ def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
     write(tmp_path / "corpus.jsonl.gz", "broken")
     write(tmp_path / "queries.jsonl.gz", "broken")
     write(tmp_path / "qrels" / "test.tsv.gz", "broken")
-    assert judgments(load(tmp_path)) == set(raw_qrels())
+    with pytest.warns(DataWarning) as said:
+        assert judgments(load(tmp_path)) == set(raw_qrels())
+    assert [str(one.message).removeprefix(f"{tmp_path}/") for one in said] == [
+        f"{name} is read, and not {Path(name).name}.gz beside it; remove one of them"
+        for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
+    ]
+
+
+@pytest.mark.parametrize("written", WRITERS)
+def test_files_that_a_mac_leaves_beside_others_are_passed_over(tmp_path: Path, written: Any) -> None:
+    whole = load(written(tmp_path))
+    for file in [file for file in tmp_path.rglob("*") if file.is_file()]:
+        (file.parent / f"._{file.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
+    assert load(tmp_path) == whole
+    assert splits(tmp_path) == ["test"]
+
+
+@pytest.mark.parametrize("name", [b"corpus/l\xff.jsonl", b"qrels/l\xff.tsv"])
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, name: bytes) -> None:
+    write_cocktail(tmp_path)
+    file = tmp_path / os.fsdecode(name)
+    file.write_text("")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{file}: the file's name is not UTF-8; rename it"
 
 
 # What is there and wrong: each file by its name and line

@@ -1,6 +1,8 @@
 """Parquet files and JSON lines of public data sets, and what is wrong with them."""
 
 import datetime
+import decimal
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,39 @@ def test_ids_may_be_whole_numbers_and_be_called_id(tmp_path: Path) -> None:
 def test_dates_are_kept_as_text(tmp_path: Path) -> None:
     found = read_parquet(table(tmp_path, _id=["a"], text=["x"], day=[datetime.date(2024, 5, 22)]))
     assert found["day"].to_list() == [b'"2024-05-22"']
+
+
+def test_bytes_that_are_utf8_are_text_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
+    columns = {
+        "_id": [b"a", b"b"], "text": ["größe".encode(), b"x"], "title": [b"T", None], "vector": [b"\xff\xfe", b"x"],
+        "price": [decimal.Decimal("1.5"), None], "huge": pl.Series([2**64 - 1, 1], dtype=pl.UInt64),
+        "small": pl.Series([7, 1], dtype=pl.UInt64), "kind": pl.Series(["k", "l"], dtype=pl.Categorical),
+    }  # fmt: skip
+    found = read_parquet(table(tmp_path, **columns), strings=STRINGS)
+    assert found.columns == ["id", "text", "title", "price", "small", "kind"]
+    assert found.rows() == [("a", "größe", "T", 1.5, 7, "k"), ("b", "x", None, None, 1, "l")]
+    judged = {name: [str(value).encode() for value in values] for name, values in JUDGED.items()}
+    assert read_judgments(table(tmp_path, **judged))["grade"].to_list() == [1, 0]
+
+
+def test_a_file_that_breaks_the_library_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def panicking(*_: object, **__: object) -> None:
+        os.write(2, b"thread 'tokio' panicked at crates/polars-parquet/src/unpack.rs:120:1\n")
+        raise pl.exceptions.PanicException("invalid num_bits 202\nstack backtrace:")
+
+    path = table(tmp_path, _id=["a"], text=["x"])
+    monkeypatch.setattr(pl, "read_parquet", panicking)
+    assert fault(path) == "t.parquet: cannot be read as Parquet: invalid num_bits 202; fetch it again"
+    monkeypatch.setattr(pl, "read_parquet", lambda *_, **__: os.write(2, b"slow\n") and pl.DataFrame({"a": [1]}))
+    assert fault(path).startswith("t.parquet: expected the columns _id and text")
+    assert capfd.readouterr() == ("", "slow\n")
+
+
+def test_a_pipe_is_no_parquet_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.parquet")
+    assert fault(tmp_path / "t.parquet").startswith("t.parquet: expected a file, got a pipe or device")
 
 
 def test_a_column_named_line_is_a_column(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +43,7 @@ from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.inference import RESAMPLES
 from ranktilt.measures.preference import PairCounts, split_pair_counts
 from ranktilt.run import Run
+from ranktilt.runfile import unwritable
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 CARD_ROWS = 6
@@ -223,6 +225,9 @@ def _check(measures: Sequence[Measure], runs: Sequence[Run]) -> None:
     strange = next((r for r in runs if not isinstance(r, Run)), None)
     if strange is not None:
         raise UserError(f"expected runs, got {shorten(strange)}; rank first: ranker(...).rank(collection)")
+    for one in runs:
+        if fault := unwritable(one.spec):
+            raise UserError(f"run {one.name!r}: its spec: {fault}")
     if not runs:
         raise UserError("an audit needs at least one run, such as that of the ranker bm25 (-r bm25)")
     for noun, names in (("measure", list(map(repr, measures))), ("run", [r.name for r in runs])):
@@ -348,7 +353,7 @@ class _Work:
 
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
     files = _files(collection.spec) + files_of_runs(r.spec for r in runs)
-    inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if Path(f).is_file()]
+    inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if os.path.isfile(f)]
     packages = {p: version(p) for p in PACKAGES}
     return {
         "ranktilt": __version__,

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.build.rewrite import Made, Rewritten
 from ranktilt.data import quality
-from ranktilt.errors import listed
+from ranktilt.errors import listed, visible
 
 _TITLES = {
     "keep": "Both twins carry the human title. A ranker that reads titles sees the same one twice, so the twins differ "
@@ -64,7 +64,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         "## Files",
         _files(splits),
     ]
-    return "\n\n".join(parts) + "\n"
+    return visible("\n\n".join(parts)) + "\n"
 
 
 def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import string
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from ranktilt.errors import DataError, UserError, unknown
-from ranktilt.files import open_bytes
+from ranktilt.files import read_bytes
 
 PROMPTS = ("paper", "paraphrase", "summarise", "polish")
 """Names of the prompts that come with RankTilt; ``paper`` is the instruction of Dai et al. (KDD 2024, sec. 2)."""
@@ -102,10 +103,9 @@ def template(name: str | Path) -> Template:
         file = resources.files("ranktilt").joinpath("prompts", f"{name}.txt")
         return Template(str(name), file.read_text(encoding="utf-8").strip(), limits=_LIMITS.get(str(name), {}))
     path = Path(name)
-    if not path.exists() and path.suffix != ".txt" and path.name == str(name):
+    if not os.path.exists(path) and path.suffix != ".txt" and path.name == str(name):
         raise UserError(f"{unknown('prompt', str(name), PROMPTS)}; or name a file that holds {{text}}")
-    with open_bytes(path) as stream:
-        data = stream.read(_LARGEST + 1)
+    data = read_bytes(path, _LARGEST + 1)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -91,7 +91,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
 
 def splits(folder: Path) -> list[str]:
     """List the names of a folder's judgments, by name; none where it has none."""
-    found = (folder / "qrels").glob("*.tsv*") if (folder / "qrels").is_dir() else ()
+    found = (folder / "qrels").glob("[!.]*.tsv*") if os.path.isdir(folder / "qrels") else ()
     names = {f.name.removesuffix(".gz").removesuffix(".tsv") for f in found if f.name.endswith((".tsv", ".tsv.gz"))}
     return sorted(names)
 

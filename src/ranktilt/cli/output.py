@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -11,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from ranktilt.errors import DataWarning, UserError
+from ranktilt.errors import DataWarning, UserError, visible
 from ranktilt.files import cannot_write, write_bytes
 from ranktilt.progress import listening
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 _BETWEEN_LINES = 10.0
+_COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 class ReaderGone(Exception):
@@ -31,7 +33,7 @@ class ReaderGone(Exception):
 def say(text: str, *, quiet: bool = False) -> None:
     """Write a note to stderr; a note that cannot be written ends no work."""
     if not quiet:
-        _note(text, sys.stderr)
+        _note(visible(text), sys.stderr)
 
 
 def _note(text: str, stream: TextIO) -> None:
@@ -47,6 +49,17 @@ def _silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+class _Terminal:
+    """Standard output where it is a terminal: of what it would act on only colours are let through."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        parts = _COLOURS.split(text)
+        return self._stream.write("".join(part if _COLOURS.fullmatch(part) else visible(part) for part in parts))
+
+
 @contextmanager
 def results() -> Iterator[TextIO]:
     """Give stdout for a result, and see to it that all of it arrives.
@@ -59,7 +72,7 @@ def results() -> Iterator[TextIO]:
         If it is a pipe that nobody reads any more.
     """
     try:
-        yield sys.stdout
+        yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
     except OSError as error:
         _silence(sys.stdout)

@@ -53,7 +53,7 @@ def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[st
 
 def collection_files(folder: Path | None) -> list[Path]:
     """List the files of a collection's folder that a command reads; none for no folder."""
-    if folder is None or not folder.is_dir():
+    if folder is None or not os.path.isdir(folder):
         return []
     return [file for pattern in _COLLECTION for file in folder.glob(pattern) if file.is_file()]
 
@@ -62,7 +62,7 @@ def without_judgments(folder: Path, split: str | None) -> bool:
     """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
     from ranktilt.build.written import splits
 
-    return split is None and folder.is_dir() and not splits(folder)
+    return split is None and os.path.isdir(folder) and not splits(folder)
 
 
 def _true(path: Path) -> Path:

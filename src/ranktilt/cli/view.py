@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,7 +80,7 @@ def _page(file: Path) -> bytes:
     """The whole of a file that begins as HTML does; empty for any other."""
     from ranktilt.files import open_bytes, require_regular
 
-    if file.is_dir():
+    if os.path.isdir(file):
         return b""
     require_regular(file)
     with open_bytes(file) as stream:

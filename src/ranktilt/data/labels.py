@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.data.parquet import read_table
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
-from ranktilt.files import decode_lines, line_chunks, open_bytes
+from ranktilt.files import decode_lines, line_chunks, open_bytes, require_regular
 
 ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".parquet")
 NO_SOURCE = "unknown"
@@ -25,7 +26,7 @@ LENGTH = "length"
 _ROWS = 2_000
 _WIDTH = 80
 _LINE = "line of the file"
-_TAKEN = ("id", "text", "title")
+_TAKEN = ("id", "text", "title", _LINE)
 _BEGINS = "a label file begins with its columns' names"
 _OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
@@ -39,7 +40,7 @@ def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
         By its ending: TSV (tabs split, quotes are plain characters), CSV (quotes as in RFC 4180), each plain
         or ``.gz`` with the column names in the first line, or Parquet. Columns: ``doc_id``, the one named,
         optionally ``origin`` (the document that it is a version of), and any others; those without a name or
-        called id, text or title, and Parquet's nested and binary ones, are passed over.
+        called id, text or title, and Parquet's nested ones, are passed over; its bytes that are UTF-8 are text.
     by : str, optional
         The column of labels. ``COLUMN:N``, the notation of bins, names COLUMN.
 
@@ -254,14 +255,12 @@ def _in_lists(values: pl.Series, lengths: pl.Series) -> pl.Series:
 
 
 def _read_parquet(path: Path) -> pl.DataFrame:
+    require_regular(path)
     with open_bytes(path):  # says what is wrong with the path itself
         pass
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(path, f"cannot be read as Parquet: {str(error).splitlines()[0]}") from error
-    _require_names(path, frame.columns, None)
-    plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Binary]
+    frame = read_table(path)
+    plain = [s for s in frame.iter_columns() if not s.dtype.is_nested() and s.dtype != pl.Duration]
+    _require_names(path, [s.name for s in plain], None)
     times = [s.cast(pl.String) if s.dtype.is_temporal() else s for s in plain if s.name and s.name not in _TAKEN]
     return pl.DataFrame([s.fill_nan(None) if s.dtype.is_float() else s for s in times])
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
-from ranktilt.errors import DataError, unknown
+from ranktilt.errors import DataError, DataWarning, unknown
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
+_SPLITS = (".tsv", ".tsv.gz")
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Layout:
     corpora: tuple[tuple[str | None, Path], ...]
     """(source, file); source None where the file itself says it."""
 
-    @property
+    @cached_property
     def queries(self) -> Path:
         """The query file."""
         found = _plain_or_gz(self.folder / "queries.jsonl")
@@ -35,14 +38,14 @@ class Layout:
         folder = self.folder / "qrels"
         with _readable(folder):
             files = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []  # plain wins over .gz
-        splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_tsv(f)}
+        splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_named(f, _SPLITS)}
         if not splits:
             raise DataError(folder, "expected judgments in qrels/<split>.tsv (or .gz)")
         if split is None:
             split = next(iter(splits)) if len(splits) == 1 else "test"
         if split not in splits:
             raise DataError(folder, str(unknown("split", split, sorted(splits))) + "; choose one with --split")
-        return split, splits[split]
+        return split, _plain_or_gz(folder / f"{split}.tsv") or splits[split]
 
 
 def find_layout(folder: Path) -> Layout:
@@ -96,15 +99,27 @@ def _human_first(corpora: list[tuple[str, Path]]) -> tuple[tuple[str | None, Pat
 
 
 def _plain_or_gz(path: Path) -> Path | None:
-    return next((p for p in (path, path.with_name(path.name + ".gz")) if p.exists()), None)
+    """The file, plain or compressed; where both are there the plain one, with a warning."""
+    found = [p for p in (path, path.with_name(path.name + ".gz")) if p.exists()]
+    if len(found) > 1:
+        message = f"{found[0]} is read, and not {found[1].name} beside it; remove one of them"
+        warnings.warn(message, DataWarning, stacklevel=2)
+    return found[0] if found else None
 
 
 def _is_jsonl(path: Path) -> bool:
-    return path.name.endswith(_ENDINGS)
+    return _is_named(path, _ENDINGS)
 
 
-def _is_tsv(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(".tsv")
+def _is_named(path: Path, endings: tuple[str, ...]) -> bool:
+    """Whether a file ends so; what begins with a dot is the system's own, such as ``._a.jsonl`` of macOS."""
+    if not path.name.endswith(endings) or path.name.startswith("."):
+        return False
+    try:
+        path.name.encode()  # names say sources and splits
+    except UnicodeEncodeError as error:
+        raise DataError(path, "the file's name is not UTF-8; rename it") from error
+    return True
 
 
 def _stem(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:
         If nothing follows the prefix, or a revision is given twice or where there are none.
     """
     kind, colon, rest = str(path).partition(":")
-    if not colon or kind not in KINDS or Path(path).exists():
+    if not colon or kind not in KINDS or os.path.exists(path):
         if revision is not None:
             raise UserError(f"{path}: a folder has no revision; revisions are for hub:OWNER/NAME")
         return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import polars as pl
 from ranktilt.collection import whole_or_fractions
 from ranktilt.data.jsonl import parse_line
 from ranktilt.errors import DataError, counted, shorten
-from ranktilt.files import line_chunks
+from ranktilt.files import line_chunks, require_regular
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
@@ -45,7 +48,7 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     DataError
         If it is no Parquet file, or a column is missing, of another type, or without a value in some row.
     """
-    table = _table(path)
+    table = _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})
     if named == "_id":
@@ -81,7 +84,7 @@ def read_judgments(path: Path) -> pl.DataFrame:
     DataError
         Naming the line: a field is missing or empty, or a score is no number.
     """
-    table, lines = _rows(path) if path.suffix != PARQUET else (_table(path), None)
+    table, lines = _rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)
     lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
     table = table.select(*(pl.col(column).alias(name) for name, column in found.items()), line=lines)
@@ -95,14 +98,59 @@ def read_judgments(path: Path) -> pl.DataFrame:
     return table.with_columns(grade.alias("grade"))
 
 
-def _table(path: Path) -> pl.DataFrame:
+def read_table(path: Path) -> pl.DataFrame:
+    """Read a Parquet file's columns of texts, numbers, truth values, times, lists and structures.
+
+    Bytes that are UTF-8 are text, which some writers keep so; columns of other kinds are passed over. A file that is
+    no Parquet, or a damaged one, is a `DataError`.
+    """
+    require_regular(path)
     report(f"reading {path.name}", 0, 1)
     try:
-        table = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        with _silenced():
+            table = pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(path, f"cannot be read as Parquet: {reason}; fetch it again") from error
     report(f"reading {path.name}", 1, 1)
+    return pl.DataFrame([kept for series in table.iter_columns() if (kept := _readable(series)) is not None])
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep what a library says on stderr as it breaks to itself; what it says otherwise is passed on."""
+    with tempfile.TemporaryFile() as said:
+        stderr = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+            said.seek(0)
+            os.write(stderr, said.read())
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def _readable(series: pl.Series) -> pl.Series | None:
+    """A column in a kind that is read here; None for any other."""
+    kind = series.dtype
+    try:
+        if kind == pl.Binary or isinstance(kind, pl.Categorical | pl.Enum):
+            return series.cast(pl.String)
+        if kind.is_decimal():
+            return series.cast(pl.Float64)
+    except pl.exceptions.PolarsError:  # bytes of another kind
+        return None
+    known = kind in (pl.String, pl.Boolean, pl.Null) or kind.is_nested() or kind.is_temporal() or kind.is_float()
+    return series if known or (kind.is_integer() and _within_64_bits(series)) else None
+
+
+def _within_64_bits(series: pl.Series) -> bool:
+    return series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+
+
+def _rows_of(path: Path) -> pl.DataFrame:
+    table = read_table(path)
     if not table.height:
         raise DataError(path, "the file is empty")
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -49,7 +50,7 @@ def find(model: str, *, for_: str) -> Path:
     UserError
         If there is no such model, or the package that could fetch it is not installed.
     """
-    if Path(model).is_dir():
+    if os.path.isdir(model):
         return Path(model)
     known = models.model(model, for_.partition(":")[0])
     if known is None:

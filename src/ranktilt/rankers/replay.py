@@ -15,8 +15,8 @@ from ranktilt.data.labels import no_overlap
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.rankers.base import Ranker, cut, without
 from ranktilt.rankers.own import IN_DOUBT, own_documents, own_spec
-from ranktilt.run import Run, collection_rows
-from ranktilt.runfile import SCORE_ORDERS
+from ranktilt.run import Run, collection_rows, sidecar
+from ranktilt.runfile import SCORE_ORDERS, read_spec
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class Replay(Ranker):
             raise UserError(f"replay: expected a depth of at least 1, got @{self.k}")
         if self.score_order not in SCORE_ORDERS:
             raise unknown("score order of replay", self.score_order, SCORE_ORDERS)
+
+    def check(self) -> None:
+        """Read what lies beside the file; see `Ranker.check`."""
+        read_spec(sidecar(Path(self.file)))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Read the file and keep the queries that count; see `Ranker.rank`.

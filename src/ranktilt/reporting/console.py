@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from ranktilt.errors import visible
 
 # Blue and orange stay apart for every common kind of colour blindness.
 STYLES = {"+": "dodger_blue2", "−": "dark_orange"}
 _WIDE = 400
+
+
+class VisibleConsole(Console):
+    """A console that acts on no sign of what it prints: names and texts may hold escape sequences."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render as always, control characters as visible signs."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
 
 @contextmanager
@@ -42,10 +54,10 @@ def printing(stream: IO[str], terminal: IO[str] | None) -> Iterator[tuple[Consol
 
 def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
     if terminal is None:
-        return Console(file=buffer, highlight=False, width=_WIDE, no_color=True)
+        return VisibleConsole(file=buffer, highlight=False, width=_WIDE, no_color=True)
     seen = Console(file=terminal)
     system: Any = seen.color_system or "auto"
-    return Console(
+    return VisibleConsole(
         file=buffer,
         highlight=False,
         width=seen.width,

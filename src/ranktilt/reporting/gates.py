@@ -16,7 +16,7 @@ from ranktilt._version import __version__
 from ranktilt.auditing.gate import Check, Gate, GateRow, Outcome
 from ranktilt.reporting.console import fits, printing
 from ranktilt.reporting.layout import signed_or_dash
-from ranktilt.reporting.markdown import markdown, markdown_line
+from ranktilt.reporting.markdown import markdown, markdown_line, one_line
 
 SIGNS: dict[Outcome, str] = {"level": "✓", "tilted": "✗", "inconclusive": "?"}
 _EMOJI: dict[Outcome, str] = {"level": "✅", "tilted": "❌", "inconclusive": "⚠️"}
@@ -145,6 +145,7 @@ def gate_markdown(gate: Gate) -> str:
 
 def _code(text: str) -> str:
     """A code span, fenced by more backticks than the text has in a row."""
+    text = one_line(text)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""

@@ -12,7 +12,7 @@ from ranktilt.errors import unknown
 from ranktilt.reporting.card import HEADER, lines
 from ranktilt.reporting.controls import control_rows, control_titles
 from ranktilt.reporting.layout import header, legend, rows, sentences
-from ranktilt.reporting.markdown import markdown, markdown_line
+from ranktilt.reporting.markdown import markdown, markdown_line, one_line
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -115,7 +115,7 @@ def _latex(audit: Audit) -> str:
         columns = "ll" + "r" * (len(audit.measures) + 1) + "l"
         parts += _booktabs(("Ranker", "control", *control_titles(audit)), columns, list(_control_grid(audit)))
     notes = [*sentences(audit), *legend(audit), *audit.notes]
-    return "\n".join([*parts, *(f"% {n}" for n in notes)]) + "\n"
+    return "\n".join([*parts, *(f"% {one_line(n)}" for n in notes)]) + "\n"
 
 
 def _booktabs(titles: Sequence[str], columns: str, grid: Sequence[Sequence[str]]) -> list[str]:
@@ -128,7 +128,7 @@ def _booktabs(titles: Sequence[str], columns: str, grid: Sequence[Sequence[str]]
 
 
 def _tex_line(cells: Sequence[str]) -> str:
-    return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+    return " & ".join("".join(_LATEX.get(c, c) for c in one_line(cell)) for cell in cells) + r" \\"
 
 
 def _csv(audit: Audit) -> str:

@@ -21,7 +21,7 @@ from ranktilt.explain.similarity import ABOVE
 from ranktilt.explain.validation import Validation
 from ranktilt.reporting.checks import checks, show
 from ranktilt.reporting.console import direction, fits, printing
-from ranktilt.reporting.markdown import markdown_line
+from ranktilt.reporting.markdown import markdown, markdown_line
 from ranktilt.reporting.validation_layout import DIFFERENCE, OUTCOME, PICTURE, Grid, grids, legend
 
 FORMATS = ("table", "markdown", "csv")
@@ -132,7 +132,7 @@ def _markdown(validation: Validation, *, notes: bool) -> str:
     lines: list[str] = []
     for whole in grids(validation):
         grid = whole.without(PICTURE) if PICTURE in whole.titles else whole
-        lines += [f"**{grid.title}**", "", markdown_line(grid.titles)]
+        lines += [f"**{markdown(grid.title)}**", "", markdown_line(grid.titles)]
         lines.append(markdown_line(["---" if grid.left(title) else "---:" for title in grid.titles]))
         lines += [markdown_line([cell.strip() for cell in _padded(row, len(grid.titles))]) for row in grid.rows]
         lines += ["", *(_bullet(line) for line in grid.below), *([""] if grid.below else [])]

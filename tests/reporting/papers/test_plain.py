@@ -18,10 +18,10 @@ ANY = st.text(max_size=40)
     [
         ("two\nlines\r\nand\u2028more", "two lines and more"),
         ("  blanks\t\t here ", "blanks here"),
-        ("turned \u202eround\u202c", "turned round"),
+        ("turned \u202eround\u202c", r"turned \u202eround\u202c"),
         ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("bell\x07 null\x00", "bell null"),
-        ("half \ud800 pair", "half pair"),
+        ("bell\x07 null\x00", r"bell\x07 null\x00"),
+        ("half \ud800 pair", r"half \ud800 pair"),
         ("naïve 日本", "naïve 日本"),
     ],
 )

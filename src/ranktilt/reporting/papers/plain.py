@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from ranktilt.errors import visible
 from ranktilt.reporting.markdown import markdown as escaped
 
 _DROPPED = ("Cc", "Cf", "Cs", "Co", "Cn")
@@ -20,7 +21,7 @@ _NUMBER = re.compile(r"-(?=[\d.])")
 
 
 def clean(text: str) -> str:
-    """Make one line of a text: runs of blanks and line ends are one blank, invisible characters are left out.
+    """Make one line of a text: runs of blanks and line ends are one blank, control characters are shown as signs.
 
     Parameters
     ----------
@@ -30,9 +31,10 @@ def clean(text: str) -> str:
     Returns
     -------
     str
-        Without control and formatting characters, such as those that turn the direction of writing.
+        Without other invisible characters, such as blanks of no width.
     """
-    return " ".join("".join(c for c in text if c.isspace() or unicodedata.category(c) not in _DROPPED).split())
+    seen = visible(" ".join(text.split()))
+    return " ".join("".join(c for c in seen if c.isspace() or unicodedata.category(c) not in _DROPPED).split())
 
 
 def tex(text: str) -> str:
