@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.cache import Shard, VectorCache, Vectors, content_keys
+from ranktilt.cache import VectorCache, Vectors, content_keys
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers import inference as module
 from ranktilt.rankers.chunks import Chunks, chunked
 from ranktilt.rankers.inference import Ints, Job, computing, fill, plan
+from ranktilt.vectorfile import Shard
 from tests.toy import no_room, write
 
 LENGTHS = st.lists(st.integers(0, 50), max_size=60)
@@ -266,7 +267,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from ranktilt.cache import Shard, VectorCache, content_keys
+from ranktilt.cache import VectorCache, content_keys
 from ranktilt.rankers.chunks import Chunks, chunked
 from ranktilt.rankers.inference import Job, fill
 

@@ -212,7 +212,8 @@ def _read(folder: Path) -> tuple[Table, list[str]]:
         np.frombuffer(small["lengths.bin"], dtype=np.int32),
         (int(about["foreign"][0]), int(about["foreign"][1])),
     )
-    for name, data in {**small, **dict(zip(_POSTINGS, (table.rows.data, table.times.data), strict=True))}.items():
+    postings: dict[str, Any] = {"rows.bin": table.rows.data, "times.bin": table.times.data}
+    for name, data in {**small, **postings}.items():
         if zlib.crc32(data) != about["checks"][name]:
             raise ValueError(f"{name} has changed")
     names = small["terms.txt"].decode().split("\n") if about["terms"] else []
