@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from ranktilt import vectorfile
 from ranktilt.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.errors import DataWarning, UserError
+from ranktilt.vectorfile import Shard
 from tests.toy import no_permission, no_room, write
 
 SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
@@ -254,6 +256,74 @@ def test_what_a_damaged_shard_held_can_be_stored_again(tmp_path: Path) -> None:
         assert cache.get(content_keys(["a"]))[0].tolist() == [True]
 
 
+def changed(data: bytes, kind: str) -> bytes:
+    """A file of 40 vectors of two float32 with some of its vectors 20 to 23 damaged; they lie at the end but sums."""
+    start = len(data) - 4 * (5 + 1) - 40 * 8
+    at, rows = start + 20 * 8, bytearray(data)
+    if kind == "flipped bit":
+        rows[at + 9] ^= 1
+    elif kind == "zeros":
+        rows[at : at + 8] = bytes(8)
+    elif kind == "shifted":
+        rows[at : at + 32] = data[at + 8 : at + 32] + data[at : at + 8]
+    elif kind == "keys":
+        rows[64:96] = data[80:96] + data[64:80]
+    else:
+        rows[-5] ^= 1
+    return bytes(rows)
+
+
+@pytest.mark.parametrize("kind", ["flipped bit", "zeros", "shifted"])
+def test_vectors_that_have_changed_are_said_and_made_again(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)  # eight vectors
+    cache, keys = VectorCache(tmp_path), np.sort(content_keys(map(str, range(40))))
+    values = np.arange(1, 81, dtype=np.float32).reshape(40, 2)
+    cache.put(keys, values)
+    (damaged,) = tmp_path.glob("*.vectors")
+    damaged.write_bytes(changed(damaged.read_bytes(), kind))
+    assert got(cache, keys[:16])[0].all(), "what is not read is not checked"
+    with pytest.warns(DataWarning) as caught:
+        found, values_found = got(cache, keys)
+    assert [str(w.message).startswith(f"{damaged}: a damaged file of the cache, what it") for w in caught] == [True]
+    lost = np.isin(np.arange(40), range(16, 24))
+    assert found.tolist() == (~lost).tolist()
+    assert values_found[~lost].tolist() == values[~lost].tolist()
+    assert not damaged.exists(), "a file without them stands in its place"
+    cache.put(keys[lost], values[lost])
+    found, values_found = got(VectorCache(tmp_path), keys)
+    assert found.all()
+    assert values_found.tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["keys", "sums"])
+def test_a_file_whose_keys_or_checksums_have_changed_is_passed_over(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)
+    cache, keys = stored_numbers(tmp_path, each=40)
+    (damaged,) = tmp_path.glob("*.vectors")
+    damaged.write_bytes(changed(damaged.read_bytes(), kind))
+    with pytest.warns(
+        DataWarning, match=r"is passed over, .* its keys or checksums have changed since it was written$"
+    ):
+        assert not cache.get(keys)[0].any()
+
+
+def test_a_file_without_checksums_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path)
+    for path in tmp_path.glob("*.vectors"):
+        data = path.read_bytes()
+        path.write_bytes(data[:8] + b"\x01" + data[9:-8])
+    found, stored = cache.get(keys)
+    assert found.all()
+    for i in range(60):
+        cache.put(content_keys(f"more {i} {j}" for j in range(5)), np.ones((5, 2), dtype=np.float32))
+    assert cache.get(keys)[1].read(0, 40).tobytes() == stored.read(0, 40).tobytes()
+    assert all(Shard.open(path).sums is not None for path in tmp_path.glob("*.vectors"))
+
+
 def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path)
     cache.put(content_keys(["a"]), vectors([1]))
@@ -297,12 +367,12 @@ def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
 # What was found is read from the files
 
 
-def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32") -> tuple[VectorCache, Keys]:
-    """A cache of `count` vectors (i, -i), in files of four."""
+def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", each: int = 4) -> tuple[VectorCache, Keys]:
+    """A cache of `count` vectors (i, -i), in files of four or `each`."""
     cache, keys = VectorCache(folder, dtype=dtype), content_keys(map(str, range(count)))
-    for start in range(0, count, 4):
-        part = np.arange(start, min(start + 4, count), dtype=np.float32)
-        cache.put(keys[start : start + 4], np.stack([part, -part], axis=1))
+    for start in range(0, count, each):
+        part = np.arange(start, min(start + each, count), dtype=np.float32)
+        cache.put(keys[start : start + each], np.stack([part, -part], axis=1))
     return cache, keys
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import struct
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +18,15 @@ import platformdirs
 
 from ranktilt.errors import DataWarning, UserError, unknown
 from ranktilt.files import cannot_write
+from ranktilt.vectorfile import KEY_BYTES, STORES, SUFFIX, Keys, Shard, rows_at_once, whole_file, write_shard
 
-KEY_BYTES = 16
-Keys = npt.NDArray[np.void]
+__all__ = ["ABOUT", "KEY_BYTES", "STORES", "Keys", "Stored", "VectorCache", "Vectors", "cache_folder", "content_keys"]
+
 Vectors = npt.NDArray[np.float32]
 
 ABOUT = "about.json"
-SUFFIX, TEMPORARY = ".vectors", ".tmp"
-STORES = {"float32": "<f4", "float16": "<f2"}
 MOST_FILES, MERGED = 64, 48
-_MAGIC, _VERSION, _KINDS = b"RANKTILT", 1, {name.encode().ljust(4, b"\0") for name in STORES.values()}
-_HEADER = struct.Struct("<8sI4sIQ")
-_HEADER_BYTES = 64
-_BLOCK = 32 << 20
+_AT_ONCE = 128
 _PATIENCE = 100
 
 
@@ -184,7 +178,11 @@ class VectorCache:
         for number, shard in enumerate(shards):
             missing = np.flatnonzero(part < 0)
             at = np.minimum(np.searchsorted(shard.keys, keys[missing]), len(shard.keys) - 1)
-            hit = shard.keys[at] == keys[missing]
+            hit = np.flatnonzero(shard.keys[at] == keys[missing])
+            sound = shard.sound(at[hit])
+            if not sound.all():
+                self._mend(shard)
+            hit = hit[sound]
             part[missing[hit]], row[missing[hit]] = number, at[hit]
         found = part >= 0
         if found.any():
@@ -247,9 +245,9 @@ class VectorCache:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / ABOUT).exists():
             text = json.dumps({"what": self.folder.parent.name, **(self._about or {})}, ensure_ascii=False)
-            with _whole(self.folder / ABOUT) as stream:
+            with whole_file(self.folder / ABOUT) as stream:
                 stream.write(text.encode())
-        _write(self.folder, keys, made.shape[1], [made])
+        write_shard(self.folder, keys, made.shape[1], [made])
 
     def _paths(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{SUFFIX}"))
@@ -277,103 +275,36 @@ class VectorCache:
             found.append(shard)
         return found
 
+    def _mend(self, shard: Shard) -> None:
+        """Put a file of what is sound in the place of one that has changed; in a folder that is not ours it stays."""
+        message = f"{shard.path}: a damaged file of the cache, what it held there is made again: it has changed"
+        warnings.warn(message, DataWarning, stacklevel=3)
+        with suppress(OSError), _alone(self.folder):
+            self._rewrite([shard])
+
     def _merge(self) -> None:
-        """Write the smallest files as one; who has the old ones open reads on."""
+        """Write the smallest files as one."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
             small = sorted(self._shards(), key=lambda shard: len(shard.keys))[:MERGED]
-        if len(small) < 2:
-            return
-        keys = np.concatenate([shard.keys for shard in small])
-        part = np.repeat(np.arange(len(small), dtype=np.int32), [len(shard.keys) for shard in small])
-        row = np.concatenate([np.arange(len(shard.keys)) for shard in small])
+        if len(small) > 1:
+            self._rewrite(small)
+
+    def _rewrite(self, old: Sequence[Shard]) -> None:
+        """Write what is sound in some files as one; who has the old ones open reads on."""
+        rows = [np.flatnonzero(shard.sound(np.arange(len(shard.keys)))) for shard in old]
+        keys = np.concatenate([shard.keys[some] for shard, some in zip(old, rows, strict=True)])
+        part = np.repeat(np.arange(len(old), dtype=np.int32), [len(some) for some in rows])
         order = np.argsort(keys, kind="stable")
-        order = order[np.append(True, keys[order][1:] != keys[order][:-1])]
-        stored = Stored([shard.vectors for shard in small], part[order], row[order])
-        step = max(_BLOCK // (4 * stored.shape[1]), 1)
+        order = order[np.append(True, keys[order][1:] != keys[order][:-1])[: len(order)]]
+        stored = Stored([shard.vectors for shard in old], part[order], np.concatenate(rows)[order])
+        step = rows_at_once(stored.shape[1], self._dtype) * _AT_ONCE
         blocks = (stored.read(i, i + step).astype(self._dtype) for i in range(0, len(order), step))
-        _write(self.folder, keys[order], stored.shape[1], blocks)
-        for shard in small:
+        if len(order):
+            write_shard(self.folder, keys[order], stored.shape[1], blocks)
+        for shard in old:
             with suppress(OSError):
                 shard.path.unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class Shard:
-    """One file: a header, sorted keys, and their vectors, both memory-mapped.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    keys : ndarray of 16-byte records, shape (n,)
-        Sorted.
-    vectors : ndarray of float32 or float16, shape (n, d)
-        One a key.
-    """
-
-    path: Path
-    keys: Keys
-    vectors: npt.NDArray[np.floating[Any]]
-
-    @classmethod
-    def open(cls, path: Path) -> Shard:
-        """Map a file.
-
-        Raises
-        ------
-        OSError
-            If it cannot be opened.
-        ValueError
-            If it is no whole file of this format.
-        """
-        with path.open("rb") as stream:
-            header = stream.read(_HEADER.size)
-            size = os.fstat(stream.fileno()).st_size
-            if len(header) < _HEADER.size:
-                raise ValueError("it is cut off")
-            magic, version, kind, dimension, count = _HEADER.unpack(header)
-            if magic != _MAGIC or version != _VERSION or kind not in _KINDS:
-                raise ValueError("it is no file of vectors that this version reads")
-            start, dtype = _start(count), np.dtype(kind.rstrip(b"\0").decode())
-            expected = start + count * dimension * dtype.itemsize
-            if size != expected or not count or not dimension:
-                raise ValueError(f"it has {size:,} bytes, not {expected:,}")
-            whole = np.memmap(stream, dtype=np.uint8, mode="r")
-        plain = np.asarray(whole)
-        keys = plain[_HEADER_BYTES : _HEADER_BYTES + count * KEY_BYTES].view(f"V{KEY_BYTES}")
-        return cls(path, keys, plain[start:].view(dtype).reshape(count, dimension))
-
-
-def _start(count: int) -> int:
-    """Byte at which the vectors of a file begin: behind header and keys, rounded up."""
-    return -(-(_HEADER_BYTES + count * KEY_BYTES) // _HEADER_BYTES) * _HEADER_BYTES
-
-
-def _write(folder: Path, keys: Keys, dimension: int, blocks: Iterable[npt.NDArray[np.floating[Any]]]) -> None:
-    """Write a file whole: sorted keys, and their vectors a block at a time."""
-    with _whole(folder / f"{uuid.uuid4().hex}{SUFFIX}") as stream:
-        for number, block in enumerate(blocks):
-            if not number:
-                kind = block.dtype.str.encode()
-                header = _HEADER.pack(_MAGIC, _VERSION, kind, dimension, len(keys)).ljust(_HEADER_BYTES, b"\0")
-                stream.write((header + keys.tobytes()).ljust(_start(len(keys)), b"\0"))
-            stream.write(np.ascontiguousarray(block).data)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name when it lies on the disk to its last byte."""
-    temporary = path.with_name(f"{uuid.uuid4().hex}{TEMPORARY}")
-    try:
-        with temporary.open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def test_what_is_kept_is_shown(cli: Cli, folder: Path) -> None:
     assert lines[0] == f"{folder}: 260 kB"
     assert lines[1].split() == ["what", "model", "settings", "entries", "size", "last", "use"]
     assert lines[3].split() == ["embeddings", "two", "float32,", "store=float16", "1,200", "259", "kB", "today"]
-    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "841", "B"]
+    assert lines[4].split()[:7] == ["embeddings", "one", "float32,", "store=float16", "3", "849", "B"]
     assert lines[4].endswith(" days ago")
     assert lines[5] == "1 leftover that nothing reads, 3 B (1 old format): ranktilt cache --prune"
 

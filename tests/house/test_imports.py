@@ -10,7 +10,7 @@ from tests.house import tree
 LEVELS: list[list[str]] = [
     ["errors", "_version"],
     ["optional", "progress"],
-    ["files", "collection", "cache"],
+    ["files", "collection", "cache", "vectorfile"],
     ["run", "runfile"],
     ["data", "llm", "measures"],
     ["rankers"],
@@ -25,7 +25,7 @@ LEVELS: list[list[str]] = [
 ]
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 # The only imports allowed between two parts of one level.
-BESIDE = {("collection", "files"), ("cache", "files"), ("run", "runfile")}
+BESIDE = {("collection", "files"), ("cache", "files"), ("cache", "vectorfile"), ("run", "runfile")}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,7 @@ def test_a_line_is_readable_and_says_all(journal: Journal) -> None:
     assert "GRÜSSE" in line, "not escaped"
     content = json.loads(line)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", content.pop("time"))
+    assert content.pop("check") == f"{zlib.crc32(line.rpartition(',')[0].encode()):08x}"
     assert content == {
         "key": "k",
         "document": "hash of the document",
@@ -249,6 +251,24 @@ def test_a_damaged_line_in_the_middle_is_named_and_passed_over(journal: Journal,
     middle.append(entry("c"))
     middle.close()
     assert line in journal.path.read_bytes(), "it is left for who can read it"
+
+
+def test_no_byte_of_a_line_can_change_unnoticed(journal: Journal) -> None:
+    line = entry("c", "I paid 10 for it", logprobs=(-0.25,)).line()[:-1]
+    for place in range(len(line)):
+        for other in (line[place] ^ 1, line[place] ^ 32, 0, ord("0")):
+            changed = line[:place] + bytes([other]) + line[place + 1 :]
+            assert changed == line or key_of(changed) is None, changed
+    changed = damaged(journal, line.replace(b"10", b"90") + b"\n")
+    with pytest.warns(DataWarning, match=re.escape(f"{journal.path}:3: a damaged line is passed over")):
+        assert changed.found("c") is None
+    assert changed.claim(["c"]) == {"c"}
+
+
+def test_a_line_of_an_earlier_version_has_no_checksum_and_is_taken(journal: Journal) -> None:
+    old = json.loads(entry("c", "paid for").line())
+    del old["check"]
+    assert damaged(journal, json.dumps(old).encode() + b"\n").found("c") == said("paid for")
 
 
 def test_a_line_that_lacks_a_field_is_passed_over(journal: Journal) -> None:

@@ -114,14 +114,13 @@ def test_the_encoder_gets_no_more_texts_at_once(
     tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, piece: int | None, most: int
 ) -> None:
     sizes: list[int] = []
-    forward = Encoder._forward
+    prepare = Encoder._prepare
 
-    def counting(self: Encoder, features: Any, kind: Any) -> Any:
-        made = forward(self, features, kind)
-        sizes.append(len(made))
-        return made
+    def counting(self: Encoder, texts: list[str], kind: Any) -> Any:
+        sizes.append(len(texts))
+        return prepare(self, texts, kind)
 
-    monkeypatch.setattr(Encoder, "_forward", counting)
+    monkeypatch.setattr(Encoder, "_prepare", counting)
     with chunked(Chunks(piece=piece)):
         Dense(str(tiny)).rank(toy())
     assert max(sizes) == most
@@ -138,13 +137,14 @@ def test_a_cache_of_its_own_leaves_the_usual_one_alone(tiny: Path, own_cache: Pa
 
 @pytest.mark.neural
 @pytest.mark.parametrize("sizes", [Chunks(1, 1, 1), Chunks(1 << 26, 4, 3), Chunks(1 << 30, 100, 50)])
-def test_scores_stay_what_they_are(tiny: Path, own_cache: Path, tmp_path: Path, sizes: Chunks) -> None:
-    one = Dense(str(tiny), precision="float32")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_scores_stay_what_they_are(tiny: Path, own_cache: Path, tmp_path: Path, sizes: Chunks, precision: str) -> None:
+    one = Dense(str(tiny), precision=precision)
     usual = one.rank(toy())
     with chunked(Chunks(sizes.memory, sizes.shard, sizes.piece, tmp_path / "away")):
         found = one.rank(toy())
     assert np.array_equal(found.docs, usual.docs)
-    assert found.scores == pytest.approx(usual.scores, abs=1e-6)
+    assert np.array_equal(found.scores, usual.scores)
 
 
 def test_a_size_of_hundreds_of_digits_is_no_size() -> None:

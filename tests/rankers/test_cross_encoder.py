@@ -1,5 +1,6 @@
 """Cross-encoders: the reference library's scores, kept by content, and models that are none refused."""
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from ranktilt import Collection, Run, UserError, ranker
 from ranktilt.rankers.chunks import Chunks, chunked
 from ranktilt.rankers.cross_encoder import Classifier, CrossEncoder, Head, head_of, pair_limit
 from ranktilt.rankers.kept import listed
-from ranktilt.rankers.pairs import NO_LIMIT
+from ranktilt.rankers.pairs import NO_LIMIT, Inputs
+from ranktilt.vectorfile import Shard
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny import tiny_model, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier, tiny_t5
@@ -151,10 +153,15 @@ def test_bfloat16_differs_little_and_makes_no_ties(one: Path) -> None:
 
 @pytest.mark.neural
 @pytest.mark.parametrize("sizes", [Chunks(shard=1, piece=1), Chunks(shard=5, piece=2), Chunks(shard=512, piece=256)])
-def test_sizes_of_chunks_do_not_show(one: Path, sizes: Chunks, tmp_path: Path) -> None:
-    expected = scores(exact(one))
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
+    one: Path, sizes: Chunks, precision: str, tmp_path: Path
+) -> None:
+    ranker = CrossEncoder(str(one), precision=precision)
+    expected = scores(ranker)
     with chunked(Chunks(shard=sizes.shard, piece=sizes.piece, cache=tmp_path)):
-        assert scores(exact(one)) == pytest.approx(expected, abs=1e-6)
+        assert scores(ranker, QUERIES[:1], DOCUMENTS[2:3]).tobytes() == expected[:1, 2:3].tobytes()
+        assert scores(ranker).tobytes() == expected.tobytes()
 
 
 @pytest.mark.neural
@@ -178,7 +185,7 @@ def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
     with chunked(Chunks(piece=3, cache=tmp_path / "b")):
         turned = scores(exact(one), QUERIES[::-1], DOCUMENTS[::-1])[::-1, ::-1]
     assert first.tobytes() == turned.tobytes()
-    assert first == pytest.approx(expected, abs=1e-6)
+    assert first.tobytes() == expected.tobytes()
 
 
 @pytest.mark.neural
@@ -188,21 +195,26 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(
     sizes = {"shard": 4, "piece": 4}
     with chunked(Chunks(cache=tmp_path / "whole", **sizes)):
         expected = scores(exact(one))
-    plain, seen = Classifier.call, [0, 0]
+    plain, batch, calls, made = Classifier.call, Inputs.batch, itertools.count(), list[int]()
 
-    def counting(self: Classifier, model: Any, features: Any) -> Any:
-        seen[-1] += len(features["input_ids"])
-        if len(seen) == 2 and seen[-1] > 12:
+    def stopping(self: Classifier, model: Any, features: Any) -> Any:
+        if next(calls) == 3:
             raise KeyboardInterrupt
         return plain(self, model, features)
 
-    monkeypatch.setattr(Classifier, "call", counting)
+    def counting(self: Inputs, positions: Any, pad: int, **options: Any) -> Any:
+        made.append(len(positions))
+        return batch(self, positions, pad, **options)
+
+    monkeypatch.setattr(Classifier, "call", stopping)
     with chunked(Chunks(cache=tmp_path / "broken", **sizes)):
         with pytest.raises(KeyboardInterrupt):
             scores(exact(one))
-        seen.append(0)
+        stored = sum(len(Shard.open(path).keys) for path in (tmp_path / "broken").rglob("*.vectors"))
+        monkeypatch.setattr(Inputs, "batch", counting)
         assert scores(exact(one)).tobytes() == expected.tobytes()
-    assert seen[-1] == len(QUERIES) * len(DOCUMENTS) - 12
+    assert stored > 0
+    assert sum(made) == len(QUERIES) * len(DOCUMENTS) - stored
 
 
 @pytest.mark.neural

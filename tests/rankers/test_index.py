@@ -1,5 +1,6 @@
 """The lexical index: counts by term, the same in blocks of any size, in any memory, and from disk."""
 
+import json
 import shutil
 import sys
 import warnings
@@ -212,6 +213,16 @@ def damage_counts(one: Path) -> None:
     (one / "times.bin").write_bytes(bytes(len((one / "times.bin").read_bytes())))
 
 
+def shift_rows(one: Path) -> None:
+    data = (one / "rows.bin").read_bytes()
+    (one / "rows.bin").write_bytes(data[4:] + data[:4])  # the same numbers, so the same sum
+
+
+def damage_foreign(one: Path) -> None:
+    about = json.loads((one / "about.json").read_text(encoding="utf-8"))
+    (one / "about.json").write_text(json.dumps({**about, "foreign": [1, 0]}), encoding="utf-8")
+
+
 def damage_terms(one: Path) -> None:
     (one / "terms.txt").write_text("other\nterms", encoding="utf-8")
 
@@ -240,7 +251,8 @@ def version_without_nltk(name: str) -> str:
 
 
 DAMAGES = [
-    damage_size, damage_rows, damage_counts, damage_terms, damage_about, damage_keys, lose_a_file, lose_all_files
+    damage_size, damage_rows, shift_rows, damage_counts, damage_terms, damage_about, damage_foreign, damage_keys,
+    lose_a_file, lose_all_files,
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Batches: planned by length from the whole list, computed once, stored as they come, taken up again bit for bit."""
+"""Batches: of fixed shapes, planned by length, computed once, stored as they come; company changes no bit."""
 
 import subprocess
 import sys
@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.cache import Shard, VectorCache, Vectors, content_keys
+from ranktilt.cache import VectorCache, Vectors, content_keys
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers import inference as module
 from ranktilt.rankers.chunks import Chunks, chunked
-from ranktilt.rankers.inference import Ints, Job, computing, fill, plan
+from ranktilt.rankers.inference import Ints, Job, Part, Shapes, assembled, computing, fill, fixed, plan
+from ranktilt.vectorfile import Shard
 from tests.toy import no_room, write
 
 LENGTHS = st.lists(st.integers(0, 50), max_size=60)
@@ -33,35 +34,60 @@ def ints(*values: int) -> Ints:
 # The plan
 
 
-def test_the_longest_come_first_and_like_lengths_share_a_batch() -> None:
-    batches = plan(ints(3, 10, 1, 9, 2, 10), budget=20, most=4)
-    assert [b.tolist() for b in batches] == [[1, 5], [3, 0], [4, 2]]
-
-
 @pytest.mark.parametrize(
-    ("lengths", "budget", "most", "sizes"),
-    [
-        ((5, 5, 5, 5), 10, 9, [2, 2]),
-        ((5, 5, 5, 5), 10, 1, [1, 1, 1, 1]),
-        ((50, 5, 5), 10, 9, [1, 2]),
-        ((0, 0, 0), 2, 9, [2, 1]),
-        ((), 10, 9, []),
-    ],
+    ("length", "width"),
+    [(0, 16), (1, 16), (16, 16), (17, 32), (255, 256), (257, 288), (511, 512), (513, 576), (599, 600), (700, 700)],
 )
-def test_a_batch_is_as_large_as_budget_and_number_allow(
-    lengths: tuple[int, ...], budget: int, most: int, sizes: list[int]
-) -> None:
-    assert [len(b) for b in plan(ints(*lengths), budget=budget, most=most)] == sizes
+def test_an_item_is_padded_a_little_and_no_further_than_the_model_reads(length: int, width: int) -> None:
+    assert Shapes(1000, longest=600).width(ints(length)).tolist() == [width]
+
+
+@pytest.mark.parametrize(("width", "rows"), [(16, 256), (100, 100), (600, 16), (9_999, 1), (20_000, 1)])
+def test_a_width_has_so_many_rows(width: int, rows: int) -> None:
+    assert Shapes(10_000).rows(width) == rows
+
+
+def test_the_longest_come_first_and_each_batch_has_one_width() -> None:
+    batches = plan(ints(3, 100, 1, 90, 20, 100, 2), Shapes(250), most=4)
+    assert [b.tolist() for b in batches] == [[1, 5], [3], [4], [0, 6, 2]]
 
 
 @given(LENGTHS, st.integers(1, 100), st.integers(1, 10))
 def test_every_plan_holds_each_item_once_within_its_limits(lengths: list[int], budget: int, most: int) -> None:
-    batches = plan(ints(*lengths), budget=budget, most=most)
+    shapes = Shapes(budget)
+    batches = plan(ints(*lengths), shapes, most=most)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
-        assert len(batch) <= most
-        assert len(batch) == 1 or max(lengths[i] for i in batch) * len(batch) <= budget
+        (width,) = set(shapes.width(ints(*(lengths[i] for i in batch))).tolist())
+        assert len(batch) <= min(most, shapes.rows(width))
     assert [lengths[i] for batch in batches for i in batch] == sorted(lengths, reverse=True)
+
+
+# The shapes
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_features_are_brought_to_the_shape_of_their_own_length(left: bool) -> None:
+    sizes = [3, 20, 16, 1]
+    ids, mask = np.full((4, 20), 9), np.zeros((4, 20), dtype=np.int64)
+    for row, size in enumerate(sizes):
+        ids[row, slice(20 - size, 20) if left else slice(0, size)] = row + 1
+        mask[row, slice(20 - size, 20) if left else slice(0, size)] = 1
+    features = {"input_ids": ids, "attention_mask": mask, "number": np.arange(4), "prompt_length": 2}
+    parts = fixed(features, Shapes(32), {"input_ids": 9}, left=left)
+    assert [(some.tolist(), made["input_ids"].shape) for some, made in parts] == [
+        ([0, 2], (2, 16)), ([3], (2, 16)), ([1], (1, 32))
+    ]  # fmt: skip
+    for some, made in parts:
+        assert made["prompt_length"] == 2
+        assert made["number"][: len(some)].tolist() == some.tolist()
+        for row, number in enumerate(made["number"]):
+            size, width = sizes[number], made["input_ids"].shape[1]
+            own, rest = [number + 1] * size, [9] * (width - size)
+            assert made["input_ids"][row].tolist() == (rest + own if left else own + rest)
+            assert made["attention_mask"][row].sum() == size
+    back = assembled(lambda made: made["number"][:, None].astype(np.float32), parts)
+    assert back[:, 0].tolist() == [0, 1, 2, 3]
 
 
 # Filling a cache
@@ -69,7 +95,7 @@ def test_every_plan_holds_each_item_once_within_its_limits(lengths: list[int], b
 
 @dataclass
 class Work:
-    """Items named by their texts; a vector depends on the item and, as with a model, on who shares its batch."""
+    """Items named by their texts; a vector depends on the item and, as with a model, on the shape of its batch."""
 
     texts: list[str]
     batches: list[list[str]] = field(default_factory=list)
@@ -79,19 +105,26 @@ class Work:
     budget: int = 12
 
     def job(self) -> Job:
-        lengths = ints(*map(len, self.texts))
-        return Job(content_keys(self.texts), lengths, self.prepare, self.forward, self.computing, self.budget)
+        keys, lengths = content_keys(self.texts), ints(*(16 * len(text) for text in self.texts))
+        return Job(keys, lengths, self.prepare, self.forward, self.computing, Shapes(16 * self.budget))
 
-    def prepare(self, positions: Ints) -> list[str]:
-        self.prepared.append([self.texts[i] for i in positions])
-        return self.prepared[-1]
+    def prepare(self, positions: Ints) -> list[Part]:
+        texts = [self.texts[i] for i in positions]
+        self.prepared.append(texts)
+        mask = np.arange(16 * max(map(len, texts))) < 16 * np.array([[len(text)] for text in texts])
+        features = {"attention_mask": mask.astype(np.int64), "texts": np.array(texts)}
+        return fixed(features, Shapes(16 * self.budget), {}, left=False)
 
-    def forward(self, texts: list[str]) -> Vectors:
+    def forward(self, parts: list[Part]) -> Vectors:
         if len(self.batches) >= self.stop_after:
             raise KeyboardInterrupt
-        self.batches.append(texts)
-        together = sum(map(len, texts)) / 7
-        return np.array([[len(text), ord(text[0]), together] for text in texts], dtype=np.float32)
+        self.batches.append([str(t) for some, made in parts for t in made["texts"][: len(some)]])
+        return assembled(self.part, parts)
+
+    @staticmethod
+    def part(features: dict[str, Any]) -> Vectors:
+        rows, width = features["attention_mask"].shape
+        return np.array([[len(t), ord(t[0]), (rows + width) / 7] for t in features["texts"]], dtype=np.float32)
 
     @contextmanager
     def computing(self) -> Iterator[None]:
@@ -146,13 +179,21 @@ def test_work_that_is_taken_up_again_gives_the_same_bits(tmp_path: Path, done: i
     assert resumed.tobytes() == whole.tobytes()
 
 
+def test_neither_company_nor_what_was_kept_changes_a_bit(tmp_path: Path) -> None:
+    whole = all_of(Work(TEXTS), tmp_path / "whole")
+    for number, text in enumerate(TEXTS):
+        assert all_of(Work([text]), tmp_path / f"alone {number}").tobytes() == whole[number].tobytes()
+        all_of(Work(TEXTS[number:]), tmp_path / f"kept {number}")
+        assert all_of(Work(TEXTS), tmp_path / f"kept {number}").tobytes() == whole.tobytes()
+
+
 def test_the_order_of_the_items_changes_no_bit(tmp_path: Path) -> None:
     forward = all_of(Work(TEXTS), tmp_path / "forward")
     backward = all_of(Work(TEXTS[::-1]), tmp_path / "backward")
     assert backward[::-1].tobytes() == forward.tobytes()
 
 
-@pytest.mark.parametrize(("piece", "shard", "most"), [(1, None, 1), (2, None, 2), (None, 3, 3), (None, None, 6)])
+@pytest.mark.parametrize(("piece", "shard", "most"), [(1, None, 1), (2, None, 2), (None, 1, 1), (None, None, 2)])
 def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, most: int) -> None:
     work = Work(TEXTS)
     with chunked(Chunks(piece=piece, shard=shard)):
@@ -164,8 +205,8 @@ def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, mo
     ("shard", "files"),
     [
         (1, [1, 1, 1, 1, 1, 1, 1, 1]),
-        (2, [3, 2, 2, 1]),  # batches of lengths 7 | 5 || 4 | 3 2 || 2 1 || 1
-        (3, [5, 3]),  # 7 | 5 | 4 || 3 2 | 2 1 1
+        (2, [2, 2, 2, 2]),  # batches of lengths 7 | 5 || 4 | 3 || 2 2 || 1 1
+        (3, [3, 3, 2]),  # 7 | 5 | 4 || 3 | 2 2 || 1 1
         (100, [8]),
     ],
 )
@@ -187,7 +228,7 @@ def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
     steps: list[tuple[str, int, int]] = []
     with listening(lambda *step: steps.append(step)):
         fill(Work(TEXTS).job(), VectorCache(tmp_path), "filling")
-    missing = sum(map(len, TEXTS)) - 8
+    missing = 16 * (sum(map(len, TEXTS)) - 8)
     assert steps[0] == ("filling", 0, missing)
     assert steps[-1] == ("filling", missing, missing)
     assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
@@ -214,7 +255,7 @@ def test_a_batch_is_prepared_beside_the_one_before(tmp_path: Path) -> None:
         assert second.wait(30)
         return np.zeros((len(positions), 1), dtype=np.float32)
 
-    fill(Job(content_keys("ab"), ints(5, 5), prepare, forward, budget=5), VectorCache(tmp_path), "x")
+    fill(Job(content_keys("ab"), ints(5, 5), prepare, forward, shapes=Shapes(5)), VectorCache(tmp_path), "x")
     assert len(threads) == 2
     assert here not in threads
 
@@ -266,9 +307,9 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from ranktilt.cache import Shard, VectorCache, content_keys
+from ranktilt.cache import VectorCache, content_keys
 from ranktilt.rankers.chunks import Chunks, chunked
-from ranktilt.rankers.inference import Job, fill
+from ranktilt.rankers.inference import Job, Shapes, fill
 
 folder, log, pause = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
 texts = ["x" * (1 + i % 37) + str(i) for i in range(300)]
@@ -277,11 +318,11 @@ def forward(positions):
     time.sleep(pause)
     with log.open("a") as stream:
         stream.write("".join(f"{i}\\n" for i in positions))
-    return np.random.default_rng(list(positions)).normal(size=(len(positions), 8)).astype(np.float32)
+    return np.stack([np.random.default_rng(i).normal(size=8) for i in positions]).astype(np.float32)
 
 lengths = np.array([len(t) for t in texts])
 with chunked(Chunks(shard=16)):
-    stored = fill(Job(content_keys(texts), lengths, lambda p: p, forward, budget=100), VectorCache(folder), "x")
+    stored = fill(Job(content_keys(texts), lengths, lambda p: p, forward, shapes=Shapes(100)), VectorCache(folder), "x")
 print(stored.read(0, 300).tobytes().hex())
 """
 

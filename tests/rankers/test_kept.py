@@ -172,6 +172,17 @@ def test_leftovers_are_told_from_entries(full: Path) -> None:
     ]
 
 
+def test_vectors_without_checksums_are_leftovers_unless_they_were_paid_for(own_cache: Path) -> None:
+    for what, name, model in (("embeddings", "aa", "minilm"), ("embeddings", "bb", "openai:x"), ("tokens", "cc", "m")):
+        folder = keep(own_cache / what / name, 3, {"model": model})
+        (file,) = folder.glob("*.vectors")
+        data = file.read_bytes()
+        file.write_bytes(data[:8] + b"\x01" + data[9:-8])  # as version 1 wrote it
+    kept, left = listed()
+    assert names(kept) == ["bb", "cc"]
+    assert [(x.path.parent.name, x.why) for x in left] == [("aa", "old format")]
+
+
 def test_removed_leftovers_take_their_empty_folder_along(full: Path) -> None:
     for name in "34":
         write(full / "tokens" / "ee" / f"{name}.npy", b"of an earlier version")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +15,10 @@ import orjson
 from ranktilt.llm.base import LLM, Answer, Prompt, Sampling
 
 KEY_BYTES = 16
+_CHECK = b',"check":"%08x"}'
+_CHECK_BYTES = len(_CHECK % 0)
+_KEPT = ("key", "time", "document", "prompt", "attempt", "parameters", "asked")
+_FIELDS = {*_KEPT, "answered", "revision", "finish", "prompt_tokens", "completion_tokens", "text", "logprobs"}
 
 
 def _now() -> str:
@@ -54,7 +59,7 @@ class Entry:
     time: str = field(default_factory=_now)
 
     def line(self) -> bytes:
-        """Return the entry as a line of JSON, its end included."""
+        """Return the entry as a line of JSON, its end included; its last field is the checksum of all before."""
         answer = self.answer
         content = {
             "key": self.key,
@@ -72,7 +77,8 @@ class Entry:
             "text": answer.text,
         }
         logprobs = {} if answer.logprobs is None else {"logprobs": list(answer.logprobs)}
-        return orjson.dumps(content | logprobs, option=orjson.OPT_APPEND_NEWLINE)
+        plain = orjson.dumps(content | logprobs)[:-1]
+        return plain + _CHECK % zlib.crc32(plain) + b"\n"
 
 
 def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
@@ -154,9 +160,16 @@ def read(line: bytes) -> Entry:
     Raises
     ------
     ValueError, KeyError, TypeError
-        If it is no whole entry.
+        If it is no whole entry, or has changed since it was written. A line of an earlier version, which has no
+        checksum, is taken as it is.
     """
     content = orjson.loads(line)
+    plain = line.rstrip(b"\n")
+    if "check" in content:
+        if plain[-_CHECK_BYTES:] != _CHECK % zlib.crc32(plain[:-_CHECK_BYTES]):
+            raise ValueError("the line has changed since it was written")
+    elif not content.keys() <= _FIELDS:
+        raise ValueError("the line has a field that no version writes")
     logprobs = content.get("logprobs")
     answer = Answer(
         text=content["text"],
@@ -167,5 +180,4 @@ def read(line: bytes) -> Entry:
         revision=content["revision"],
         logprobs=None if logprobs is None else tuple(math.nan if p is None else p for p in logprobs),
     )
-    kept = {name: content[name] for name in ("key", "time", "document", "prompt", "attempt", "parameters", "asked")}
-    return Entry(answer=answer, **kept)
+    return Entry(answer=answer, **{name: content[name] for name in _KEPT})

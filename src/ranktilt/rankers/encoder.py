@@ -16,7 +16,20 @@ from ranktilt.llm.folder import fingerprint, first_line
 from ranktilt.optional import need
 from ranktilt.rankers import chunks, hub
 from ranktilt.rankers.hub import PRECISIONS, read_json
-from ranktilt.rankers.inference import BUDGET, GPU_BUDGET, Ints, Job, computing, fill
+from ranktilt.rankers.inference import (
+    BUDGET,
+    GPU_BUDGET,
+    VERSION,
+    Ints,
+    Job,
+    Part,
+    Shapes,
+    assembled,
+    computing,
+    fill,
+    fixed,
+)
+from ranktilt.rankers.pairs import NO_LIMIT
 from ranktilt.rankers.tokens import Tokens
 
 __all__ = ["POOLINGS", "PRECISIONS", "STORES", "Encoder", "Kind", "Vectors", "encoder"]
@@ -65,8 +78,8 @@ class Encoder:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of every file of the model and of what else its vectors depend on."""
-        options = (self.max_tokens, self.precision, self.store, self.pooling, self.prefix("query"))
-        return fingerprint(self.folder, *options, self.prefix("document"))
+        options = (self.max_tokens, self.precision, self.store, self.pooling)
+        return fingerprint(self.folder, VERSION, *options, self.prefix("query"), self.prefix("document"))
 
     @cached_property
     def similarity(self) -> str:
@@ -132,9 +145,9 @@ class Encoder:
             keys=keys,
             lengths=self._lengths(distinct, kind, label),
             prepare=lambda positions: self._prepare([distinct[i] for i in positions], kind),
-            forward=lambda features: self._forward(features, kind),
+            forward=lambda parts: assembled(lambda features: self._forward(features, kind), parts),
             computing=lambda: computing(self._model.device, self.precision),
-            budget=GPU_BUDGET if hub.on_gpu(self.device) else BUDGET,
+            shapes=self._shapes,
         )
         return fill(job, cache, label), row
 
@@ -159,11 +172,25 @@ class Encoder:
             counts = np.array([len(text) // _CHARACTERS_A_TOKEN + 2 for text in texts], dtype=np.int64)
         return counts if tokens.limit is None else np.minimum(counts, tokens.limit)
 
-    def _prepare(self, texts: list[str], kind: Kind) -> Any:
+    @cached_property
+    def _shapes(self) -> Shapes:
+        model = self._model
+        config = getattr(getattr(model[0], "auto_model", None), "config", None)
+        places = (model.max_seq_length, getattr(config, "max_position_embeddings", None))
+        longest = [int(one) for one in places if isinstance(one, int | float) and one > 0]
+        return Shapes(GPU_BUDGET if hub.on_gpu(self.device) else BUDGET, min([*longest, NO_LIMIT]))
+
+    def _prepare(self, texts: list[str], kind: Kind) -> list[Part]:
         model = self._model
         if not hasattr(model, "preprocess"):  # sentence-transformers 5 has no such step that is public
-            return texts
-        return model.preprocess(texts, prompt=self.prefix(kind) or None, task=kind)
+            return [(np.array([row]), [text]) for row, text in enumerate(texts)]
+        made = model.preprocess(texts, prompt=self.prefix(kind) or None, task=kind)
+        arrays = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in made.items()}
+        if getattr(arrays.get("attention_mask"), "shape", ())[:1] != (len(texts),):  # no transformer, so no padding
+            return [(np.arange(len(texts)), made)]
+        tokenizer = model.tokenizer
+        padding = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": tokenizer.pad_token_type_id}
+        return fixed(arrays, self._shapes, padding, left=tokenizer.padding_side == "left")
 
     def _forward(self, features: Any, kind: Kind) -> Vectors:
         model = self._model
@@ -247,6 +274,8 @@ def distinct_texts(texts: Sequence[str], kind: Kind) -> tuple[list[str], Keys, I
 
 
 def _moved(value: Any, device: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = need("torch", extra="neural", for_="dense").from_numpy(value)
     return value.to(device, non_blocking=True) if hasattr(value, "to") else value
 
 

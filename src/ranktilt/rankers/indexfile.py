@@ -12,7 +12,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files as package_files
@@ -31,7 +31,8 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 Piece = tuple[npt.NDArray[np.int32], Array]
 
-FORMAT = 1
+FORMAT = 2
+_POSTINGS = ("rows.bin", "times.bin")
 _HASHED = 16_384
 _STALE = 24 * 3600
 _MADE_BY = ("analyze.py", "index.py", "indexfile.py", "stopwords-lucene-english.txt", "stopwords-nltk-english.txt")
@@ -174,12 +175,13 @@ def _digest(texts: pl.Series) -> bytes:
 
 def _write(folder: Path, draft: Draft, names: Sequence[str]) -> None:
     folder.mkdir()
-    sums = [0, 0]
-    with (folder / "rows.bin").open("wb") as rows, (folder / "times.bin").open("wb") as times:
+    checks = dict.fromkeys(_POSTINGS, 0)
+    with ExitStack() as stack:
+        streams = [stack.enter_context((folder / name).open("wb")) for name in _POSTINGS]
         for piece in draft.pieces():
-            for number, (stream, array) in enumerate(zip((rows, times), piece, strict=True)):
+            for name, stream, array in zip(_POSTINGS, streams, piece, strict=True):
                 stream.write(array.data)
-                sums[number] += int(array.sum(dtype=np.int64))
+                checks[name] = zlib.crc32(array.data, checks[name])
     small = {
         "offsets.bin": draft.offsets.tobytes(),
         "lengths.bin": draft.lengths.tobytes(),
@@ -193,18 +195,16 @@ def _write(folder: Path, draft: Draft, names: Sequence[str]) -> None:
         "postings": int(draft.offsets[-1]),
         "times": draft.kind.str,
         "foreign": draft.foreign,
-        "sums": sums,
-        "checks": {name: zlib.crc32(data) for name, data in small.items()},
+        "checks": {**checks, **{name: zlib.crc32(data) for name, data in small.items()}},
     }
-    (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    (folder / "about.json").write_text(json.dumps({**about, "check": _check(about)}), encoding="utf-8")
 
 
 def _read(folder: Path) -> tuple[Table, list[str]]:
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    if about.pop("check") != _check(about):
+        raise ValueError("about.json has changed")
     small = {name: (folder / name).read_bytes() for name in ("offsets.bin", "lengths.bin", "terms.txt")}
-    for name, data in small.items():
-        if zlib.crc32(data) != about["checks"][name]:
-            raise ValueError(f"{name} has changed")
     table = Table(
         _map(folder / "rows.bin", np.dtype(np.int32), about["postings"]),
         _map(folder / "times.bin", np.dtype(about["times"]), about["postings"]),
@@ -212,10 +212,16 @@ def _read(folder: Path) -> tuple[Table, list[str]]:
         np.frombuffer(small["lengths.bin"], dtype=np.int32),
         (int(about["foreign"][0]), int(about["foreign"][1])),
     )
-    if [int(a.sum(dtype=np.int64)) for a in (table.rows, table.times)] != about["sums"]:
-        raise ValueError("the postings have changed")
+    postings: dict[str, Any] = {"rows.bin": table.rows.data, "times.bin": table.times.data}
+    for name, data in {**small, **postings}.items():
+        if zlib.crc32(data) != about["checks"][name]:
+            raise ValueError(f"{name} has changed")
     names = small["terms.txt"].decode().split("\n") if about["terms"] else []
     return table, names
+
+
+def _check(about: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(about).encode())
 
 
 def _dump(file: Path, arrays: Sequence[Array]) -> None:

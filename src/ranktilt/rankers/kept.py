@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ranktilt.cache import ABOUT, SUFFIX, TEMPORARY, Shard, cache_folder
+from ranktilt.cache import ABOUT, cache_folder
 from ranktilt.errors import UserError, unknown
 from ranktilt.files import CHUNK, cannot_write
 from ranktilt.llm.journal import ANSWERS as JOURNAL
+from ranktilt.vectorfile import SUFFIX, TEMPORARY, Shard
 
 VECTORS = ("embeddings", "pairs", "tokens")
 ANSWERS = "llm"
@@ -224,7 +225,8 @@ def _unlink(path: Path) -> None:
 def _kept(folder: Path, what: str) -> Kept | None:
     if what == UNPACKED:
         return _unpacked(folder)
-    files = [p for p in folder.iterdir() if p.is_file() and p.suffix not in (TEMPORARY, _OLD)]
+    left = {one.path for one in _leftovers(folder, what)}
+    files = [p for p in folder.iterdir() if p.is_file() and p.suffix != TEMPORARY and p not in left]
     about = _about(folder)
     entries = int(about.get("documents", 0)) if what == "lexical" else sum(map(_count, files))
     if not entries:
@@ -233,7 +235,7 @@ def _kept(folder: Path, what: str) -> Kept | None:
     model, folder_name = str(about.get("model", "")), str(about.get("folder", ""))
     names = frozenset(filter(None, (model, folder_name)))
     settings = _settings(about, what)
-    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or model.startswith("openai:")
+    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or _paid(about)
     return Kept(folder, what, _shown(model), settings, entries, size, used, names, paid)
 
 
@@ -264,6 +266,11 @@ def _about(folder: Path) -> dict[str, Any]:
     return {}
 
 
+def _paid(about: dict[str, Any]) -> bool:
+    """Whether a server was asked for these vectors; what this machine made without checks is made again instead."""
+    return str(about.get("model", "")).startswith("openai:")
+
+
 def _settings(about: dict[str, Any], what: str) -> str:
     if what == ANSWERS:
         return str(about.get("base_url") or "")
@@ -285,16 +292,20 @@ def _shown(model: str) -> str:
 def _leftovers(folder: Path, what: str) -> Iterator[Leftover]:
     if what in ("lexical", ANSWERS, UNPACKED):
         return
+    paid = _paid(_about(folder))
     for file in folder.iterdir():
         if file.suffix == _OLD:
             yield Leftover(file, "old format", file.stat().st_size)
         elif file.suffix == SUFFIX:
             try:
-                Shard.open(file)
+                checked = Shard.open(file).sums is not None
             except FileNotFoundError:
                 continue
             except (OSError, ValueError):
                 yield Leftover(file, "damaged", file.stat().st_size)
+                continue
+            if not (checked or what == "tokens" or paid):
+                yield Leftover(file, "old format", file.stat().st_size)
     yield from _temporaries(folder)
 
 

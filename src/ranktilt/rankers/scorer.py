@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ class Scorer(ABC):
     @property
     def what(self) -> tuple[object, ...]:
         """What else, beside the model's files and the texts, decides what the model gives."""
-        return self.ranker, self.limits.query, self.limits.document, self.limits.pair, self.precision
+        limits = self.limits.query, self.limits.document, self.limits.pair
+        return inference.VERSION, self.ranker, *limits, self.precision
 
     @cached_property
     def fingerprint(self) -> str:
@@ -182,11 +183,16 @@ class Scorer(ABC):
         inputs = Inputs.of(tokenizer.backend_tokenizer, pairs, self.template(tokenizer), self.limits)
         pad, left = int(tokenizer.pad_token_id), tokenizer.padding_side == "left"
 
-        def prepare(positions: Ints) -> dict[str, Ints]:
-            return inputs.batch(positions, pad, pad_type=tokenizer.pad_token_type_id, left=left)
-
         budget = inference.GPU_BUDGET if hub.on_gpu(self.device) else inference.BUDGET
-        return inference.Job(pairs.keys, inputs.lengths, prepare, self._forward, self._computing, budget)
+        shapes = inference.Shapes(budget, self.limits.pair)
+        padding = {"input_ids": pad, "token_type_ids": tokenizer.pad_token_type_id}
+
+        def prepare(positions: Ints) -> list[inference.Part]:
+            made = inputs.batch(positions, pad, pad_type=tokenizer.pad_token_type_id, left=left)
+            return inference.fixed(made, shapes, padding, left=left)
+
+        forward = partial(inference.assembled, self._forward)
+        return inference.Job(pairs.keys, inputs.lengths, prepare, forward, self._computing, shapes)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
