@@ -70,17 +70,17 @@ def simulated(
     label: Mapping[str, str] = {f"d{n}": side for n, side in enumerate(sides)}
     sign = {"a": 1, "b": -1, "-": 0}
     ever = {d for right in relevant for d in right}
-    strata = [sorted(ever), [d for d in label if d not in ever]]
+    labelled = [d for d in label if label[d] != "-"]
+    strata = [[d for d in labelled if d in ever], [d for d in labelled if d not in ever]]
     found = []
     for _ in range(rounds):
-        everywhere: dict[str, str] = {}
+        everywhere = dict.fromkeys(label, "-")
         for stratum in strata:
             everywhere |= dict(zip(stratum, draw.sample([label[d] for d in stratum], len(stratum)), strict=True))
         values = []
         for order, right in zip(orders, relevant, strict=True):
-            labelled = [d for d in right if label[d] != "-"]
-            new = dict(zip(labelled, draw.sample([label[d] for d in labelled], len(labelled)), strict=True))
-            drawn = everywhere | {d: "-" for d in right if label[d] == "-"} | new
+            known = [d for d in right if label[d] != "-"]
+            drawn = everywhere | dict(zip(known, draw.sample([label[d] for d in known], len(known)), strict=True))
             values.append(sum(share * sign[drawn[d]] for d, share in shares(order, depth).items()))
         found.append(statistics.fmean(values))
     return found

@@ -208,15 +208,15 @@ def entries(aligned: Aligned) -> tuple[Ints, Ints, Floats]:
 def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Netted:
     page = Page.of(aligned, asking.depth, len(groups.code))
     signs = signs_of(groups, twins.pair)
-    level = share_difference(signs)
     name = f"{NAMES['page']}@{asking.depth}"
     total, weight = page.difference(signs), page.known.astype(np.float64)
-    sample = Sample("page", name, total, weight, {"shares": level}, level)
+    sample = Sample("page", name, total, weight, {"shares": share_difference(signs)})
     if all_paired(signs, twins.rows):
         return sample, page.nets(signs, twins.units)
     a, b = (groups.names.index(name) for name in twins.pair)
     band = asking.band(page, groups, aligned)
-    return replace(sample, chance=Chance.of(sample.value, band[a] - band[b])), NOTHING
+    chance = Chance.of(sample.value, band[a] - band[b])
+    return replace(sample, level=(chance.low + chance.high) / 2, chance=chance), NOTHING
 
 
 def _twins(aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts]) -> Iterator[Netted]:

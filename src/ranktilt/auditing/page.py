@@ -92,7 +92,8 @@ class Page:
             Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one that a
             shuffle of the collection's labels gives it, the same in all queries, because one document on many pages
             is one label and not many; labels of documents that are relevant to some query are shuffled apart from
-            the others. What differs between two groups differs by their labels only.
+            the others. Documents without a label keep none: how many of them a page holds says nothing of two groups.
+            What differs between two groups differs by their labels only.
         """
         held = (self.row >= 0) & self.known[self.ranking.query]
         here, other = held & (self.judgment >= 0), held & (self.judgment < 0)
@@ -105,7 +106,7 @@ class Page:
         ever[aligned.judgments.row[aligned.judgments.row < len(ever)]] = True
         code = groups.code.astype(np.int8)
         for start, stop in _blocks(len(labels), len(code)):
-            for stratum in (ever, ~ever):
+            for stratum in (ever & (code >= 0), ~ever & (code >= 0)):
                 pool = np.broadcast_to(code[stratum], (stop - start, int(stratum.sum())))
                 _count(total[:, start:stop], rng.permuted(pool, axis=1), rest[stratum])
             report(f"{aligned.run.name}: random band of the page", stop, len(labels))
