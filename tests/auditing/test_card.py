@@ -333,7 +333,7 @@ class TestGroupsThatAreNotTwins:
     def test_where_a_part_of_the_page_has_no_label_level_is_what_labels_by_chance_give_the_rest(
         self, shift: float, blank: bool
     ) -> None:
-        """Half of the documents have a label, five of six of them a; a label file lacks the others, or leaves a blank."""
+        """Half of the documents have a label, five of six of them a; a label file lacks the others, or is blank."""
         rng = np.random.default_rng(3)
         side = {f"d{n}": None if n % 2 else "b" if n % 12 == 0 else "a" for n in range(600)}
         docs = [{"id": d, "text": "", "side": s} for d, s in side.items()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +15,12 @@ from ranktilt.auditing.estimate import Estimate, Kind
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
-from ranktilt.auditing.tilt import Statistics, Tilt
+from ranktilt.auditing.tilt import Chance, Statistics, Tilt
 from ranktilt.measures.inference import (
     correct,
     exchanged,
     interval,
     resampled_means,
-    shuffle_p,
     sign_flip_ps,
     sign_test_p,
 )
@@ -43,21 +41,6 @@ NAMES: dict[Kind, str] = {
     "rank gap": "pair rank gap",
     "score gap": "score gap",
 }
-
-
-class Chance(NamedTuple):
-    """What random labels give, and how far out a value lies among it."""
-
-    low: float
-    high: float
-    """95 % of random labels lie between."""
-    p: float
-
-    @classmethod
-    def of(cls, value: float, null: Floats) -> Chance:
-        """Place a value among those under random labels."""
-        band = interval(null)
-        return cls(band.low, band.high, shuffle_p(value, null))
 
 
 @dataclass(frozen=True)
@@ -135,25 +118,18 @@ class Asking:
     ----------
     depth : int
         Ranks that make the page.
-    labels : ndarray of int8, shape (shuffles, n_judgments)
-        Group numbers of the relevant documents, shuffled within each query.
     seed : int
         Of every random draw.
     shuffles : int, optional
         Exchanges of the twins' labels.
+    band : ndarray of float64, shape (n_groups, shuffles), optional
+        Every group's NDSR on the run's pages under random labels; where all documents have twins, none is needed.
     """
 
     depth: int
-    labels: npt.NDArray[np.int8]
     seed: int
     shuffles: int = SHUFFLES
-    _bands: list[Floats] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    def band(self, page: Page, groups: Groups, aligned: Aligned) -> Floats:
-        """Every group's NDSR under random labels; drawn once for all pairs of groups."""
-        if not self._bands:
-            self._bands.append(page.band(groups, self.labels, aligned, self.seed))
-        return self._bands[0]
+    band: Floats = field(default_factory=lambda: NOTHING)
 
     def judged(self, found: Sequence[Netted]) -> list[Sample]:
         """Judge samples with nets by exchanging the labels of each origin; the same way in all queries and samples."""
@@ -214,8 +190,7 @@ def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Net
     if all_paired(signs, twins.rows):
         return sample, page.nets(signs, twins.units)
     a, b = (groups.names.index(name) for name in twins.pair)
-    band = asking.band(page, groups, aligned)
-    chance = Chance.of(sample.value, band[a] - band[b])
+    chance = Chance.of(sample.value, asking.band[a] - asking.band[b])
     return replace(sample, level=(chance.low + chance.high) / 2, chance=chance), NOTHING
 
 

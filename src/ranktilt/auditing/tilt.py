@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,21 @@ class Tilt:
         return cls(**fields)
 
 
+class Chance(NamedTuple):
+    """What random labels give, and how far out a value lies among it."""
+
+    low: float
+    high: float
+    """95 % of random labels lie between."""
+    p: float
+
+    @classmethod
+    def of(cls, value: float, null: Floats) -> Chance:
+        """Place a value among those under random labels."""
+        band = interval(null)
+        return cls(band.low, band.high, shuffle_p(value, null))
+
+
 @dataclass(frozen=True)
 class Side:
     """Per-query values of both groups for one run and measure, before any statistics."""
@@ -129,14 +144,19 @@ class Side:
     b: str
     values_a: Floats
     values_b: Floats
-    null: Floats | None = None
-    """Relative Δ under random labels; None for twins."""
+    chance: Chance | None = None
+    """What random labels give; None for twins."""
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
         """Queries with a relevant document in both groups."""
         mask: npt.NDArray[np.bool_] = ~(np.isnan(self.values_a) | np.isnan(self.values_b))
         return mask
+
+    def among(self, null: Floats) -> Side:
+        """Judge it by what Relative Δ is under random labels."""
+        a, b = (np.mean(v[self.mask]) if self.mask.any() else np.nan for v in (self.values_a, self.values_b))
+        return replace(self, chance=Chance.of(float(relative_delta(a, b)), null))
 
 
 @dataclass(frozen=True)
@@ -185,7 +205,7 @@ def _family(members: list[tuple[int, Side]], how: Statistics) -> dict[int, Tilt]
     columns = [column[mask] for _, side in members for column in (side.values_a, side.values_b)]
     means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
     differences = [a - b for a, b in zip(columns[::2], columns[1::2], strict=True)]
-    twin = [i for i, (_, side) in enumerate(members) if side.null is None]
+    twin = [i for i, (_, side) in enumerate(members) if side.chance is None]
     ps = dict(zip(twin, _paired_ps([differences[i] for i in twin], how), strict=True))
     made = {}
     for position, (index, side) in enumerate(members):
@@ -206,13 +226,11 @@ def _tilt(side: Side, values: tuple[Floats, Floats], samples: Floats, p: float |
     value = float(relative_delta(a, b, rounding=rounding))
     spread = interval(samples)
     band_low = band_high = 0.0
-    if side.null is not None:
-        band = interval(side.null)
-        band_low, band_high = band.low, band.high
-        p = shuffle_p(float(relative_delta(a, b)), side.null)
+    if side.chance is not None:
+        band_low, band_high, p = side.chance
     n = int(side.mask.sum())
     return Tilt(
         side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
         np.nan if p is None or np.isnan(value) else p, np.nan, n, len(side.mask) - n, spread.dropped,
-        band_low, band_high, side.null is None,
+        band_low, band_high, side.chance is None,
     )  # fmt: skip
