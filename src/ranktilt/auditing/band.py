@@ -25,7 +25,7 @@ _ENTRIES = 1 << 18
 """Labels drawn together: what is made of them stays in the processor's cache."""
 _FEWEST = 32
 """Shuffles drawn together, where the memory holds them: of fewer, what each step costs by itself is most of it."""
-_BYTES = 64
+_BYTES = 128
 """Memory for each label drawn, at most."""
 _SHARE = 4
 
