@@ -1,17 +1,20 @@
-"""The estimand card on NFCorpus, and an existing run of a million rows audited without texts.
+"""The estimand card on NFCorpus, and existing runs audited without texts: of twins, and of groups that are none.
 
-The card: two lexical runs, six questions each, 10,000 resamples. The run: the whole command in a fresh process, from
-file to verdict, beside pytrec_eval's reader, which only makes dictionaries of the same file.
+The card: two lexical runs, six questions each, 10,000 resamples. A run of a million rows: the whole command in a fresh
+process, from file to verdict, beside pytrec_eval's reader, which only makes dictionaries of the same file. Groups that
+are not twins, whose random labels take the time: many runs and measures on TREC DL 2019, and many groups.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +27,22 @@ from common import (
     alternating,
     arguments,
     compete,
+    fresh,
     machine,
     memory,
     nfcorpus,
     peak_memory,
     publish,
     seconds,
+    shared,
     table,
     target,
 )
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "pytrec_eval-terrier")
 ROWS, QUICK_ROWS, DEPTH, SOURCES = 1_000_000, 2_000, 100, ("human", "llm")
+RUNS, QUICK_RUNS, GROUPS = 37, 3, 20
+MEASURES = ("nDCG@10", "nDCG@3", "nDCG", "AP", "AP@10", "P@10", "R@100", "RR")
 
 
 def write_run(folder: Path, rows: int) -> None:
@@ -52,21 +59,66 @@ def write_run(folder: Path, rows: int) -> None:
             scores = np.sort(rng.normal(size=DEPTH))[::-1]
             for rank, (place, score) in enumerate(zip(rng.permutation(DEPTH), scores, strict=True), start=1):
                 stream.write(f"q{query} Q0 {ids[place]} {rank} {score:.6f} engine\n")
+    write_arguments(folder, ())
+
+
+def write_arguments(folder: Path, options: Sequence[str]) -> None:
+    """Write what the command is called with: the runs and labels of a folder, and some options."""
+    runs = [word for file in sorted(folder.glob("*.trec")) for word in ("--run", str(file))]
+    words = [*runs, "--groups", str(folder / "labels.tsv"), *options]
+    (folder / "arguments.txt").write_text("\n".join(words), encoding="utf-8")
+
+
+def write_buckets(folder: Path, ids: Iterable[str], number: int) -> None:
+    """Write ``labels.tsv``: so many groups, by the hash of the id."""
+    with (folder / "labels.tsv").open("w", encoding="utf-8") as stream:
+        stream.write("doc_id\tbucket\n")
+        stream.writelines(f"{i}\tg{int(hashlib.sha256(i.encode()).hexdigest(), 16) % number}\n" for i in ids)
+
+
+def write_noisy_runs(folder: Path, data: Path, number: int, measures: Sequence[str]) -> None:
+    """Write runs made of the real ones of TREC DL 2019 by noise on their ranks; one in four has ties."""
+    rng, qrels = np.random.default_rng(0), data / "qrels.dl19-passage.txt"
+    real = [[line.split() for line in file.read_text().splitlines()] for file in sorted((data / "runs").glob("*.trec"))]
+    for index in range(number):
+        lines = real[index % len(real)]
+        scores = rng.normal(0, 1 + index, len(lines)) - np.array([int(line[3]) for line in lines])
+        scores = np.round(scores / 5) if index % 4 == 0 else scores
+        with (folder / f"run-{index:02}.trec").open("w", encoding="utf-8") as stream:
+            stream.writelines(f"{q} Q0 {d} 1 {s:.6f} noise\n" for (q, _, d, *_), s in zip(lines, scores, strict=True))
+    judged = {line.split()[2] for line in qrels.read_text().splitlines()}
+    write_buckets(folder, sorted(judged.union(*({line[2] for line in lines} for lines in real))), 2)
+    chosen = [word for name in measures for word in ("-m", name)]
+    write_arguments(folder, ["--by", "bucket", "--qrels", str(qrels), *chosen, "--card"])
+
+
+def write_many_groups(folder: Path, rows: int) -> None:
+    """Write a run of 100 documents a query, three of them relevant, and documents in 20 groups."""
+    rng, documents = np.random.default_rng(0), max(rows // 5, DEPTH)
+    with (folder / "run.trec").open("w") as run, (folder / "qrels.txt").open("w") as qrels:
+        for query in range(rows // DEPTH):
+            drawn = rng.choice(documents, DEPTH, replace=False)
+            scores = np.sort(rng.normal(size=DEPTH))[::-1]
+            run.writelines(f"q{query} Q0 d{d} 1 {s:.6f} engine\n" for d, s in zip(drawn, scores, strict=True))
+            qrels.writelines(f"q{query} 0 d{d} 1\n" for d in rng.choice(drawn, 3, replace=False))
+    write_buckets(folder, (f"d{number}" for number in range(documents)), GROUPS)
+    pairs = [word for number in range(1, GROUPS) for word in ("--pair", f"g0,g{number}")]
+    write_arguments(folder, ["--by", "bucket", "--qrels", str(folder / "qrels.txt"), *pairs, "--card"])
 
 
 def ranktilt(folder: Path, given: argparse.Namespace) -> Measured:
     """The command as a user types it."""
-    sys.argv = ["ranktilt", "audit", "--run", str(folder / "run.trec"), "--groups", str(folder / "labels.tsv")]
-    sys.argv += ["--json", str(folder / "audit.json"), "--quiet"]
+    words = (folder / "arguments.txt").read_text(encoding="utf-8").splitlines()
+    sys.argv = ["ranktilt", "audit", *words, "--json", str(folder / "audit.json"), "--quiet"]
     from ranktilt.cli.main import main
 
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     try:
         main()
     except SystemExit as end:
         if end.code:
             raise
-    return {"total": time.perf_counter() - start}
+    return {"total": time.perf_counter() - start, "processor": time.process_time() - busy}
 
 
 def reader(folder: Path, given: argparse.Namespace) -> Measured:
@@ -113,6 +165,45 @@ def run_section(given: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
+def groups_section(given: argparse.Namespace) -> str:
+    """Measure audits of groups that are not twins."""
+    data = shared("dl19")
+    if data is None:
+        return "TREC DL 2019: skipped, its folder is absent (RANKTILT_TEST_DATA says where it is)."
+    rows, runs = (QUICK_ROWS, QUICK_RUNS) if given.quick else (ROWS, RUNS)
+    measures = MEASURES[:2] if given.quick else MEASURES
+    found = {}
+    for name in ("runs", "groups"):
+        with tempfile.TemporaryDirectory() as folder:
+            if name == "runs":
+                write_noisy_runs(Path(folder), data, runs, measures)
+            else:
+                write_many_groups(Path(folder), rows)
+            found[name] = fresh(__file__, "ranktilt", Path(folder))
+    cases = {
+        "runs": f"{runs} runs of TREC DL 2019 with noise, {len(measures)} measures, 2 groups by hash",
+        "groups": f"{rows:,} rows, {GROUPS} groups by hash, {GROUPS - 1} pairs, 6 measures",
+    }
+    lines = [
+        f"## Groups that are not twins{f' ({TINY})' if given.quick else ''}",
+        "",
+        machine(PACKAGES),
+        "",
+        table(
+            ["audit, with the card", "seconds", "seconds of processor", "peak memory"],
+            [
+                [cases[name], seconds(one["total"]), seconds(one["processor"]), memory(one["peak"])]
+                for name, one in found.items()
+            ],
+        ),
+        "",
+        target("many runs and measures", found["runs"]["total"], at_most=60, unit=" s"),
+        target("their peak memory", found["runs"]["peak"] / 1e9, at_most=1, unit=" GB"),
+        target("many groups", found["groups"]["total"], at_most=60, unit=" s"),
+    ]
+    return "\n".join(lines)
+
+
 def card_section(given: argparse.Namespace) -> str:
     """Measure what the card adds to an audit of two runs."""
     folder = nfcorpus()
@@ -144,13 +235,14 @@ def card_section(given: argparse.Namespace) -> str:
 
 
 def main() -> None:
-    """Run both parts."""
+    """Run all parts."""
     given = arguments("The estimand card, and existing runs.").parse_args()
     if given.contender:
         compete(given, CONTENDERS)
         return
     publish("card", card_section(given), given)
     publish("existing-run", run_section(given), given)
+    publish("groups", groups_section(given), given)
 
 
 if __name__ == "__main__":

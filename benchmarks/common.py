@@ -94,11 +94,15 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def shared(name: str) -> Path | None:
+    """Return a folder of the shared data, or None where it is absent."""
+    folder = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT.parent / "shared" / "data") / name
+    return folder if folder.is_dir() else None
+
+
 def nfcorpus() -> Path | None:
     """Return the folder of Cocktail's NFCorpus, or None where it is absent."""
-    data = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT.parent / "shared" / "data")
-    folder = data / "cocktail-nfcorpus"
-    return folder if folder.is_dir() else None
+    return shared("cocktail-nfcorpus")
 
 
 def read_folder(folder: Path) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:

@@ -249,6 +249,16 @@ def test_pool_prints_its_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_card_prints_its_tables(tmp_path: Path, shared_data: Path) -> None:
+    text = run("card.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    assert {"six measures", "and the card", "ranktilt: file to card and verdict"} <= set(found)
+    cells = [found[name] for name in found if name.endswith(("2 groups by hash", "6 measures"))]
+    assert [len(of_one) for of_one in cells] == [3, 3]
+    assert text.count("(target ≤ 60 s: met)") == 2
+
+
+@pytest.mark.slow
 def test_rewrite_prints_its_table(tmp_path: Path) -> None:
     text = run("rewrite.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} >= {"ranktilt", "AsyncOpenAI in a bare loop, texts only"}

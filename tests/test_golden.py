@@ -117,7 +117,7 @@ class TestDL19:
         assert short_long.value < short_long.band_low
         pages = [e for e in found.estimates if e.kind == "page"]
         assert [e.kind for e in found.estimates] == ["relative delta", "page"] * 3
-        assert all(e.banded and abs(e.level) < 0.01 for e in pages)
+        assert all(e.banded and abs(e.level) < 0.1 and abs(e.extra["shares"]) < 0.01 for e in pages)
 
 
 @pytest.fixture(scope="module")

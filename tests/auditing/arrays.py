@@ -36,8 +36,8 @@ def audit_of(
     table = np.asarray(values, dtype=np.float64)
     names = tuple(queries or (f"q{i}" for i in range(table.shape[3])))
     every = list(product(enumerate(runs), combinations(enumerate(groups, start=1), 2), enumerate(measures)))
-    band = None if null is None else np.asarray(null, dtype=np.float64)
-    sides = [Side(run, m, a, b, table[r, k, i], table[r, k, j], band) for (r, run), ((i, a), (j, b)), (k, m) in every]
+    sides = [Side(run, m, a, b, table[r, k, i], table[r, k, j]) for (r, run), ((i, a), (j, b)), (k, m) in every]
+    sides = sides if null is None else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
     found = tilts(sides, Statistics(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))))
     base = _base()
     settings = {"by": "source", "ties": "expected", "rounding": "none", "inputs": [], "resamples": resamples, **spec}

@@ -1,25 +1,33 @@
 """The random band: what Relative Δ reads when labels mean nothing, for groups that are not twins."""
 
+import tracemalloc
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pytest
 
 from ranktilt.auditing import band
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.band import SHUFFLES, enough, null_deltas, shuffled_labels
+from ranktilt.auditing.band import SHUFFLES, Shuffles, enough, null_deltas, shuffled_labels
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.measures.base import AP, RR, Measure, P, R, nDCG
+from ranktilt.measures.delta import relative_delta
 from ranktilt.measures.inference import interval
-from ranktilt.measures.relevance import values
+from ranktilt.measures.relevance import Judged, values
+from ranktilt.progress import listening
+from ranktilt.rankers.chunks import Chunks, chunked
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of
 
 MEASURES: list[Measure] = [nDCG, nDCG @ 3, AP @ 5, P @ 2, R @ 4, RR]
+GRADED: list[Measure] = [AP(rel=2), AP(rel=2) @ 4, P(rel=2) @ 4, R(rel=2) @ 3, RR(rel=2), RR(rel=2) @ 2, RR(rel=3)]
+EVERY: list[Measure] = [*MEASURES, AP, RR @ 3, *GRADED]
 
 
 def judged_groups(queries: int, docs: str, relevant: str) -> Collection:
@@ -53,6 +61,33 @@ def blind_run(collection: Collection, seed: int, *, ties: int | None = None) -> 
 def pieces(collection: Collection, run: Run) -> tuple[Judgments, Aligned]:
     judgments = Judgments.of(collection, grouping(collection, "kind"))
     return judgments, Aligned.of(run, collection, judgments)
+
+
+class AsTheyAre(Shuffles):
+    """One "shuffle": the labels as they are."""
+
+    def blocks(self, label: str, done: float = 0.0, share: float = 1.0) -> Iterator[tuple[slice, npt.NDArray[np.int8]]]:
+        yield slice(0, 1), self.judgments.group[None, :].astype(np.int8)
+
+
+def slow_deltas(
+    aligned: Aligned, measures: Sequence[Measure], pair: tuple[int, int], labels: npt.NDArray[np.int8]
+) -> list[list[float]]:
+    """Relative Δ under each labeling: every document of the ranking counts, and every measure starts anew."""
+    judgments, at = aligned.judgments, aligned.judgment
+    found: list[list[float]] = [[] for _ in measures]
+    for row in labels:
+        for deltas, measure in zip(found, measures, strict=True):
+            sides = []
+            for group in pair:
+                gains = np.where((at >= 0) & (row[at] == group), judgments.grade[at], 0.0)
+                mine = row == group
+                judged = Judged(judgments.query[mine], judgments.grade[mine], len(judgments.queries))
+                sides.append(values(measure, aligned.ranking, gains, judged))
+            both = ~np.isnan(sides).any(axis=0)
+            a, b = (np.where(both, side, 0.0).sum() / max(both.sum(), 1) for side in sides)
+            deltas.append(float(relative_delta(a, b)))
+    return found
 
 
 def observed(aligned: Aligned, collection: Collection, measure: Measure) -> float:
@@ -101,7 +136,7 @@ class TestNullDeltas:
         run = blind_run(collection, 2)
         judgments, aligned = pieces(collection, run)
         labels = shuffled_labels(judgments, 0, 40)
-        (found,) = null_deltas(aligned, [P @ 2], [(0, 1)], labels)
+        (found,) = null_deltas([(aligned, (0, 1))], [P @ 2], Shuffles(judgments, 0, 40))
         top = {(q, run.ids[int(d)]) for q, (s, e) in enumerate(pairwise(run.offsets)) for d in run.docs[s:e][:2]}
         at = np.array(
             [(q, judgments.ids[int(row)]) in top for q, row in zip(judgments.query, judgments.row, strict=True)]
@@ -111,30 +146,86 @@ class TestNullDeltas:
         ]
         assert found[0] == pytest.approx(np.array(expected))
 
+    @pytest.mark.parametrize("ties", [None, 1, 3])
+    @pytest.mark.parametrize("trec_eval", [False, True])
+    def test_relevant_documents_alone_give_what_the_whole_ranking_gives(
+        self, ties: int | None, trec_eval: bool
+    ) -> None:
+        """Grades, documents without a group or unretrieved, queries with one group only, and two runs together."""
+        collection = judged_groups(9, "aaaabbccc--", "aaabbc-")
+        grade = pl.Series(np.random.default_rng(0).integers(1, 4, collection.qrels.height))
+        collection = Collection(collection.docs, collection.queries, collection.qrels.with_columns(grade=grade))
+        cut = collection.qrels.filter(~pl.col("doc_id").is_in(["q0d4", "q0d5", "q1d0"]))
+        collection = Collection(collection.docs, collection.queries, cut)
+        runs = [blind_run(collection, seed, ties=ties) for seed in (1, 2)]
+        runs[1] = Run.from_frame(runs[1].frame().filter(pl.col("query_id") != "q3"), spec=dict(runs[1].spec))
+        aligned = [pieces(collection, run)[1] for run in runs]
+        aligned = [one.untied() for one in aligned] if trec_eval else aligned
+        judgments, pairs = aligned[0].judgments, [(0, 1), (2, 0), (1, 2)]
+        tasks = [(one, pair) for one in aligned for pair in pairs]
+        labels = shuffled_labels(judgments, 3, 12)
+        for (one, pair), found in zip(tasks, null_deltas(tasks, EVERY, Shuffles(judgments, 3, 12)), strict=True):
+            for fast, slow in zip(found, slow_deltas(one, EVERY, pair, labels), strict=True):
+                assert fast == pytest.approx(np.array(slow), rel=0, abs=1e-12, nan_ok=True)
+
     @pytest.mark.parametrize("ties", [None, 3])
     def test_under_the_labels_as_they_are_it_is_the_observed_one(self, ties: int | None) -> None:
         collection = judged_groups(8, "aaaabb--", "aabb-")
         judgments, aligned = pieces(collection, blind_run(collection, 5, ties=ties))
-        labels = judgments.group[None, :].astype(np.int8)
-        (found,) = null_deltas(aligned, MEASURES, [(0, 1)], labels)
+        (found,) = null_deltas([(aligned, (0, 1))], MEASURES, AsTheyAre(judgments, 0, 1))
         expected = [observed(aligned, collection, m) for m in MEASURES]
         assert [float(f[0]) for f in found] == pytest.approx(expected, abs=1e-9)
 
-    def test_the_size_of_a_piece_does_not_matter(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        collection = judged_groups(7, "aaabb", "aab")
-        judgments, aligned = pieces(collection, blind_run(collection, 1, ties=3))
-        labels = shuffled_labels(judgments, 0, 50)
-        whole = null_deltas(aligned, MEASURES, [(0, 1)], labels)
-        monkeypatch.setattr(band, "_ENTRIES", 7 * 5 * 8)
-        assert np.array_equal(np.stack(whole[0]), np.stack(null_deltas(aligned, MEASURES, [(0, 1)], labels)[0]))
+    def test_neither_the_size_of_a_piece_nor_what_is_worked_on_together_matters(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        collection = judged_groups(12, "aaabbcc", "aabc")
+        judgments, one = pieces(collection, blind_run(collection, 1, ties=3))
+        _, two = pieces(collection, blind_run(collection, 2, ties=3))
+        tasks = [(run, pair) for run in (one, two) for pair in ((0, 1), (1, 2))]
+        whole = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
+        monkeypatch.setattr(band, "_FEWEST", 1)
+        for entries, share in ((1, 4), (7 * len(judgments.group), 4), (1 << 18, 1 << 40)):
+            monkeypatch.setattr(band, "_ENTRIES", entries)
+            monkeypatch.setattr(band, "_SHARE", share)
+            assert np.array_equal(whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50)))))
 
     def test_swapping_the_pair_negates_exactly(self) -> None:
         collection = judged_groups(7, "aaabbcc", "aabcc")
         judgments, aligned = pieces(collection, blind_run(collection, 1, ties=4))
-        labels = shuffled_labels(judgments, 0, 50)
-        one, two, other = null_deltas(aligned, MEASURES, [(0, 2), (2, 0), (1, 2)], labels)
+        tasks = [(aligned, pair) for pair in ((0, 2), (2, 0), (1, 2))]
+        one, two, other = null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))
         assert np.array_equal(np.stack(one), -np.stack(two))
         assert not np.array_equal(np.stack(one), np.stack(other))
+
+    def test_labels_are_never_held_together(self) -> None:
+        """4,000 judgments × 1,500 shuffles: 6 MB of labels, and many times that as numbers."""
+        collection = judged_groups(40, "a" * 60 + "b" * 60, "a" * 50 + "b" * 50)
+        judgments, aligned = pieces(collection, blind_run(collection, 1))
+        tracemalloc.start()
+        try:
+            (found,) = null_deltas([(aligned, (0, 1))], [nDCG @ 10], Shuffles(judgments, 0, 1500))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert len(found[0]) == 1500
+        assert peak < 12e6
+
+    def test_what_is_worked_on_together_fits_into_the_memory(self) -> None:
+        collection = judged_groups(2, "ab", "ab")
+        shuffles = Shuffles(pieces(collection, blind_run(collection, 0))[0], 0, 1 << 20)
+        with chunked(Chunks(memory=64 << 20)):  # a quarter of it holds two results of 8 MiB
+            assert list(shuffles.batches(5, 1)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+            assert len(list(shuffles.batches(5, 4))) == 5
+
+    def test_progress_is_that_of_all_runs_and_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        collection = judged_groups(7, "aabb", "ab")
+        judgments, aligned = pieces(collection, blind_run(collection, 1))
+        monkeypatch.setattr(band, "_SHARE", 1 << 40)
+        seen: list[tuple[str, int, int]] = []
+        with listening(lambda *step: seen.append(step)):
+            list(null_deltas([(aligned, (0, 1)), (aligned, (1, 0))], [P @ 2], Shuffles(judgments, 0, 10)))
+        assert seen == [("random band", 5, 10), ("random band", 10, 10)]
 
 
 def share_within(docs: str, relevant: str, measure: Measure, cases: int, *, ties: int | None = None) -> float:
@@ -143,7 +234,7 @@ def share_within(docs: str, relevant: str, measure: Measure, cases: int, *, ties
     inside = 0
     for seed in range(cases):
         judgments, aligned = pieces(collection, blind_run(collection, seed, ties=ties))
-        (found,) = null_deltas(aligned, [measure], [(0, 1)], shuffled_labels(judgments, seed, 300))
+        (found,) = null_deltas([(aligned, (0, 1))], [measure], Shuffles(judgments, seed, 300))
         ends = interval(found[0])
         inside += ends.low <= observed(aligned, collection, measure) <= ends.high
     return inside / cases

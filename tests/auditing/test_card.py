@@ -323,21 +323,37 @@ class TestGroupsThatAreNotTwins:
         found = audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True)
         assert [e.kind for e in found.estimates] == ["relative delta", "page"]
 
-    def test_the_level_is_the_difference_of_shares(self) -> None:
+    def test_the_level_is_the_middle_of_the_band(self) -> None:
         collection = lone(30)
         found = card_of(audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True))
         page = found["page"]
         assert (page.a, page.b) == ("a", "b")
-        assert page.level == page.extra["shares"] == pytest.approx(10 / 30 - 20 / 30)
+        assert page.level == (page.band_low + page.band_high) / 2 == pytest.approx(10 / 30 - 20 / 30, abs=0.1)
+        assert page.extra["shares"] == pytest.approx(10 / 30 - 20 / 30)
         assert page.banded
-        assert page.band_low < page.level < page.band_high
 
-    def test_documents_without_a_group_count_in_the_shares(self) -> None:
-        collection = lone(30)
-        docs = collection.docs.with_columns(side=pl.when(pl.int_range(30) >= 6).then("side"))
-        collection = Collection(docs, collection.queries, collection.qrels)
-        found = card_of(audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True))
-        assert found["page"].level == pytest.approx((8 - 16) / 30)
+    @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
+    @pytest.mark.parametrize("blank", [True, False])
+    def test_where_a_part_of_the_page_has_no_label_level_is_what_labels_by_chance_give_the_rest(
+        self, shift: float, blank: bool
+    ) -> None:
+        """Half of the documents have a label, five of six of them a; a label file lacks the others, or is blank."""
+        rng = np.random.default_rng(3)
+        side = {f"d{n}": None if n % 2 else "b" if n % 12 == 0 else "a" for n in range(600)}
+        docs = [{"id": d, "text": "", "side": s} for d, s in side.items()]
+        whole = collection_of(docs, {f"q{q}": "x" for q in range(60)}, {})
+        drawn = {q: rng.choice(600, 40, replace=False) for q in whole.queries["id"]}
+        lift = {"a": 0.5, "b": 0.5 + shift, None: 0.0}
+        scores = {q: {f"d{d}": rng.normal() + lift[side[f"d{d}"]] for d in ds} for q, ds in drawn.items()}
+        labelled = whole.docs.filter(pl.col("side").is_not_null())
+        known = whole if blank else Collection(labelled, whole.queries, whole.qrels)
+        page = card_of(audit(known, run_of(whole, scores), by="side", card=True))["page"]
+        pages = [[bool(side[d]) for d in sorted(found, key=lambda d: -found[d])[:20]] for found in scores.values()]
+        discounts = 1 / np.log2(np.arange(2, 22))
+        share = (np.mean(pages, axis=0) * discounts).sum() / discounts.sum()
+        assert 0.55 < share < 0.75
+        assert page.level == pytest.approx(share * 2 / 3, abs=0.01)
+        assert page.side(page.favours) == {0.8: "b", 0.0: "", -0.8: "a"}[shift]
 
     @given(st.integers(0, 2**32 - 1), st.booleans())
     @settings(max_examples=10)
@@ -374,7 +390,7 @@ class TestGroupsThatAreNotTwins:
         more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
         found = toy_card(collection=more)
         assert found["page"].banded
-        assert found["page"].level == pytest.approx(1 / 7)
+        assert found["page"].extra["shares"] == pytest.approx(1 / 7)
         assert not found["relative delta"].banded
 
 

@@ -35,10 +35,9 @@ class TestTheSideItLeansTo:
             (0.45, 0.55, {"level": 0.4, "band_low": 0.36, "band_high": 0.44}, "a"),
             (0.15, 0.25, {"level": 0.4, "band_low": 0.36, "band_high": 0.44}, "b"),
             (0.35, 0.45, {"level": 0.4, "band_low": 0.36, "band_high": 0.44}, ""),
-            # The level and the middle of the band differ: the interval must lie beyond both.
-            (0.31, 0.34, {"level": 0.3, "band_low": 0.30, "band_high": 0.42}, ""),
-            (0.37, 0.40, {"level": 0.3, "band_low": 0.30, "band_high": 0.42}, "a"),
-            (0.20, 0.29, {"level": 0.3, "band_low": 0.30, "band_high": 0.42}, "b"),
+            # A file of an older version: its level is the shares' difference, and the band's middle decides.
+            (0.34, 0.37, {"level": 0.6, "band_low": 0.29, "band_high": 0.33}, "a"),
+            (0.24, 0.30, {"level": 0.2, "band_low": 0.29, "band_high": 0.33}, "b"),
             # A Relative Δ between groups that are not twins has the band's middle as its level.
             (5.0, 15.0, {"level": 20.0, "band_low": 10.0, "band_high": 30.0}, "b"),
         ],

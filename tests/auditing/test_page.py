@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from ranktilt.auditing import band
 from ranktilt.auditing import page as module
-from ranktilt.auditing.band import shuffled_labels
+from ranktilt.auditing.band import Shuffles
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
+from ranktilt.auditing.page import Page, all_paired, page_bands, share_difference, signs_of
 from ranktilt.collection import Collection
 from ranktilt.progress import listening
 from tests.toy import collection_of, run_of
@@ -45,9 +46,8 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
 
 def null_of(given: Made, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
     page = Page.of(given.aligned, depth, given.collection.docs.height)
-    labels = shuffled_labels(given.aligned.judgments, seed, shuffles)
-    band = page.band(given.groups, labels, given.aligned, seed)
-    return band[0] - band[1]
+    (found,) = page_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
+    return found[0] - found[1]
 
 
 def shares(order: Order, depth: int) -> dict[str, float]:
@@ -70,17 +70,17 @@ def simulated(
     label: Mapping[str, str] = {f"d{n}": side for n, side in enumerate(sides)}
     sign = {"a": 1, "b": -1, "-": 0}
     ever = {d for right in relevant for d in right}
-    strata = [sorted(ever), [d for d in label if d not in ever]]
+    labelled = [d for d in label if label[d] != "-"]
+    strata = [[d for d in labelled if d in ever], [d for d in labelled if d not in ever]]
     found = []
     for _ in range(rounds):
-        everywhere: dict[str, str] = {}
+        everywhere = dict.fromkeys(label, "-")
         for stratum in strata:
             everywhere |= dict(zip(stratum, draw.sample([label[d] for d in stratum], len(stratum)), strict=True))
         values = []
         for order, right in zip(orders, relevant, strict=True):
-            labelled = [d for d in right if label[d] != "-"]
-            new = dict(zip(labelled, draw.sample([label[d] for d in labelled], len(labelled)), strict=True))
-            drawn = everywhere | {d: "-" for d in right if label[d] == "-"} | new
+            known = [d for d in right if label[d] != "-"]
+            drawn = everywhere | dict(zip(known, draw.sample([label[d] for d in known], len(known)), strict=True))
             values.append(sum(share * sign[drawn[d]] for d, share in shares(order, depth).items()))
         found.append(statistics.fmean(values))
     return found
@@ -227,6 +227,16 @@ class TestRandomLabels:
         assert null_of(given, 8).tolist() == null_of(given, 8).tolist()
         assert null_of(given, 8).tolist() != null_of(given, 8, seed=1).tolist()
 
+    def test_a_run_feels_neither_the_other_runs_nor_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sides, orders, relevant = random_case(7, documents=60, depth=8)
+        one, two = (made(sides, mine, relevant) for mine in (orders, orders[::-1]))
+        pages = [Page.of(given.aligned, 8, 60) for given in (one, two)]
+        shuffles = Shuffles(one.aligned.judgments, 0, 100)
+        alone = [next(page_bands([page], one.groups, shuffles)).tolist() for page in pages]
+        assert [found.tolist() for found in page_bands(pages, one.groups, shuffles)] == alone
+        monkeypatch.setattr(band, "_SHARE", 1 << 40)
+        assert [found.tolist() for found in page_bands(pages, one.groups, shuffles)] == alone
+
     def test_blocks_of_any_size_are_as_good(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given = made(*random_case(5, documents=60, depth=8))
         whole = null_of(given, 8)
@@ -240,7 +250,7 @@ class TestRandomLabels:
         seen: list[tuple[str, int, int]] = []
         with listening(lambda *step: seen.append(step)):
             null_of(made("ab", [[["d0"]], [["d1"]]]), 5, shuffles=10)
-        assert seen == [("run: random band of the page", 10, 10)]
+        assert seen == [("random band of the page", 5, 10), ("random band of the page", 10, 10)]
 
     def test_a_document_on_many_pages_has_one_label_in_each_draw(self) -> None:
         # The same two documents fill every page: independent draws would average out to nearly nothing.

@@ -327,7 +327,7 @@ class TestTilts:
 
     def test_the_band_and_its_p_come_from_the_shuffled_labels(self) -> None:
         null = np.arange(-499.0, 501.0) / 10
-        (found,) = tilts([self.side([0.6] * 8, [0.2] * 8, null=null)], HOW)
+        (found,) = tilts([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
         assert found.value == pytest.approx(100)
         assert (found.band_low, found.band_high) == (-47.5, 47.6)
         assert found.p == pytest.approx(2 / 1001)

@@ -142,7 +142,7 @@ class TestMarkdown:
         (e,) = (e for e in found.estimates if e.kind == "page")
         assert base.estimates == ()
         assert page[3].endswith(f"] random [{amount(e, e.band_low)}, {amount(e, e.band_high)}]")
-        assert page[6] == "40 queries; level +.500 by shares of the collection"
+        assert page[6] == "40 queries; level +.500, the middle of the random band"
 
 
 class TestOtherFormats:

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.band import enough, null_deltas, shuffled_labels
-from ranktilt.auditing.card import PAGE, Asking, Twins, entries, estimates, samples
+from ranktilt.auditing.band import Shuffles, Task, enough, null_deltas
+from ranktilt.auditing.card import NOTHING, PAGE, Asking, Twins, entries, estimates, samples
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.estimate import Estimate
@@ -32,7 +33,7 @@ from ranktilt.auditing.notes import (
     sparse_notes,
     twin_notes,
 )
-from ranktilt.auditing.page import all_paired, signs_of
+from ranktilt.auditing.page import Page, all_paired, page_bands, signs_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
 from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
@@ -146,8 +147,7 @@ def audit(
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
-    sides = [side for a, v in zip(aligned, values, strict=True) for side in work.sides(a, v)]
-    found_tilts = tilts(sides, how)
+    found_tilts = tilts(work.sides(aligned, values), how)
     counts = [work.counts(a) for a in aligned]
     names = tuple(r.name for r in runs)
     notes = [note for one in aligned for note in run_notes(one, collection, missing)]
@@ -276,28 +276,34 @@ class _Work:
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
         self.origins = collection.docs["origin"]
         self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, self.origins) for p in pairs}
-        uneven = bool(set(self.pairs) - self.level_pairs)
-        uneven |= bool(page) and not all(all_paired(signs_of(groups, p), t.rows) for p, t in self.twins.items())
-        self.shuffles = enough(runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1))
-        self.labels = shuffled_labels(judgments, how.seed, self.shuffles if uneven else 0)
+        tests = runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1)
+        self.shuffles = Shuffles(judgments, how.seed, enough(tests))
+        # What is asked of groups without twins, whose pages are shuffled document by document: Relative Δ and ΔNDSR.
+        asked = sum(CARD_ROWS if len(twins.rows) else 2 for twins in self.twins.values())
+        self.pages = Shuffles(judgments, how.seed, enough(runs * asked))
 
-    def sides(self, aligned: Aligned, values: np.ndarray) -> list[Side]:
-        """Comparisons of one run, pair by pair."""
-        sides = []
-        ordered = aligned if self.ties == "expected" else aligned.untied()
+    def sides(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Side]:
+        """Comparisons of each run, pair by pair."""
         numbers = {p: (self.groups.names.index(p[0]), self.groups.names.index(p[1])) for p in self.pairs}
-        uneven = [p for p in self.pairs if p not in self.level_pairs]
-        nulls: dict[Pair, list[Any]] = {}
-        if uneven:
-            found = null_deltas(ordered, self.measures, [numbers[p] for p in uneven], self.labels)
-            nulls = dict(zip(uneven, found, strict=True))
-        for pair, (a, b) in numbers.items():
-            null = nulls.get(pair, [None] * len(self.measures))
-            for i, m in enumerate(self.measures):
-                values_a, values_b = values[i, a + 1], values[i, b + 1]
-                side = Side(aligned.run.name, repr(m), *pair, values_a, values_b, null[i], aligned.distinct)
-                sides.append(self._exchanged(ordered, m, (a, b), side) if pair in self.level_pairs else side)
-        return sides
+        sides, tasks, uneven = list[list[Side]](), list[Task](), list[int]()
+        for one, found in zip(aligned, values, strict=True):
+            ordered = one if self.ties == "expected" else one.untied()
+            for pair, (a, b) in numbers.items():
+                if pair not in self.level_pairs:
+                    tasks.append((ordered, (a, b)))
+                    uneven.append(len(sides))
+                of_pair = [
+                    Side(one.run.name, repr(m), *pair, first, second, distinct=one.distinct)
+                    for m, first, second in zip(self.measures, found[:, a + 1], found[:, b + 1], strict=True)
+                ]
+                if pair in self.level_pairs:
+                    of_pair = [
+                        self._exchanged(ordered, m, (a, b), s) for m, s in zip(self.measures, of_pair, strict=True)
+                    ]
+                sides.append(of_pair)
+        for place, nulls in zip(uneven, null_deltas(tasks, self.measures, self.shuffles), strict=True):
+            sides[place] = [side.among(null) for side, null in zip(sides[place], nulls, strict=True)]
+        return [side for of_pair in sides for side in of_pair]
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], side: Side) -> Side:
         """Hold a comparison of twins against exchanged labels too."""
@@ -336,9 +342,12 @@ class _Work:
         if not self.page:
             return ()
         asked = []
-        for one, numbers in zip(aligned, counts, strict=True):
-            banded = self.groups.by != "source"  # of sources 0 is level, and intervals speak of documents too
-            asking = Asking(self.page, self.labels, self.how.seed, self.how.resamples, banded)
+        paired = all(all_paired(signs_of(self.groups, p), t.rows) for p, t in self.twins.items())
+        pages = [Page.of(one, self.page, len(self.groups.code)) for one in aligned]
+        bands = repeat(NOTHING) if paired else page_bands(pages, self.groups, self.pages)
+        for one, numbers, band in zip(aligned, counts, bands, strict=False):
+            # Of sources 0 is level, and intervals speak of documents too: no band is shown.
+            asking = Asking(self.page, self.how.seed, self.how.resamples, banded=self.groups.by != "source", band=band)
             for pair, twins in self.twins.items():
                 found_here = samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking)
                 asked.append((one.run.name, pair, found_here))

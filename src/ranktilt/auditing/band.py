@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +11,23 @@ import numpy.typing as npt
 from ranktilt.auditing.evaluate import Aligned, Judgments, deepest
 from ranktilt.measures.base import Measure
 from ranktilt.measures.delta import relative_delta
-from ranktilt.measures.relevance import Judged, Ranking, values
+from ranktilt.measures.relabelled import Held, Pool
 from ranktilt.progress import report
+from ranktilt.rankers.chunks import memory
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int8]
+Task = tuple[Aligned, tuple[int, int]]
+"""A run, and the numbers of two groups."""
 SHUFFLES = 1000
-_ENTRIES = 1 << 21
+_ENTRIES = 1 << 18
+"""Labels drawn together: what is made of them stays in the processor's cache."""
+_FEWEST = 32
+"""Shuffles drawn together, where the memory holds them: of fewer, what each step costs by itself is most of it."""
+_BYTES = 128
+"""Memory for each label drawn, at most."""
+_SHARE = 4
 
 
 def enough(tests: int) -> int:
@@ -24,7 +35,7 @@ def enough(tests: int) -> int:
     return max(SHUFFLES, 50 * tests)
 
 
-def shuffled_labels(judgments: Judgments, seed: int, shuffles: int = SHUFFLES) -> npt.NDArray[np.int8]:
+def shuffled_labels(judgments: Judgments, seed: int | np.random.Generator, shuffles: int = SHUFFLES) -> Labels:
     """Group labels of the relevant judgments, shuffled within each query.
 
     Returns
@@ -34,72 +45,140 @@ def shuffled_labels(judgments: Judgments, seed: int, shuffles: int = SHUFFLES) -
         group keep none.
     """
     rng = np.random.default_rng(seed)
-    labels = np.empty((shuffles, len(judgments.group)), dtype=np.int8)
+    labels = np.full((shuffles, len(judgments.group)), -1, dtype=np.int8)
     labelled = np.flatnonzero(judgments.group >= 0)
-    group, query = judgments.group[labelled], judgments.query[labelled]
-    labels[:] = -1
-    for row in labels:
-        row[labelled] = group[np.argsort(query + rng.random(len(query)), kind="stable")]
+    group, query = judgments.group[labelled].astype(np.int8), judgments.query[labelled]
+    labels[:, labelled] = group[np.argsort(query + rng.random((shuffles, len(query))), axis=1, kind="stable")]
     return labels
 
 
-def null_deltas(
-    aligned: Aligned, measures: Sequence[Measure], pairs: Sequence[tuple[int, int]], labels: npt.NDArray[np.int8]
-) -> list[list[Floats]]:
+@dataclass(frozen=True)
+class Shuffles:
+    """Shuffled labels that all runs and measures share: drawn in small blocks and never held together.
+
+    Parameters
+    ----------
+    judgments : Judgments
+        Whose labels.
+    seed : int
+        Of the draws: each time they are read, they are the same.
+    count : int
+        How many.
+    """
+
+    judgments: Judgments
+    seed: int
+    count: int = SHUFFLES
+
+    def draw(self, rng: np.random.Generator, count: int) -> Labels:
+        """Draw some of them; shape (count, n_judgments)."""
+        return shuffled_labels(self.judgments, rng, count)
+
+    def blocks(self, label: str, done: float = 0.0, share: float = 1.0) -> Iterator[tuple[slice, Labels]]:
+        """Draw them block by block, and report under `label` that a `share` of the work is being done."""
+        rng = np.random.default_rng(self.seed)
+        width = max(len(self.judgments.group), 1)
+        step = max(_ENTRIES // width, min(_FEWEST, memory() // (_SHARE * _BYTES * width)), 1)
+        for start in range(0, self.count, step):
+            rows = slice(start, min(start + step, self.count))
+            yield rows, self.draw(rng, rows.stop - start)
+            report(label, round(self.count * (done + share * rows.stop / self.count)), self.count)
+
+    def batches(self, tasks: int, numbers: int) -> Iterator[slice]:
+        """Cut tasks into parts whose results, so many numbers for each shuffle, are held in the memory together."""
+        step = max(memory() // _SHARE // max(8 * numbers * self.count, 1), 1)
+        return (slice(start, min(start + step, tasks)) for start in range(0, tasks, step))
+
+
+def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles) -> Iterator[list[Floats]]:
     """Relative Δ of every measure under each shuffle of the labels.
 
     Parameters
     ----------
-    aligned : Aligned
-        The run.
+    tasks : sequence of (Aligned, (int, int))
+        Runs, and the groups to compare on them.
     measures : sequence of Measure
         What to compute.
-    pairs : sequence of (int, int)
-        Numbers of the groups to compare.
-    labels : ndarray
-        As `shuffled_labels` gives them.
+    shuffles : Shuffles
+        The labels.
 
-    Returns
-    -------
-    list of list of ndarray, each of shape (shuffles,)
-        Per pair and measure, in percent.
+    Yields
+    ------
+    list of ndarray, each of shape (shuffles,)
+        Per task: a measure each, in percent. Tasks are worked on together as far as their results fit into the
+        memory.
     """
-    ranking, keep = aligned.ranking.head(deepest(measures))
-    at = aligned.judgment[keep]
-    step = max(_ENTRIES // max(len(at), len(aligned.judgments.query), 1), 1)
-    parts: list[list[list[Floats]]] = [[[] for _ in measures] for _ in pairs]
-    groups = sorted({g for pair in pairs for g in pair})
-    for start in range(0, len(labels), step):
-        block = labels[start : start + step]
-        tiled = _tile(ranking, len(block))
-        found = {g: _tiled_values(measures, tiled, at, aligned.judgments, block == g) for g in groups}
-        for (a, b), part in zip(pairs, parts, strict=True):
-            for index, deltas in enumerate(part):
-                deltas.append(_delta(found[a][index], found[b][index]))
-        report(f"{aligned.run.name}: random band", start + len(block), len(labels))
-    return [[np.concatenate(deltas) for deltas in part] for part in parts]
+    for part in shuffles.batches(len(tasks), len(measures)):
+        share = (part.stop - part.start) / len(tasks)
+        yield from _deltas(tasks[part], measures, shuffles, (part.start / len(tasks), share))
 
 
-def _tile(ranking: Ranking, times: int) -> Ranking:
-    """The same queries `times` over, side by side."""
-    length = len(ranking.scores)
-    offsets = (ranking.offsets[:-1] + np.arange(times)[:, None] * length).ravel()
-    return Ranking(np.append(offsets, times * length), np.tile(ranking.scores, times))
+def _deltas(
+    tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles, progress: tuple[float, float]
+) -> list[list[Floats]]:
+    found = [[np.empty(shuffles.count) for _ in measures] for _ in tasks]
+    groups = {g: _Group.of(shuffles.judgments, g) for g in sorted({g for _, pair in tasks for g in pair})}
+    shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
+    runs: dict[int, tuple[dict[int, Held], list[tuple[tuple[int, int], list[Floats]]]]] = {}
+    for (aligned, pair), deltas in zip(tasks, found, strict=True):
+        held, asked = runs.setdefault(id(aligned), ({}, []))
+        held.update({g: groups[g].held(aligned, measures) for g in pair if g not in held})
+        asked.append((pair, deltas))
+    for rows, labels in shuffles.blocks("random band", *progress):
+        drawn = np.ascontiguousarray(labels.T)
+        mine = {g: (drawn[group.place] == g).astype(np.float64) for g, group in groups.items()}
+        best = {g: group.pool.best(measures, mine[g]) for g, group in groups.items()}
+        for held, asked in runs.values():
+            values = {g: _values(one.totals(mine[g]), best[g]) for g, one in held.items()}
+            for (a, b), deltas in asked:
+                at_a, at_b = shared[a, b]
+                for delta, one, two in zip(deltas, values[a], values[b], strict=True):
+                    delta[rows] = _delta(one[at_a], two[at_b])
+    return found
 
 
-def _tiled_values(
-    measures: Sequence[Measure], tiled: Ranking, at: Ints, judgments: Judgments, mine: npt.NDArray[np.bool_]
-) -> list[Floats]:
-    """Values per measure of one group, of shape (shuffles, queries)."""
-    shuffles, n = len(mine), len(judgments.queries)
-    gains = np.where((at >= 0) & mine[:, at], judgments.grade[at], 0.0).ravel()
-    query = (judgments.query + np.arange(shuffles)[:, None] * n)[mine]
-    judged = Judged(query, np.broadcast_to(judgments.grade, mine.shape)[mine], shuffles * n)
-    return [values(m, tiled, gains, judged).reshape(shuffles, n) for m in measures]
+@dataclass(frozen=True)
+class _Group:
+    """The relevant documents that can be one group's: those of the queries that have any of the group."""
+
+    queries: Ints
+    place: Ints
+    """Number of each among the judgments."""
+    pool: Pool
+
+    @classmethod
+    def of(cls, judgments: Judgments, number: int) -> _Group:
+        mine = np.zeros(len(judgments.queries), dtype=bool)
+        mine[judgments.query[judgments.group == number]] = True
+        order = np.lexsort((-judgments.grade, judgments.query))
+        place = order[(mine[judgments.query] & (judgments.group >= 0))[order]]
+        queries, query = np.unique(judgments.query[place], return_inverse=True)
+        return cls(queries, place, Pool(query, judgments.grade[place]))
+
+    def shared(self, other: _Group) -> tuple[Ints, Ints]:
+        """Places, in the queries of either group, of those that both have."""
+        _, here, there = np.intersect1d(self.queries, other.queries, assume_unique=True, return_indices=True)
+        return here, there
+
+    def held(self, aligned: Aligned, measures: Sequence[Measure]) -> Held:
+        """What a run holds of them."""
+        ranking, keep = aligned.ranking.head(deepest(measures))
+        number = np.full(len(aligned.judgments.query) + 1, -1)
+        number[self.place] = np.arange(len(self.place))
+        return Held.of(self.pool, measures, ranking, number[aligned.judgment[keep]])
+
+
+def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> list[Floats]:
+    """Values per measure, of shape (queries, shuffles); NaN where the group has no relevant document."""
+    return [
+        np.divide(total, ideal, out=np.full(ideal.shape, np.nan), where=ideal > 0)
+        for total, ideal in zip(totals, best, strict=True)
+    ]
 
 
 def _delta(a: Floats, b: Floats) -> Floats:
     both = ~(np.isnan(a) | np.isnan(b))
-    count = np.maximum(both.sum(axis=1), 1)
-    mean_a, mean_b = (np.where(both, side, 0.0).sum(axis=1) / count for side in (a, b))
+    count = np.maximum(both.sum(axis=0), 1)
+    # Query by query: `sum` adds up a single shuffle in another order than several.
+    mean_a, mean_b = (np.cumsum(np.where(both, side, 0.0), axis=0)[-1:].sum(axis=0) / count for side in (a, b))
     return relative_delta(mean_a, mean_b)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +14,13 @@ from ranktilt.auditing.estimate import Estimate, Kind
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
-from ranktilt.auditing.tilt import Statistics, Tilt
+from ranktilt.auditing.tilt import Chance, Statistics, Tilt
 from ranktilt.measures.inference import (
     RESAMPLES,
     correct,
     exchanged,
     interval,
     resampled_means,
-    shuffle_p,
     sign_flip_ps,
     sign_test_p,
     together,
@@ -35,6 +33,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PAGE = 20
 """Ranks that make the page, by default."""
+NOTHING: Floats = np.empty(0)
 
 NAMES: dict[Kind, str] = {
     "page": "ΔNDSR",
@@ -44,21 +43,6 @@ NAMES: dict[Kind, str] = {
     "rank gap": "pair rank gap",
     "score gap": "score gap",
 }
-
-
-class Chance(NamedTuple):
-    """What random labels give, and how far out a value lies among it."""
-
-    low: float
-    high: float
-    """95 % of random labels lie between."""
-    p: float
-
-    @classmethod
-    def of(cls, value: float, null: Floats) -> Chance:
-        """Place a value among those under random labels."""
-        band = interval(null)
-        return cls(band.low, band.high, shuffle_p(value, null))
 
 
 @dataclass(frozen=True)
@@ -143,28 +127,21 @@ class Asking:
     ----------
     depth : int
         Ranks that make the page.
-    labels : ndarray of int8, shape (shuffles, n_judgments)
-        Group numbers of the relevant documents, shuffled within each query.
     seed : int
         Of every random draw.
     draws : int, optional
         Exchanges of the twins' labels.
     banded : bool, optional
         Whether what they give is shown beside the values.
+    band : ndarray of float64, shape (n_groups, shuffles), optional
+        Every group's NDSR on the run's pages under random labels; where all documents have twins, none is needed.
     """
 
     depth: int
-    labels: npt.NDArray[np.int8]
     seed: int
     draws: int = RESAMPLES
     banded: bool = True
-    _bands: list[Floats] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    def band(self, page: Page, groups: Groups, aligned: Aligned) -> Floats:
-        """Every group's NDSR under random labels; drawn once for all pairs of groups."""
-        if not self._bands:
-            self._bands.append(page.band(groups, self.labels, aligned, self.seed))
-        return self._bands[0]
+    band: Floats = field(default_factory=lambda: NOTHING)
 
     def judged(self, sample: Sample) -> Sample:
         """Judge a sample by exchanging the labels of each origin, the same way in all queries."""
@@ -222,15 +199,14 @@ def entries(aligned: Aligned) -> tuple[Ints, Ints, Floats]:
 def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Sample:
     page = Page.of(aligned, asking.depth, len(groups.code))
     signs = signs_of(groups, twins.pair)
-    level = share_difference(signs)
     name = f"{NAMES['page']}@{asking.depth}"
     total, weight = page.difference(signs), page.known.astype(np.float64)
-    sample = Sample("page", name, total, weight, {"shares": level}, level)
+    sample = Sample("page", name, total, weight, {"shares": share_difference(signs)})
     if all_paired(signs, twins.rows):
         return replace(sample, cells=_cells(twins, page.cells(signs)))
     a, b = (groups.names.index(name) for name in twins.pair)
-    band = asking.band(page, groups, aligned)
-    return replace(sample, chance=Chance.of(sample.value, band[a] - band[b]))
+    chance = Chance.of(sample.value, asking.band[a] - asking.band[b])
+    return replace(sample, level=(chance.low + chance.high) / 2, chance=chance)
 
 
 def _cells(twins: Twins, found: Cells) -> Cells | None:

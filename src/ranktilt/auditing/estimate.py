@@ -43,7 +43,7 @@ class Estimate:
     queries: int
     """Queries that say something about it."""
     level: float = 0.0
-    """The value that favours nobody: 0 for twins; for ΔNDSR the difference of the groups' shares in the collection."""
+    """The value that favours nobody: 0 for twins, the middle of the random band otherwise."""
     band_low: float = 0.0
     band_high: float = 0.0
     """What random labels give in 95 %; both 0 for twins by source."""
@@ -67,9 +67,9 @@ class Estimate:
     @property
     def leans(self) -> Literal["a", "b", ""]:
         """The side on which the whole interval lies, seen from the level value; empty where it holds it."""
-        if self.low > max(self.level, self._middle):
+        if self.low > self._middle:
             return "a"
-        return "b" if self.high < min(self.level, self._middle) else ""
+        return "b" if self.high < self._middle else ""
 
     @property
     def favours(self) -> Literal["a", "b", ""]:
@@ -78,6 +78,7 @@ class Estimate:
 
     @property
     def _middle(self) -> float:
+        """The level value; by the band, because files of older versions hold the groups' shares in its place."""
         return (self.band_low + self.band_high) / 2 if self.banded else self.level
 
     def side(self, which: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import null_deltas
+from ranktilt.auditing.band import Labels, Shuffles, null_deltas
 from ranktilt.auditing.evaluate import Aligned
 from ranktilt.auditing.tilt import Side, Statistics
 from ranktilt.measures.base import Measure
@@ -14,8 +16,7 @@ from ranktilt.measures.inference import exchanged, shuffle_p
 from ranktilt.measures.origins import Cells
 from ranktilt.measures.relevance import LINEAR, label_weights
 
-Floats = npt.NDArray[np.float64]
-_LABELS = 1 << 24
+Ints = npt.NDArray[np.int64]
 
 
 def relevant_cells(
@@ -51,7 +52,7 @@ def relevant_cells(
     query, weight = ranking.query[held], weight[held]
     total = np.bincount(query, weights=weight, minlength=len(side.mask))
     mean = (side.values_a + side.values_b) / 2
-    origin = origins.gather(aligned.row[held]).rank("dense").to_numpy().astype(np.int64) - 1
+    origin = _numbered(origins, aligned.row[held])
     cells = Cells(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
     return cells.together(aligned.distinct)
 
@@ -63,16 +64,43 @@ def exchange_p(
     if measure.name in LINEAR:
         nets = cells.nets
         return shuffle_p(float(nets.sum()), exchanged(nets, draws=how.resamples, seed=[how.seed, 7]))
-    judgments = aligned.judgments
-    mine = np.flatnonzero(np.isin(judgments.group, groups))
-    origin = origins.gather(judgments.row[mine]).rank("dense").to_numpy().astype(np.int64) - 1
-    rng, number = np.random.default_rng([how.seed, 7]), int(origin.max(initial=-1)) + 1
-    observed = judgments.group[None].astype(np.int8)
-    null = [null_deltas(aligned, [measure], [groups], observed)[0][0]]
-    step = max(_LABELS // max(len(judgments.group), 1), 1)
-    for start in range(0, how.resamples, step):
-        turned = rng.integers(0, 2, size=(min(step, how.resamples - start), number), dtype=np.int8)[:, origin]
-        labels = np.repeat(observed, len(turned), axis=0)
-        labels[:, mine] = np.where(turned, sum(groups) - observed[:, mine], observed[:, mine])
-        null.append(null_deltas(aligned, [measure], [groups], labels)[0][0])
-    return shuffle_p(float(null[0][0]), np.concatenate(null[1:]))
+    labels = Exchanges(aligned.judgments, how.seed, how.resamples, groups, origins)
+    [[null]] = null_deltas([(aligned, groups)], [measure], labels)
+    [[observed]] = null_deltas([(aligned, groups)], [measure], replace(labels, count=1, turned=False))
+    return shuffle_p(float(observed[0]), null)
+
+
+@dataclass(frozen=True)
+class Exchanges(Shuffles):
+    """Labels of two groups exchanged within origins, the same way in all queries.
+
+    Parameters
+    ----------
+    groups : tuple of int
+        Numbers of the two groups.
+    origins : polars.Series
+        Origin of each document of the collection.
+    turned : bool, optional
+        Whether labels are exchanged at all.
+    """
+
+    groups: tuple[int, int] = (0, 1)
+    origins: pl.Series = field(default_factory=pl.Series)
+    turned: bool = True
+
+    def draw(self, rng: np.random.Generator, count: int) -> Labels:
+        """Toss a coin for each origin, `count` times."""
+        group = self.judgments.group.astype(np.int8)
+        labels = np.repeat(group[None], count, axis=0)
+        if not self.turned:
+            return labels
+        mine = np.flatnonzero(np.isin(group, self.groups))
+        origin = _numbered(self.origins, self.judgments.row[mine])
+        turned = rng.integers(0, 2, size=(count, int(origin.max(initial=-1)) + 1), dtype=np.int8)[:, origin]
+        labels[:, mine] = np.where(turned == 1, sum(self.groups) - group[mine], group[mine])
+        return labels
+
+
+def _numbered(origins: pl.Series, rows: Ints) -> Ints:
+    """Number the origins of some documents by name, so that the order of the documents does not matter."""
+    return origins.gather(rows).rank("dense").to_numpy().astype(np.int64) - 1

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.band import Shuffles
 from ranktilt.auditing.evaluate import Aligned
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.measures.inference import dots
 from ranktilt.measures.origins import Cells
 from ranktilt.measures.preference import page_shares
 from ranktilt.measures.relevance import Ranking
@@ -18,6 +19,7 @@ from ranktilt.progress import report
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 _CELLS = 1 << 20
+_BAND = "random band of the page"
 
 
 @dataclass(frozen=True)
@@ -57,53 +59,77 @@ class Page:
         n = len(self.ranking.offsets) - 1
         return np.bincount(self.ranking.query, weights=np.where(mine, self.share, 0.0), minlength=n).astype(np.float64)
 
-    def band(self, groups: Groups, labels: npt.NDArray[np.int8], aligned: Aligned, seed: int) -> Floats:
-        """Compute each group's mean NDSR under random labels.
+    def held(self, relevant: bool) -> tuple[Ints, Floats]:
+        """List what relevant documents, by judgment, or the others, by row, hold of all pages together."""
+        here = (self.row >= 0) & self.known[self.ranking.query] & ((self.judgment >= 0) == relevant)
+        number = (self.judgment if relevant else self.row)[here]
+        found = np.bincount(number, weights=self.share[here])
+        held = np.flatnonzero(found)
+        return held, found[held].astype(np.float64)
 
-        Parameters
-        ----------
-        groups : Groups
-            The grouping of the collection's documents.
-        labels : ndarray of int8, shape (shuffles, n_judgments)
-            Group numbers of the relevant documents, shuffled within each query.
-        aligned : Aligned
-            The run.
-        seed : int
-            Of the draws.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_groups, shuffles)
-            Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one that a
-            shuffle of the collection's labels gives it, the same in all queries, because one document on many pages
-            is one label and not many; labels of documents that are relevant to some query are shuffled apart from
-            the others. What differs between two groups differs by their labels only.
-        """
-        held = (self.row >= 0) & self.known[self.ranking.query]
-        here, other = held & (self.judgment >= 0), held & (self.judgment < 0)
-        right = np.bincount(self.judgment[here], weights=self.share[here], minlength=labels.shape[1]).astype(np.float64)
-        rest = np.bincount(self.row[other], weights=self.share[other], minlength=len(groups.code)).astype(np.float64)
-        total = np.zeros((len(groups.names), len(labels)))
-        _count(total, labels, right)
-        rng = np.random.default_rng([seed, 1])
-        ever = np.zeros(len(groups.code), dtype=bool)
-        ever[aligned.judgments.row[aligned.judgments.row < len(ever)]] = True
-        code = groups.code.astype(np.int8)
-        for start, stop in _blocks(len(labels), len(code)):
-            for stratum in (ever, ~ever):
-                pool = np.broadcast_to(code[stratum], (stop - start, int(stratum.sum())))
-                _count(total[:, start:stop], rng.permuted(pool, axis=1), rest[stratum])
-            report(f"{aligned.run.name}: random band of the page", stop, len(labels))
-        return total / max(int(self.known.sum()), 1)
+def page_bands(pages: Sequence[Page], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
+    """Compute each group's mean NDSR on the pages of each run under random labels.
+
+    Parameters
+    ----------
+    pages : sequence of Page
+        One a run.
+    groups : Groups
+        The grouping of the collection's documents.
+    shuffles : Shuffles
+        Labels of the relevant documents, shuffled within each query; their seed and number are those of all labels.
+
+    Yields
+    ------
+    ndarray of float64, shape (n_groups, shuffles)
+        Per run. Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one
+        that a shuffle of the collection's labels gives it, the same in all queries and runs, because one document on
+        many pages is one label and not many; labels of documents that are relevant to some query are shuffled apart
+        from the others. Documents without a label keep none: how many of them a page holds says nothing of two
+        groups. What differs between two groups differs by their labels only.
+    """
+    for part in shuffles.batches(len(pages), len(groups.names)):
+        share = (part.stop - part.start) / len(pages) / 2
+        yield from _bands(pages[part], groups, shuffles, (part.start / len(pages), share))
+
+
+def _bands(
+    pages: Sequence[Page], groups: Groups, shuffles: Shuffles, progress: tuple[float, float]
+) -> Iterator[Floats]:
+    totals = [np.zeros((len(groups.names), shuffles.count)) for _ in pages]
+    done, share = progress
+    relevant, others = ([page.held(which) for page in pages] for which in (True, False))
+    for rows, labels in shuffles.blocks(_BAND, done, share):
+        for total, (place, weights) in zip(totals, relevant, strict=True):
+            _count(total[:, rows], labels[:, place], weights)
+    code, judged = groups.code.astype(np.int8), shuffles.judgments.row
+    ever = np.zeros(len(code), dtype=bool)
+    ever[judged[judged < len(code)]] = True
+    strata = [np.flatnonzero(some & (code >= 0)) for some in (ever, ~ever)]
+    parts = [[_within(stratum, *held) for held in others] for stratum in strata]
+    rng = np.random.default_rng([shuffles.seed, 1])
+    for start, stop in _blocks(shuffles.count, len(code)):
+        for stratum, held in zip(strata, parts, strict=True):
+            drawn = rng.permuted(np.broadcast_to(code[stratum], (stop - start, len(stratum))), axis=1)
+            for total, (place, weights) in zip(totals, held, strict=True):
+                _count(total[:, start:stop], drawn[:, place], weights)
+        report(_BAND, round(shuffles.count * (done + share + share * stop / shuffles.count)), shuffles.count)
+    return (total / max(int(page.known.sum()), 1) for total, page in zip(totals, pages, strict=True))
+
+
+def _within(rows: Ints, held: Ints, weights: Floats) -> tuple[Ints, Floats]:
+    """Places in `rows` of the documents that are held and among them, and what they hold."""
+    _, place, mine = np.intersect1d(rows, held, assume_unique=True, return_indices=True)
+    return place, weights[mine]
 
 
 def _count(total: Floats, labels: npt.NDArray[np.int8], weights: Floats) -> None:
     """Add to each group what the documents with its label hold, draw by draw."""
-    held = np.flatnonzero(weights)
-    for start, stop in _blocks(len(labels), len(held)):
-        here = labels[start:stop, held]
-        for number, sums in enumerate(total):
-            sums[start:stop] += dots((here == number).astype(np.float64), weights[held])
+    draws, bins = len(labels), len(total) + 1
+    place = labels + (bins * np.arange(draws) + 1)[:, None]
+    sums = np.bincount(place.ravel(), weights=np.tile(weights, draws), minlength=draws * bins)
+    total += sums.reshape(draws, bins)[:, 1:].T
 
 
 def signs_of(groups: Groups, pair: Pair) -> npt.NDArray[np.int8]:

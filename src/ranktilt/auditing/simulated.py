@@ -206,8 +206,7 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
     ]
     twins = Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)
     counts = split_pair_counts(*entries(aligned), twins.rows, (judgments.query, judgments.row))
-    # All documents are paired, so that no labels are shuffled.
-    asking = Asking(PAGE, np.empty((0, len(judgments.group)), dtype=np.int8), 0)
+    asking = Asking(PAGE, 0)
     return Population(tuple(sides), tuple(samples(aligned, groups, twins, counts, asking)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -137,6 +137,21 @@ class Tilt:
         return cls(**fields)
 
 
+class Chance(NamedTuple):
+    """What random labels give, and how far out a value lies among it."""
+
+    low: float
+    high: float
+    """95 % of random labels lie between."""
+    p: float
+
+    @classmethod
+    def of(cls, value: float, null: Floats) -> Chance:
+        """Place a value among those under random labels."""
+        band = interval(null)
+        return cls(band.low, band.high, shuffle_p(value, null))
+
+
 @dataclass(frozen=True)
 class Side:
     """Per-query values of both groups for one run and measure, before any statistics."""
@@ -147,8 +162,8 @@ class Side:
     b: str
     values_a: Floats
     values_b: Floats
-    null: Floats | None = None
-    """Relative Δ under random labels; None for twins."""
+    chance: Chance | None = None
+    """What random labels give; None for twins."""
     distinct: Ints | None = None
     """Number of the query that each query repeats, its own for most; None where none is repeated."""
     cells: Cells | None = None
@@ -161,6 +176,11 @@ class Side:
         """Queries with a relevant document in both groups."""
         mask: npt.NDArray[np.bool_] = ~(np.isnan(self.values_a) | np.isnan(self.values_b))
         return mask
+
+    def among(self, null: Floats) -> Side:
+        """Judge it by what Relative Δ is under random labels."""
+        a, b = (np.mean(v[self.mask]) if self.mask.any() else np.nan for v in (self.values_a, self.values_b))
+        return replace(self, chance=Chance.of(float(relative_delta(a, b)), null))
 
 
 @dataclass(frozen=True)
@@ -217,7 +237,7 @@ def _family(members: list[tuple[int, Side]], how: Statistics) -> dict[int, Tilt]
     columns = [together(values[mask], distinct) for _, side in members for values in (side.values_a, side.values_b)]
     means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
     differences = [a - b for a, b in zip(columns[::2], columns[1::2], strict=True)]
-    twin = [i for i, (_, side) in enumerate(members) if side.null is None]
+    twin = [i for i, (_, side) in enumerate(members) if side.chance is None]
     ps = dict(zip(twin, _paired_ps([differences[i] for i in twin], how), strict=True))
     made = {}
     for position, (index, side) in enumerate(members):
@@ -238,10 +258,8 @@ def _tilt(side: Side, rows: tuple[Floats, Floats], samples: Floats, p: float | N
     a, b = (float(np.mean(v[side.mask])) if side.mask.any() else np.nan for v in (side.values_a, side.values_b))
     value = float(relative_delta(a, b, rounding=rounding))
     band_low = band_high = 0.0
-    if side.null is not None:
-        band = interval(side.null)
-        band_low, band_high = band.low, band.high
-        p = shuffle_p(float(relative_delta(a, b)), side.null)
+    if side.chance is not None:
+        band_low, band_high, p = side.chance
     elif p is not None:
         p = max(p, side.exchange_p)
     if side.cells is not None:
@@ -251,7 +269,7 @@ def _tilt(side: Side, rows: tuple[Floats, Floats], samples: Floats, p: float | N
     return Tilt(
         side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
         np.nan if p is None or np.isnan(value) else p, np.nan, n, len(side.mask) - n, spread.dropped,
-        band_low, band_high, side.null is None, distinct=len(rows[0]),
+        band_low, band_high, side.chance is None, distinct=len(rows[0]),
     )  # fmt: skip
 
 

@@ -42,7 +42,9 @@ Device = Annotated[str | None, typer.Option("--device", help="Device of neural r
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory", metavar="SIZE", help="What exact search may hold, such as 1GB (default: a quarter of the memory)."
+        "--memory",
+        metavar="SIZE",
+        help="What exact search or random labels may hold, such as 1GB (default: a quarter of the memory).",
     ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")]

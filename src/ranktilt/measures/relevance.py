@@ -182,7 +182,10 @@ def label_weights(measure: Measure, ranking: Ranking, gains: Floats, judged: Jud
     inside, keep = ranking.head(measure.cutoff)
     own = gains[keep]
     if measure.name == "nDCG":
-        per_block, ideal = _spans(inside, measure.cutoff) / inside.sizes, judged.ideal(measure.cutoff)
+        per_block, ideal = (
+            discount_spans(inside.before, inside.sizes, measure.cutoff) / inside.sizes,
+            judged.ideal(measure.cutoff),
+        )
     else:
         own, ideal = (own >= measure.rel).astype(np.float64), judged.count(measure.rel).astype(np.float64)
         per_block = _BLOCK_WEIGHTS[measure.name](inside, own, measure.cutoff)
@@ -219,9 +222,9 @@ def _running(ranking: Ranking, per_block: Floats) -> Floats:
     return total - (total - per_block)[first] if len(total) else total
 
 
-def _ends(ranking: Ranking, cutoff: int | None) -> tuple[Ints, Ints]:
+def _ends(before: Ints, size: Ints, cutoff: int | None) -> tuple[Ints, Ints]:
     """Ranks above each block, and of its last document, both no deeper than the cutoff."""
-    low, high = ranking.before, ranking.before + ranking.sizes
+    low, high = before, before + size
     return (low, high) if cutoff is None else (np.minimum(low, cutoff), np.minimum(high, cutoff))
 
 
@@ -238,22 +241,28 @@ def discounts(depth: int) -> Floats:
     return np.concatenate([[0.0], np.cumsum(1 / np.log2(2.0 + np.arange(depth)))])
 
 
-def _spans(ranking: Ranking, cutoff: int | None) -> Floats:
-    """Sum of the discounts of each block's ranks."""
-    low, high = _ends(ranking, cutoff)
+def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
+    """Sum of the discounts of each tie block's ranks: of `size` ranks, with `before` ranks above them."""
+    low, high = _ends(before, size, cutoff)
     running = discounts(int(high.max(initial=0)))
     # A block of one takes its own discount: the difference of running sums would lose its last digits.
-    single = ranking.sizes == 1
-    return np.where(single & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
+    return np.where((size == 1) & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
+
+
+def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
+    """Number of each tie block's ranks down to the cutoff."""
+    low, high = _ends(before, size, cutoff)
+    return high - low
 
 
 def _dcg(ranking: Ranking, gains: Floats, cutoff: int | None) -> Floats:
-    return _per_query(ranking, _per_block(ranking, gains) / ranking.sizes * _spans(ranking, cutoff))
+    mean = _per_block(ranking, gains) / ranking.sizes
+    return _per_query(ranking, mean * discount_spans(ranking.before, ranking.sizes, cutoff))
 
 
 def _hits(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
-    low, high = _ends(ranking, cutoff)
-    return _per_query(ranking, _per_block(ranking, relevant) * (high - low) / ranking.sizes)
+    spans = rank_spans(ranking.before, ranking.sizes, cutoff)
+    return _per_query(ranking, _per_block(ranking, relevant) * spans / ranking.sizes)
 
 
 def _in_block(ranking: Ranking) -> tuple[Ints, Ints]:
@@ -290,26 +299,27 @@ def _first_hit_weights(ranking: Ranking, relevant: Floats, cutoff: int | None) -
 
 
 def _hit_weights(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
-    low, high = _ends(ranking, cutoff)
-    return (high - low) / ranking.sizes
+    return rank_spans(ranking.before, ranking.sizes, cutoff) / ranking.sizes
 
 
 def _first_hit(ranking: Ranking, relevant: Floats, cutoff: int | None) -> Floats:
     r = _per_block(ranking, relevant)
-    is_first = _first_blocks(ranking, r)
-    block, place = _in_block(ranking)
-    inside = is_first[block] & (place <= ranking.sizes[block] - r[block] + 1)
-    block, place = block[inside], place[inside]
-    n, k = ranking.sizes[block], r[block]
-    rank = ranking.before[block] + place
+    hit = np.flatnonzero(_first_blocks(ranking, r))
+    per_block = np.zeros(len(r))
+    per_block[hit] = expected_reciprocal(ranking.before[hit], ranking.sizes[hit], r[hit].astype(np.int64), cutoff)
+    return _per_query(ranking, per_block)
+
+
+def expected_reciprocal(before: Ints, size: Ints, hits: Ints, cutoff: int | None) -> Floats:
+    """Expected 1/rank of the first of so many hits in each tie block; what lies below the cutoff counts 0."""
+    width = np.minimum(rank_spans(before, size, cutoff), size - hits + 1)
+    block = np.repeat(np.arange(len(width)), width)
+    place = np.arange(len(block)) - (np.cumsum(width) - width)[block] + 1
+    rank, n, k = before[block] + place, size[block], hits[block]
     log_chance = _log_choose(n - place, k - 1) - _log_choose(n, k)
     chance = np.where(k == 1, 1.0 / n, np.exp(log_chance))
     chance = np.where(n == k, 1.0, chance)
-    term = chance / rank
-    if cutoff is not None:
-        term = np.where(rank <= cutoff, term, 0.0)
-    per_block = np.bincount(block, weights=term, minlength=len(r)).astype(np.float64)
-    return _per_query(ranking, per_block)
+    return np.bincount(block, weights=chance / rank, minlength=len(width)).astype(np.float64)
 
 
 def _log_choose(n: npt.NDArray[np.number], k: npt.NDArray[np.number]) -> Floats:

@@ -31,7 +31,8 @@ class Chunks:
     Parameters
     ----------
     memory : int, optional
-        Bytes that exact search and the lexical index may hold beside the collection and files that are mapped.
+        Bytes that exact search, the lexical index and an audit's random labels may each hold beside the collection
+        and files that are mapped.
     shard : int, optional
         Texts encoded between two writes to the cache.
     piece : int, optional
@@ -67,7 +68,7 @@ def chunked(chunks: Chunks) -> Iterator[None]:
 
 
 def memory() -> int:
-    """Return how many bytes search may hold: what was set, else a quarter of what this process can have."""
+    """Return how many bytes search or random labels may hold: what was set, else a quarter of the process's memory."""
     return _chunks.get().memory or available() // _SHARE
 
 

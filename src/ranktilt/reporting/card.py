@@ -81,7 +81,7 @@ def _basis(e: Estimate) -> str:
     if e.kind == "score gap":
         return "no pair with two scores"
     if e.kind == "page" and abs(e.level) >= _VISIBLE:
-        return f"{queries}; level {amount(e, e.level)} by shares of the collection"
+        return f"{queries}; level {amount(e, e.level)}, the middle of the random band"
     return queries
 
 
