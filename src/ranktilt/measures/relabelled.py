@@ -133,8 +133,8 @@ class Held:
         """
         hits = {key: gains @ mine for key, gains in self.gains.items()}
         ordered = {m.rel for m in self.measures if m.name in ("AP", "RR")}
-        above = {rel: _running(hits[rel], self.query) - hits[rel] for rel in ordered}
-        pairs = {m.rel: hits[m.rel] * (above[m.rel] + 1) for m in self.measures if m.name == "AP"}
+        running = {rel: _running(hits[rel], self.query) for rel in ordered}
+        pairs = {m.rel: hits[m.rel] * running[m.rel] for m in self.measures if m.name == "AP"}
         found = []
         for m, weights, table in zip(self.measures, self.weights, self.tables, strict=True):
             r = hits[m.rel if m.binary else 0]
@@ -142,7 +142,7 @@ class Held:
                 total = weights[0] @ pairs[m.rel]
                 found.append(total + weights[1] @ (r * (r - 1)) if len(weights) > 1 else total)
             elif m.name == "RR":
-                first = np.where(above[m.rel] == 0, r, 0.0)
+                first = np.where(running[m.rel] == r, r, 0.0)
                 found.append(weights[0] @ (first if table is None else table[0][table[1] + first.astype(np.int64)]))
             else:
                 found.append(weights[0] @ r)
@@ -155,7 +155,8 @@ def _weights(
     """Weights of the blocks, and the table that RR needs where a block holds several documents."""
     tied = bool((count > 1).any())
     if measure.name == "AP":
-        return _precision_weights(before, size, measure.cutoff)[: 1 + tied], None
+        whole, among = _precision_weights(before, size, measure.cutoff)
+        return (whole, among - whole) if tied else (whole,), None
     if measure.name == "RR" and tied:
         return (np.where(rank_spans(before, size, measure.cutoff) > 0, 1.0, 0.0),), _reciprocals(
             before, size, count, measure.cutoff
@@ -167,7 +168,7 @@ def _weights(
 
 
 def _precision_weights(before: Ints, size: Ints, cutoff: int | None) -> tuple[Floats, Floats]:
-    """AP's factors of r (above + 1) and r (r − 1), for blocks with r hits and as many above them."""
+    """AP's factors of r (above + 1) and r (r − 1), for blocks with r hits and so many above them."""
     width = rank_spans(before, size, cutoff)
     block = np.repeat(np.arange(len(width)), width)
     place = np.arange(len(block)) - (np.cumsum(width) - width)[block]
