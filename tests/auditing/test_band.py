@@ -185,8 +185,8 @@ class TestNullDeltas:
         tasks = [(run, pair) for run in (one, two) for pair in ((0, 1), (1, 2))]
         whole = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
         monkeypatch.setattr(band, "_FEWEST", 1)
-        for entries, share in ((1, 4), (7 * len(judgments.group), 4), (1 << 18, 1 << 40)):
-            monkeypatch.setattr(band, "_ENTRIES", entries)
+        for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
+            monkeypatch.setattr(band, "_ENTRIES", step * len(judgments.group))
             monkeypatch.setattr(band, "_SHARE", share)
             assert np.array_equal(whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50)))))
 

@@ -90,7 +90,7 @@ class Shuffles:
         return (slice(start, min(start + step, tasks)) for start in range(0, tasks, step))
 
 
-def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles) -> Iterator[list[Floats]]:
+def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles) -> Iterator[Floats]:
     """Relative Δ of every measure under each shuffle of the labels.
 
     Parameters
@@ -104,8 +104,8 @@ def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Sh
 
     Yields
     ------
-    list of ndarray, each of shape (shuffles,)
-        Per task: a measure each, in percent. Tasks are worked on together as far as their results fit into the
+    ndarray of float64, shape (n_measures, shuffles)
+        Per task, in percent. Tasks are worked on together as far as their results fit into the
         memory.
     """
     for part in shuffles.batches(len(tasks), len(measures)):
@@ -115,11 +115,11 @@ def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Sh
 
 def _deltas(
     tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles, progress: tuple[float, float]
-) -> list[list[Floats]]:
-    found = [[np.empty(shuffles.count) for _ in measures] for _ in tasks]
+) -> list[Floats]:
+    found = [np.empty((len(measures), shuffles.count)) for _ in tasks]
     groups = {g: _Group.of(shuffles.judgments, g) for g in sorted({g for _, pair in tasks for g in pair})}
     shared = {(a, b): groups[a].shared(groups[b]) for _, (a, b) in tasks}
-    runs: dict[int, tuple[dict[int, Held], list[tuple[tuple[int, int], list[Floats]]]]] = {}
+    runs: dict[int, tuple[dict[int, Held], list[tuple[tuple[int, int], Floats]]]] = {}
     for (aligned, pair), deltas in zip(tasks, found, strict=True):
         held, asked = runs.setdefault(id(aligned), ({}, []))
         held.update({g: groups[g].held(aligned, measures) for g in pair if g not in held})
@@ -132,8 +132,7 @@ def _deltas(
             values = {g: _values(one.totals(mine[g]), best[g]) for g, one in held.items()}
             for (a, b), deltas in asked:
                 at_a, at_b = shared[a, b]
-                for delta, one, two in zip(deltas, values[a], values[b], strict=True):
-                    delta[rows] = _delta(one[at_a], two[at_b])
+                deltas[:, rows] = _delta(values[a][:, at_a], values[b][:, at_b])
     return found
 
 
@@ -168,17 +167,17 @@ class _Group:
         return Held.of(self.pool, measures, ranking, number[aligned.judgment[keep]])
 
 
-def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> list[Floats]:
-    """Values per measure, of shape (queries, shuffles); NaN where the group has no relevant document."""
-    return [
-        np.divide(total, ideal, out=np.full(ideal.shape, np.nan), where=ideal > 0)
-        for total, ideal in zip(totals, best, strict=True)
-    ]
+def _values(totals: Sequence[Floats], best: Sequence[Floats]) -> Floats:
+    """Values of shape (measures, queries, shuffles); NaN where the group has no relevant document."""
+    total, ideal = np.stack(totals), np.stack(best)
+    with np.errstate(invalid="ignore"):
+        return total / ideal
 
 
 def _delta(a: Floats, b: Floats) -> Floats:
+    if a.shape[-1] == 1:  # whose sum would add up in another order than that of several shuffles
+        return _delta(np.repeat(a, 2, axis=-1), np.repeat(b, 2, axis=-1))[:, :1]
     both = ~(np.isnan(a) | np.isnan(b))
-    count = np.maximum(both.sum(axis=0), 1)
-    # Query by query: `sum` adds up a single shuffle in another order than several.
-    mean_a, mean_b = (np.cumsum(np.where(both, side, 0.0), axis=0)[-1:].sum(axis=0) / count for side in (a, b))
+    count = np.maximum(both.sum(axis=1), 1)
+    mean_a, mean_b = (np.where(both, side, 0.0).sum(axis=1) / count for side in (a, b))
     return relative_delta(mean_a, mean_b)

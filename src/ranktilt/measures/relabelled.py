@@ -7,7 +7,7 @@ are looked at. The values are those of `ranktilt.measures.relevance`, but for th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Pool:
 
     query: Ints
     grade: Floats
+    _matrices: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def queries(self) -> int:
@@ -59,21 +60,25 @@ class Pool:
             Per measure; 0 for a query without a relevant document in the group.
         """
         rank = _running(mine, self.query).astype(np.int64) if any(not m.binary for m in measures) else None
-        count = {rel: self._sums(self.grade >= rel) @ mine for rel in {m.rel for m in measures if m.binary}}
+        count = {rel: self._sums(rel) @ mine for rel in {m.rel for m in measures if m.binary}}
         found = []
         for m in measures:
             if rank is not None and not m.binary:
                 discount = np.append(0.0, 1 / np.log2(2.0 + np.arange(int(rank.max(initial=0)))))
                 discount[len(discount) if m.cutoff is None else m.cutoff + 1 :] = 0.0
-                found.append(self._sums(self.grade) @ (mine * discount[rank]))
+                found.append(self._sums(0) @ (mine * discount[rank]))
             elif m.name in ("P", "RR"):
                 found.append(np.where(count[m.rel] > 0, float(m.cutoff or 1) if m.name == "P" else 1.0, 0.0))
             else:
                 found.append(count[m.rel])
         return found
 
-    def _sums(self, weights: npt.NDArray[Any]) -> Any:
-        return _matrix(weights, self.query, np.arange(len(self.query)), (self.queries, len(self.query)))
+    def _sums(self, key: int) -> Any:
+        """What adds up documents by query: their grades (key 0), or those with at least this grade."""
+        if key not in self._matrices:
+            shape = self.queries, len(self.query)
+            self._matrices[key] = _matrix(_gains(self.grade, key), self.query, np.arange(len(self.query)), shape)
+        return self._matrices[key]
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Held:
         hit, first, number, count = np.unique(block, return_index=True, return_inverse=True, return_counts=True)
         query, grade, shape = pool.query[place[first]], pool.grade[place], (len(hit), len(pool.query))
         gains = {
-            key: _matrix(np.where(grade >= key, 1.0, 0.0) if key else grade, number, place, shape)
+            key: _matrix(_gains(grade, key), number, place, shape)
             for key in sorted({m.rel if m.binary else 0 for m in measures})
         }
         weights, tables = list[tuple[Any, ...]](), list[tuple[Floats, Ints] | None]()
@@ -133,8 +138,8 @@ class Held:
         """
         hits = {key: gains @ mine for key, gains in self.gains.items()}
         ordered = {m.rel for m in self.measures if m.name in ("AP", "RR")}
-        above = {rel: _running(hits[rel], self.query) - hits[rel] for rel in ordered}
-        pairs = {m.rel: hits[m.rel] * (above[m.rel] + 1) for m in self.measures if m.name == "AP"}
+        running = {rel: _running(hits[rel], self.query) for rel in ordered}
+        pairs = {m.rel: hits[m.rel] * running[m.rel] for m in self.measures if m.name == "AP"}
         found = []
         for m, weights, table in zip(self.measures, self.weights, self.tables, strict=True):
             r = hits[m.rel if m.binary else 0]
@@ -142,7 +147,7 @@ class Held:
                 total = weights[0] @ pairs[m.rel]
                 found.append(total + weights[1] @ (r * (r - 1)) if len(weights) > 1 else total)
             elif m.name == "RR":
-                first = np.where(above[m.rel] == 0, r, 0.0)
+                first = np.where(running[m.rel] == r, r, 0.0)
                 found.append(weights[0] @ (first if table is None else table[0][table[1] + first.astype(np.int64)]))
             else:
                 found.append(weights[0] @ r)
@@ -155,7 +160,8 @@ def _weights(
     """Weights of the blocks, and the table that RR needs where a block holds several documents."""
     tied = bool((count > 1).any())
     if measure.name == "AP":
-        return _precision_weights(before, size, measure.cutoff)[: 1 + tied], None
+        whole, among = _precision_weights(before, size, measure.cutoff)
+        return (whole, among - whole) if tied else (whole,), None
     if measure.name == "RR" and tied:
         return (np.where(rank_spans(before, size, measure.cutoff) > 0, 1.0, 0.0),), _reciprocals(
             before, size, count, measure.cutoff
@@ -167,7 +173,7 @@ def _weights(
 
 
 def _precision_weights(before: Ints, size: Ints, cutoff: int | None) -> tuple[Floats, Floats]:
-    """AP's factors of r (above + 1) and r (r − 1), for blocks with r hits and as many above them."""
+    """AP's factors of r (above + 1) and r (r − 1), for blocks with r hits and so many above them."""
     width = rank_spans(before, size, cutoff)
     block = np.repeat(np.arange(len(width)), width)
     place = np.arange(len(block)) - (np.cumsum(width) - width)[block]
@@ -189,6 +195,11 @@ def _reciprocals(before: Ints, size: Ints, count: Ints, cutoff: int | None) -> t
         above, tied, hits = kinds[:, part]
         table[part] = expected_reciprocal(above, tied, hits, cutoff)
     return table[kind.ravel()], start[:, None]
+
+
+def _gains(grade: Floats, key: int) -> Floats:
+    """Grades themselves (key 0), or 1 where they are at least the key."""
+    return np.where(grade >= key, 1.0, 0.0) if key else grade
 
 
 def _matrix(data: npt.NDArray[Any], row: Ints, column: Ints, shape: tuple[int, int]) -> Any:
