@@ -307,9 +307,9 @@ class _Work:
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], side: Side) -> Side:
         """Hold a comparison of twins against exchanged labels too."""
-        cells = relevant_cells(aligned, measure, numbers, side, self.origins)
-        p = exchange_p(aligned, measure, numbers, cells, origins=self.origins, how=self.how)
-        return replace(side, cells=cells, exchange_p=p)
+        side = replace(side, cells=relevant_cells(aligned, measure, numbers, side, self.origins))
+        p = exchange_p(aligned, measure, numbers, side, origins=self.origins, how=self.how)
+        return replace(side, exchange_p=p)
 
     def counts(self, aligned: Aligned) -> Counts:
         """Twins' wins, losses and ties of one run, per pair of groups: of relevant twins, and of others."""

@@ -70,10 +70,6 @@ class Shuffles:
     seed: int
     count: int = SHUFFLES
 
-    def draw(self, rng: np.random.Generator, count: int) -> Labels:
-        """Draw some of them; shape (count, n_judgments)."""
-        return shuffled_labels(self.judgments, rng, count)
-
     def blocks(self, label: str, done: float = 0.0, share: float = 1.0) -> Iterator[tuple[slice, Labels]]:
         """Draw them block by block, and report under `label` that a `share` of the work is being done."""
         rng = np.random.default_rng(self.seed)
@@ -81,7 +77,7 @@ class Shuffles:
         step = max(_ENTRIES // width, min(_FEWEST, memory() // (_SHARE * _BYTES * width)), 1)
         for start in range(0, self.count, step):
             rows = slice(start, min(start + step, self.count))
-            yield rows, self.draw(rng, rows.stop - start)
+            yield rows, shuffled_labels(self.judgments, rng, rows.stop - start)
             report(label, round(self.count * (done + share * rows.stop / self.count)), self.count)
 
     def batches(self, tasks: int, numbers: int) -> Iterator[slice]:

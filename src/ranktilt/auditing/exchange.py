@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import Labels, Shuffles, null_deltas
 from ranktilt.auditing.evaluate import Aligned
 from ranktilt.auditing.tilt import Side, Statistics
 from ranktilt.measures.base import Measure
 from ranktilt.measures.inference import exchanged, shuffle_p
 from ranktilt.measures.origins import Cells
+from ranktilt.measures.relabelled import Held, Pool
 from ranktilt.measures.relevance import LINEAR, label_weights
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_LABELS = 1 << 20
 
 
 def relevant_cells(
@@ -58,47 +58,39 @@ def relevant_cells(
 
 
 def exchange_p(
-    aligned: Aligned, measure: Measure, groups: tuple[int, int], cells: Cells, *, origins: pl.Series, how: Statistics
+    aligned: Aligned, measure: Measure, groups: tuple[int, int], side: Side, *, origins: pl.Series, how: Statistics
 ) -> float:
-    """Give the two-sided p of a tilt among those under labels exchanged within origins, the same way in all queries."""
-    if measure.name in LINEAR:
-        nets = cells.nets
-        return shuffle_p(float(nets.sum()), exchanged(nets, draws=how.resamples, seed=[how.seed, 7]))
-    labels = Exchanges(aligned.judgments, how.seed, how.resamples, groups, origins)
-    [[null]] = null_deltas([(aligned, groups)], [measure], labels)
-    [[observed]] = null_deltas([(aligned, groups)], [measure], replace(labels, count=1, turned=False))
-    return shuffle_p(float(observed[0]), null)
+    """Give the two-sided p of a tilt among those under labels exchanged within origins, the same way in all queries.
 
-
-@dataclass(frozen=True)
-class Exchanges(Shuffles):
-    """Labels of two groups exchanged within origins, the same way in all queries.
-
-    Parameters
-    ----------
-    groups : tuple of int
-        Numbers of the two groups.
-    origins : polars.Series
-        Origin of each document of the collection.
-    turned : bool, optional
-        Whether labels are exchanged at all.
+    ``M_a − M_b`` is tested: its p is that of Relative Δ where ``M_a + M_b`` stays, as it does for linear measures.
     """
+    seed = [how.seed, 7]
+    if measure.name in LINEAR and side.cells is not None:
+        nets = side.cells.nets
+        return shuffle_p(float(nets.sum()), exchanged(nets, draws=how.resamples, seed=seed))
+    judgments, (ranking, keep) = aligned.judgments, aligned.ranking.head(measure.cutoff)
+    at = aligned.judgment[keep]
+    counts = (at >= 0) & np.isin(judgments.group[at], groups) & side.mask[ranking.query]
+    place = np.unique(at[counts])  # what is not retrieved adds 0 whatever its label
+    pool = Pool(np.unique(judgments.query[place], return_inverse=True)[1], judgments.grade[place])
+    number = np.full(len(judgments.query) + 1, -1)
+    number[place] = np.arange(len(place))
+    held = Held.of(pool, [measure], ranking, number[at])
+    first = (judgments.group[place] == groups[0])[:, None]
+    origin, rng = _numbered(origins, judgments.row[place]), np.random.default_rng(seed)
+    null, step = [], max(_LABELS // max(len(place), 1), 1)
+    for start in range(0, how.resamples, step):
+        draws = min(step, how.resamples - start)
+        turned = rng.integers(0, 2, size=(int(origin.max(initial=-1)) + 1, draws), dtype=np.int8)[origin] == 1
+        null.append(_difference(held, (first != turned).astype(np.float64)))
+    found = np.concatenate(null)
+    return shuffle_p(float(_difference(held, first.astype(np.float64))[0]), np.concatenate([found, -found]))
 
-    groups: tuple[int, int] = (0, 1)
-    origins: pl.Series = field(default_factory=pl.Series)
-    turned: bool = True
 
-    def draw(self, rng: np.random.Generator, count: int) -> Labels:
-        """Toss a coin for each origin, `count` times."""
-        group = self.judgments.group.astype(np.int8)
-        labels = np.repeat(group[None], count, axis=0)
-        if not self.turned:
-            return labels
-        mine = np.flatnonzero(np.isin(group, self.groups))
-        origin = _numbered(self.origins, self.judgments.row[mine])
-        turned = rng.integers(0, 2, size=(count, int(origin.max(initial=-1)) + 1), dtype=np.int8)[:, origin]
-        labels[:, mine] = np.where(turned == 1, sum(self.groups) - group[mine], group[mine])
-        return labels
+def _difference(held: Held, first: Floats) -> Floats:
+    """Sum of ``M_a − M_b`` over the queries, where `first` marks the documents of `a`."""
+    difference: Floats = (held.totals(first)[0] - held.totals(1.0 - first)[0]).sum(axis=0)
+    return difference
 
 
 def _numbered(origins: pl.Series, rows: Ints) -> Ints:
