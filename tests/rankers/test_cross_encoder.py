@@ -280,14 +280,14 @@ def test_a_head_that_is_not_in_the_folder_is_never_made_up(tmp_path: Path) -> No
         scores(exact(folder))
     assert str(caught.value) == (
         f"{folder}: its weights lack classifier.bias and 1 more of a BertForSequenceClassification; at random in their "
-        "place, its scores would mean nothing"
+        "place, what it gives would mean nothing"
     )
 
 
 @pytest.mark.neural
 def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
     folder = tiny_classifier(tmp_path)
-    change(folder / "config.json", vocab_size=70)
+    change(folder / "config.json", vocab_size=80)
     with pytest.raises(UserError) as caught:
         scores(exact(folder))
     message = "its weights of bert.embeddings.word_embeddings.weight have another shape than its config.json says"

@@ -15,7 +15,7 @@ import pytest
 
 from ranktilt import ranker
 from ranktilt.cache import Vectors
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten
 from ranktilt.progress import listening
 from ranktilt.rankers.chunks import Chunks, chunked
 from ranktilt.rankers.dense import Dense
@@ -331,6 +331,129 @@ def test_a_broken_model_is_one_clear_line(
     message = message or ": cannot be loaded as a sentence-transformers model on device 'cpu': "
     assert str(caught.value).startswith(f"{folder}{message}")
     assert "\n" not in str(caught.value)
+
+
+def with_weights(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Write a model's weights anew."""
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
+
+
+@neural
+@pytest.mark.parametrize(
+    ("weights", "layers", "message"),
+    [
+        (
+            lambda w: {f"other.{k}": v for k, v in w.items()},
+            2,
+            "its weights lack embeddings.LayerNorm.bias and 36 more",
+        ),
+        (lambda w: {k: v for k, v in w.items() if "layer.1." not in k}, 2, "its weights lack encoder.layer.1."),
+        (lambda w: w, 3, "its weights lack encoder.layer.2."),
+        (lambda w: w, 1, "its weights hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which a Bert"),
+    ],
+)
+def test_weights_that_are_not_the_models_are_refused_each_time(
+    tiny: Path,
+    tmp_path: Path,
+    own_cache: Path,
+    weights: Callable[[dict[str, Any]], dict[str, Any]],
+    layers: int,
+    message: str,
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    with_weights(folder, weights)
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", {**config, "num_hidden_layers": layers})
+    for _ in range(2):
+        with pytest.raises(UserError) as caught:
+            found(folder).encode(["red"], "document", "x")
+        assert str(caught.value).startswith(f"{folder}: {message}")
+        assert "\n" not in str(caught.value)
+    assert not list(own_cache.rglob("embeddings/*/*.vectors"))
+
+
+@neural
+def test_what_is_not_used_may_be_missing_or_left_over(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    import torch
+
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    with_weights(
+        folder,
+        lambda w: {**{f"bert.{k}": v for k, v in w.items() if "pooler" not in k}, "cls.bias": torch.zeros(3)},
+    )
+    assert encoded(found(folder), TEXTS).tobytes() == encoded(found(tiny), TEXTS).tobytes()
+
+
+def test_vectors_that_unchecked_weights_made_are_not_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_json(tmp_path / "config.json", {})
+    now = found(tmp_path).fingerprint
+    monkeypatch.setattr("ranktilt.rankers.encoder.VERSION", 1)
+    assert found(tmp_path).fingerprint != now
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        ("config.json", "hidden_size", 0),
+        ("config.json", "num_hidden_layers", -1),
+        ("config.json", "vocab_size", "41"),
+        ("config.json", "max_position_embeddings", 3.5),
+        ("config.json", "num_attention_heads", True),
+        ("config.json", "intermediate_size", float("nan")),
+        ("sentence_bert_config.json", "max_seq_length", -24),
+        ("tokenizer_config.json", "model_max_length", "64"),
+        ("1_Pooling/config.json", "word_embedding_dimension", ""),
+    ],
+)
+def test_settings_that_no_model_has_are_refused_by_every_ranker(
+    tmp_path: Path, name: str, setting: str, value: object
+) -> None:
+    for file in ("model.safetensors", "tokenizer.json"):
+        (tmp_path / file).write_bytes(b"{}")
+    write_json(tmp_path / "config.json", {"model_type": "bert"})
+    write_json(tmp_path / name, {"model_type": "bert", setting: value})
+    for check in (lambda: found(tmp_path), ranker(f"cross-encoder:{tmp_path}").check):
+        with pytest.raises(UserError) as caught:
+            check()
+        expected = f"expected a whole number of at least 1 as {setting}, got {shorten(value)}"
+        assert str(caught.value) == f"{tmp_path / name}: {expected}"
+
+
+LARGER = """
+import sys
+from ranktilt import ranker
+from ranktilt.errors import UserError, shorten
+from tests.toy import toy
+
+try:
+    ranker(f"{sys.argv[1]}").rank(toy(), *([ranker("bm25").rank(toy())] if "cross" in sys.argv[1] else []))
+except UserError as error:
+    print(error, {"torch", "transformers"} & set(sys.modules))
+"""
+
+
+@neural
+@pytest.mark.parametrize("kind", ["dense", "cross-encoder"])
+def test_a_tokenizer_larger_than_the_embeddings_is_refused_before_anything_is_loaded(
+    tiny: Path, tmp_path: Path, kind: str
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    kinds = ["BertForSequenceClassification"] if kind != "dense" else ["BertModel"]
+    write_json(folder / "config.json", {**config, "vocab_size": 70, "architectures": kinds})
+    if kind != "dense":
+        (folder / "modules.json").unlink()
+    command = [sys.executable, "-c", LARGER, f"{kind}:{folder}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == (
+        f"{folder / 'tokenizer.json'}: its tokens have numbers up to 76, and the model has embeddings for 70 tokens "
+        "(vocab_size in config.json); they are not of one model set()\n"
+    )
 
 
 @neural

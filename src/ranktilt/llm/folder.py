@@ -5,18 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten
 from ranktilt.files import sha256
 from ranktilt.optional import need
 
 _IGNORED = (".md", ".onnx")
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_SIZES = {
+    *("hidden_size", "embedding_size", "intermediate_size", "vocab_size", "max_position_embeddings", "head_dim"),
+    *("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "num_layers", "num_heads", "num_labels"),
+    *("d_model", "d_ff", "d_kv", "dim", "hidden_dim", "n_layers", "n_heads", "n_embd", "n_layer", "n_head"),
+    *("n_positions", "word_embedding_dimension", "embedding_dimension", "in_features", "out_features"),
+    *("max_seq_length", "model_max_length"),
+}
+"""Settings that say how large a model is, or how much it reads, by the names that architectures give them."""
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -44,20 +52,16 @@ def require_folder(folder: Path, *, for_: str) -> None:
     """
     if not folder.is_dir():
         raise UserError(f"{for_}: {folder} is no folder; expected one with a model as transformers saves it")
-    file = folder / "config.json"
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"{folder}: no model: expected a config.json as transformers saves it") from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file}: expected the model's configuration as JSON: {first_line(error)}") from error
-    if not isinstance(config, dict):
-        raise UserError(f"{file}: expected a JSON dict, got {type(config).__name__}")
+    if not (folder / "config.json").is_file():
+        raise UserError(f"{folder}: no model: expected a config.json as transformers saves it")
+    config = _settings(folder / "config.json")
     if config.get("auto_map") and config.get("model_type") not in transformers(for_=for_).CONFIG_MAPPING:
         kind = config.get("model_type")
         raise UserError(f"{folder}: its architecture {kind!r} is code of the model's own, which is never run")
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
+    require_sizes(folder)
+    require_rows(folder)
 
 
 def fingerprint(folder: Path, *what: object) -> str:
@@ -159,15 +163,155 @@ def load_model(folder: Path, *, for_: str, device: str, precision: str) -> Any:
                 local_files_only=True,
                 output_loading_info=True,
                 torch_dtype="auto" if precision == "auto" else precision,
+                ignore_mismatched_sizes=True,
             )
-        absent = sorted(map(str, told.get("missing_keys", ())))
-        if absent:
-            raise UserError(f"{folder}: its weights lack {absent[0]}; what it would say with random ones means nothing")
+        require_weights(folder, model, told)
         return model.eval().to(device)
     except UserError:
         raise
     except Exception as error:  # as above, and an absent device
         raise UserError(f"{folder}: cannot be loaded on device {device!r}: {first_line(error)}") from error
+
+
+def require_weights(folder: Path, model: Any, told: Mapping[str, Any], *, pooler: bool = True) -> None:
+    """Refuse a model that is not the one whose weights the folder holds.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+    model : transformers.PreTrainedModel
+        As it was loaded.
+    told : mapping
+        What ``from_pretrained`` says of that with ``output_loading_info``.
+    pooler : bool, optional
+        Whether the pooler is used; one that is not may be missing.
+
+    Raises
+    ------
+    UserError
+        If the folder lacks weights, which were made up at random, has them in another shape, or has more of the body
+        than the model, such as further layers. A head that the model does not have, or a pooler, may be left over.
+    """
+    kind = type(model).__name__
+    odd = sorted(key if isinstance(key, str) else str(key[0]) for key in told.get("mismatched_keys", ()))
+    if odd:
+        raise UserError(f"{folder}: its weights of {odd[0]} have another shape than its config.json says")
+    absent = sorted(key for key in map(str, told.get("missing_keys", ())) if pooler or "pooler." not in key)
+    if absent:
+        raise UserError(
+            f"{folder}: its weights lack {_first(absent)} of a {kind}; at random in their place, what it gives would "
+            "mean nothing"
+        )
+    body = getattr(model, model.base_model_prefix, model)
+    parts, buffers = dict(body.named_children()), dict(body.named_buffers())
+    names = {str(key): str(key).removeprefix(f"{model.base_model_prefix}.") for key in told.get("unexpected_keys", ())}
+    unused = sorted(
+        key
+        for key, name in names.items()
+        if name.partition(".")[0] in parts and name not in buffers and "pooler." not in name
+    )
+    if unused:
+        raise UserError(
+            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says has no place for; "
+            "without them, what it gives would mean nothing"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+@contextmanager
+def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]:
+    """Refuse weights as `require_weights` does inside the ``with`` block, also where another library loads them.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+    pooler : bool
+        Whether the pooler is used.
+    for_ : str
+        Who asks, for the message.
+    """
+    library = transformers(for_=for_)
+    base = library.PreTrainedModel
+    plain = base.__dict__["from_pretrained"]
+
+    def loading(cls: Any, /, *what: Any, output_loading_info: bool = False, **options: Any) -> Any:
+        model, told = plain.__func__(cls, *what, output_loading_info=True, **options)
+        require_weights(folder, model, told, pooler=pooler)
+        return (model, told) if output_loading_info else model
+
+    base.from_pretrained = classmethod(loading)
+    try:
+        with quiet(library):
+            yield
+    finally:
+        base.from_pretrained = plain
+
+
+def require_sizes(folder: Path) -> None:
+    """Refuse sizes and lengths that no model has: text, or below 1.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+
+    Raises
+    ------
+    UserError
+        Names the file, the setting and its value.
+    """
+    for name in ("config.json", "sentence_bert_config.json", "tokenizer_config.json"):
+        for file in sorted(folder.rglob(name)):
+            settings = _settings(file)
+            for key in _SIZES & settings.keys():
+                value = settings[key]
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                if isinstance(value, str | bool) or (number and not (value >= 1 and value == value // 1)):
+                    raise UserError(f"{file}: expected a whole number of at least 1 as {key}, got {shorten(value)}")
+
+
+def require_rows(folder: Path) -> None:
+    """Refuse a tokenizer with numbers beyond the model's table of embeddings, found without loading the model.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+
+    Raises
+    ------
+    UserError
+        Says how many there are of both.
+    """
+    for file in sorted(folder.rglob("tokenizer.json")):
+        rows = _settings(file.with_name("config.json")).get("vocab_size")
+        if not isinstance(rows, int):
+            continue
+        library = need("tokenizers", extra="neural", for_="a local model")
+        try:
+            last = max(library.Tokenizer.from_file(str(file)).get_vocab().values(), default=-1)
+        except Exception as error:  # the library raises bare Exception
+            raise UserError(f"{file}: cannot be read as a tokenizer: {error}") from error
+        if last >= rows:
+            raise UserError(
+                f"{file}: its tokens have numbers up to {last:,}, and the model has embeddings for {rows:,} tokens "
+                "(vocab_size in config.json); they are not of one model"
+            )
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: expected the model's configuration as JSON: {first_line(error)}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{file}: expected a JSON dict, got {type(content).__name__}")
+    return content
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from ranktilt.cache import STORES, Keys, Stored, VectorCache, Vectors, content_keys
 from ranktilt.errors import UserError, unknown
-from ranktilt.llm.folder import fingerprint, first_line
+from ranktilt.llm.folder import fingerprint, first_line, require_rows, require_sizes, weights_required
 from ranktilt.optional import need
 from ranktilt.rankers import chunks, hub
 from ranktilt.rankers.hub import PRECISIONS, read_json
@@ -201,10 +201,8 @@ class Encoder:
                 on_device = {name: _moved(value, model.device) for name, value in features.items()}
                 made = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
         except (RuntimeError, IndexError) as error:
-            if self.max_tokens is None:
-                raise
-            message = f"{self.folder}: cannot encode with max_tokens={self.max_tokens}: {first_line(error)}"
-            raise UserError(message) from error
+            cut = "" if self.max_tokens is None else f" with max_tokens={self.max_tokens}"
+            raise UserError(f"{self.folder}: cannot encode{cut}: {first_line(error)}") from error
         vectors = np.ascontiguousarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
@@ -212,14 +210,18 @@ class Encoder:
 
     @cached_property
     def _model(self) -> Any:
+        require_rows(self.folder)
         need("torch", extra="neural", for_="dense")
         library = need("sentence_transformers", extra="neural", for_="dense")
         need("transformers", extra="neural", for_="dense").utils.logging.disable_progress_bar()
         hub.refuse_code(self.folder)
         try:
-            model = library.SentenceTransformer(
-                str(self.folder), device=self.device, trust_remote_code=False, local_files_only=True
-            )
+            with weights_required(self.folder, pooler=self._pooler_is_used, for_="dense"):
+                model = library.SentenceTransformer(
+                    str(self.folder), device=self.device, trust_remote_code=False, local_files_only=True
+                )
+        except UserError:
+            raise
         except Exception as error:  # each library has its own ways to fail at a broken folder or an absent device
             where = f" on device {self.device!r}" if self.device else ""
             message = f"{self.folder}: cannot be loaded as a sentence-transformers model{where}: {first_line(error)}"
@@ -230,6 +232,12 @@ class Encoder:
         if self.pooling != "auto":
             self._pool(model)
         return model.eval()
+
+    @property
+    def _pooler_is_used(self) -> bool:
+        """Whether some module reads what a pooler gives, in place of the tokens' vectors."""
+        files = self.folder.rglob("sentence_bert_config.json")
+        return any("pooler_output" in file.read_text(encoding="utf-8") for file in files)
 
     def _require_words(self, tokenizer: Any) -> None:
         """Refuse a tokenizer of special tokens only, which transformers makes up where the folder holds none."""
@@ -332,6 +340,7 @@ def encoder(
     precision = hub.resolve(precision, device=device)
     folder = hub.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
+    require_sizes(folder)
     for what, value, valid in (("store", store, STORES), ("pooling", pooling, POOLINGS)):
         if value not in valid:
             raise unknown(f"{what} of dense", value, valid)

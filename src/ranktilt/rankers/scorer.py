@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ranktilt.cache import VectorCache
 from ranktilt.errors import UserError
-from ranktilt.llm.folder import fingerprint, first_line
+from ranktilt.llm.folder import fingerprint, first_line, require_rows, require_sizes, require_weights
 from ranktilt.optional import need
 from ranktilt.rankers import chunks, hub, inference
 from ranktilt.rankers.pairs import NO_LIMIT, Inputs, Ints, Limits, Pairs, Template
@@ -166,6 +166,7 @@ class Scorer(ABC):
         cache = VectorCache(chunks.vector_folder() / "pairs" / self.fingerprint, about=self._about)
         found, stored = cache.get(pairs.keys)
         if not found.all():
+            require_rows(self.folder)
             stored = inference.fill(self._job(pairs), cache, label)
         return stored.read(0, len(pairs))
 
@@ -300,6 +301,7 @@ def require_model(folder: Path, ranker: str) -> dict[str, Any]:
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
+    require_sizes(folder)
     return config
 
 
@@ -330,16 +332,7 @@ def loaded(folder: Path, library: Any) -> Any:
         output_loading_info=True,
         ignore_mismatched_sizes=True,
     )
-    odd = sorted(key if isinstance(key, str) else str(key[0]) for key in told.get("mismatched_keys", ()))
-    if odd:
-        raise UserError(f"{folder}: its weights of {odd[0]} have another shape than its config.json says")
-    absent = sorted(map(str, told.get("missing_keys", ())))
-    if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        raise UserError(
-            f"{folder}: its weights lack {absent[0]}{more} of a {type(model).__name__}; at random in their place, "
-            "its scores would mean nothing"
-        )
+    require_weights(folder, model, told)
     return model
 
 
