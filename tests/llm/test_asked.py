@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -180,6 +181,22 @@ def test_a_disk_that_fills_up_loses_no_answer_and_no_more_is_asked(
     assert len(Journal(journal.folder)) == len(got)
     journal.close()
     assert not list(journal.folder.rglob("*.room"))
+
+
+def test_a_disk_that_takes_no_more_claims_loses_no_answer(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, calls = journal.claim, itertools.count()
+
+    def limited(*parts: Any, **options: Any) -> set[str]:
+        if next(calls) == 3:
+            raise UserError("No space left on device")
+        return claim(*parts, **options)
+
+    monkeypatch.setattr(journal, "claim", limited)
+    with Server(delay=0.2) as server:
+        model = llm("openai:tiny", base_url=server.url, concurrency=2)
+        with pytest.raises(UserError, match="No space left on device"):
+            ask(model, requests(*(f"a request of number {i}" for i in range(20))), journal)
+    assert 2 <= len(server.answered) == len(server.requests) == len(Journal(journal.folder)) < 20
 
 
 def test_nothing_is_asked_where_the_disk_has_no_room_for_the_answers(journal: Journal) -> None:

@@ -196,12 +196,15 @@ class _Work:
 
     def _prompts(self) -> Iterator[Prompt]:
         number = 0
-        while True:
-            while not self._mine and self._full is None:
-                if not self._look():
+        while self._full is None:  # once the disk is full, what is under way still comes, and is written
+            try:
+                if not self._mine and not self._look():
                     return
-            if self._full is not None:
-                return  # what is under way still comes, and is written
+            except UserError as error:
+                self._full = error
+                return
+            if not self._mine:
+                continue
             name, request = self._mine.popleft()
             self._sent[number] = name, request
             yield replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
