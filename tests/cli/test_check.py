@@ -59,7 +59,7 @@ def test_a_fair_comparison_ends_with_0(cli: Cli, tmp_path: Path) -> None:
     code, out, err = cli("check", folder_of(tmp_path / "fair"))
     assert (code, err) == (0, "")
     assert "A fair comparison of llm with human: nothing found that voids it.\n" in out
-    assert sum(line.endswith("  ok") for line in out.splitlines()) == 15
+    assert sum(line.endswith("  ok") for line in out.splitlines()) == 16
 
 
 @pytest.mark.parametrize("fault", FAULTS)

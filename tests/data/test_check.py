@@ -102,7 +102,7 @@ def test_every_check_has_a_row_and_a_meaning() -> None:
     result = check(made(sound()))
     assert [r.name for r in result.rows] == list(MEANINGS)
     assert [r.meaning for r in result.rows] == list(MEANINGS.values())
-    assert [r.source for r in result.rows] == ["llm"] * 14 + [""]
+    assert [r.source for r in result.rows] == ["llm"] * 14 + ["", ""]
     totals = {r.name: r.total for r in result.rows}
     assert totals["one-sided judgments"] == 20
     assert totals["dangling judgments"] == 60
@@ -313,6 +313,17 @@ def test_any_dangling_judgment_is_a_warning() -> None:
     assert row(check(made(sound(), rare), limits=Limits(notice=50)), "dangling judgments").verdict == "warning"
 
 
+def test_queries_with_the_text_of_another_are_counted_and_a_warning() -> None:
+    sound_one = made(sound())
+    text = pl.when(pl.col("id").is_in(["q3", "q7"])).then(pl.lit(" the same ")).when(pl.col("id") == "q5")
+    queries = sound_one.queries.with_columns(text=text.then(pl.lit("the same")).otherwise(pl.lit("") + pl.col("id")))
+    found = row(check(Collection(sound_one.docs, queries, sound_one.qrels)), "repeated queries")
+    assert (found.found, found.total, found.source, found.verdict) == (2, queries.height, "", "warning")
+    assert found.examples == ("q5", "q7")
+    blank = queries.with_columns(text=pl.lit(" "))
+    assert row(check(Collection(sound_one.docs, blank, sound_one.qrels)), "repeated queries").found == 0
+
+
 def test_a_rare_fault_is_no_warning_below_the_notice() -> None:
     docs = change(1, text(refuse))
     assert row(check(made(docs)), "refusals").verdict == "warning"
@@ -413,7 +424,7 @@ def test_json_holds_everything() -> None:
     assert (found["format"], found["version"], found["fair"]) == ("ranktilt-check", 1, False)
     assert found["limits"]["identical"] == 5.0
     assert found["sentence"] == result.sentence
-    assert len(found["rows"]) == 15
+    assert len(found["rows"]) == 16
     refused = next(r for r in found["rows"] if r["name"] == "refusals")
     assert (refused["value"], refused["verdict"], refused["reference"]) == (15.0, "void", 0.0)
     assert next(r for r in found["rows"] if r["name"] == "identical pairs")["reference"] is None

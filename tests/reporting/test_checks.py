@@ -101,8 +101,9 @@ llm against human
   shared titles          0 of 30    0.0 %                   ok
   one-sided judgments    0 of 30    0.0 %            ≤ 5 %  ok
 
-judgments
+judgments and queries
   dangling judgments     0 of 60    0.0 %                   ok
+  repeated queries       0 of 30    0.0 %                   ok
 
 Void because of refusals (30 of 30, 100.0 %; limit ≤ 10 %).
 """
@@ -227,7 +228,7 @@ def test_markdown_is_a_table_and_a_list() -> None:
     table, notes = lines[: lines.index("")], lines[lines.index("") + 1 :]
     columns = ["source", "check", "found", "share", "human", "limit", "verdict", "examples"]
     assert [cell.strip() for cell in table[0].strip("|").split("|")] == columns
-    assert len(table) == 2 + 14 + 14 + 1
+    assert len(table) == 2 + 14 + 14 + 2
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {9}
     assert (
         "| a\\|b | boilerplate openings | 12 of 12 | 100.0 % | 0.0 % | ≤ 10 % | void | d0-a\\|b, d1-a\\|b, d2-a\\|b |"

@@ -21,6 +21,7 @@ from ranktilt.data.checked import (
     MISSING,
     ONE_SIDED,
     POOL,
+    REPEATED,
     Check,
     Limits,
     Row,
@@ -46,6 +47,7 @@ MEANINGS = {
     "shared titles": "both twins carry the same title: ranked with it, they differ less than their texts do",
     ONE_SIDED: "relevant documents whose twin has another grade or none: the measure favours the judged side",
     DANGLING: "judgments of documents or queries that the collection does not hold count in no group",
+    REPEATED: "queries with the text of another are no evidence of their own: an audit resamples them together",
 }
 """Names of the checks, in order, each with why it matters."""
 
@@ -90,7 +92,7 @@ def check(collection: Collection, *, reference: str | None = None, limits: Limit
     others = tuple(s for s in sources if s != first)
     docs = _examined(collection)
     rows = [row for other in others for row in _compared(_Twins(docs, first, other, limits, examples), collection)]
-    rows.append(_dangling(collection, examples))
+    rows += [_dangling(collection, examples), _repeated(collection, examples)]
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         "documents": collection.docs.height,
@@ -278,4 +280,15 @@ def _dangling(collection: Collection, examples: int) -> Row:
     return Row(
         DANGLING, "", MEANINGS[DANGLING], odd.height, total, value, _verdict(value, None, 0),
         examples=tuple(names),
+    )  # fmt: skip
+
+
+def _repeated(collection: Collection, examples: int) -> Row:
+    """Queries with the text of an earlier one."""
+    asked = collection.judged.with_columns(pl.col("text").str.strip_chars())
+    again = asked.filter((pl.col("text") != "") & ~pl.col("text").is_first_distinct())["id"]
+    value = 100 * len(again) / asked.height if asked.height else math.nan
+    return Row(
+        REPEATED, "", MEANINGS[REPEATED], len(again), asked.height, value, _verdict(value, None, 0),
+        examples=tuple(again.head(examples)),
     )  # fmt: skip

@@ -17,11 +17,12 @@ Verdict = Literal["ok", "warning", "void"]
 
 FORMAT = "ranktilt-check"
 VERSION = 1
-MISSING, LENGTH, ONE_SIDED, DANGLING = (
+MISSING, LENGTH, ONE_SIDED, DANGLING, REPEATED = (
     "pairs missing a side",
     "length ratio",
     "one-sided judgments",
     "dangling judgments",
+    "repeated queries",
 )
 POOL = "pool"
 """Boolean column of the documents of a pooled collection: whether one was chosen to be rewritten."""

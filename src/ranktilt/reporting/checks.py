@@ -122,7 +122,7 @@ def _aligned(cells: tuple[str, ...], widths: list[int]) -> list[str]:
 
 
 def _title(check: Check, source: str) -> Text:
-    return Text(f"{source} against {check.reference}" if source else "judgments", style="bold")
+    return Text(f"{source} against {check.reference}" if source else "judgments and queries", style="bold")
 
 
 def _wide(widths: list[int]) -> int:
@@ -168,10 +168,10 @@ def legend(check: Check) -> list[str]:
     """
     low, high = LENGTH_NOTICE
     return [
-        "Found: documents, pairs or judgments with the fault, and their share; beside it the share in "
+        "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
         f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median.",
         f"Void: beyond the limit. Warning: a share over {check.limits.notice:g} %, a median length ratio outside "
-        f"{low:g}–{high:g}, any dangling judgment, or nothing to count.",
+        f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count.",
     ]
 
 
