@@ -80,6 +80,11 @@ def test_counting_in_words(n: int, said: str) -> None:
 
 
 def test_anything_can_be_shortened() -> None:
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    assert shorten(deep) == "list"
+    assert shorten(10**5000) == "int"
     assert shorten(3) == "3"
     assert shorten([1] * 100, 10) == "[1, 1, 1, …"[:9] + "…"
 

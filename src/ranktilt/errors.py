@@ -151,6 +151,9 @@ def shorten(text: object, width: int = 80) -> str:
         The ``repr`` of the text, or of its beginning and an ellipsis.
     """
     if not isinstance(text, str):
-        whole = repr(text)
+        try:
+            whole = repr(text)
+        except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+            whole = type(text).__name__
         return whole if len(whole) <= width else whole[: width - 1] + "…"
     return repr(text if len(text) <= width else text[: width - 1] + "…")

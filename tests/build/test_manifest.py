@@ -18,13 +18,13 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.build import written
-from ranktilt.build.manifest import manifest, require_ours
+from ranktilt.build.manifest import earlier, manifest, require_ours
 from ranktilt.build.plan import Rewriting
 from ranktilt.build.rewrite import Rewritten, rewrite
 from ranktilt.build.written import recover, save_rewritten, splits
 from ranktilt.collection import Collection
 from ranktilt.data.load import load
-from ranktilt.errors import UserError
+from ranktilt.errors import DataError, UserError
 from ranktilt.llm.journal import Journal
 from tests.build.scripted import GOOD, TEXTS, Scripted, good, humans
 from tests.toy import no_permission, no_room, raw_queries, tsv, write, write_beir, write_cocktail
@@ -69,6 +69,34 @@ def test_the_folder_is_read_back_equal(made: Made, tmp_path: Path) -> None:
     assert rt.load(tmp_path / "out") == rewritten.collection
     assert list(files(tmp_path / "out")) == NAMES
     assert saved == (tmp_path / "out", ("test",), 0)
+
+
+TOLD = {"llm": {}, "prompt": {"name": "p"}, "sources": {"m": 0.7}, "of": "human", "titles": "keep"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"spec": 3}, "expected a manifest with a spec, its collection's path, and inputs"),
+        ({"spec": {**TOLD, "collection": "toy"}}, "expected a manifest with a spec, its collection's path, and inputs"),
+        ({"spec": {**TOLD, "collection": {"path": 3}}}, "expected a manifest with a spec, its collection's path, and"),
+        ({"spec": TOLD, "inputs": []}, "expected a manifest with a spec, its collection's path, and inputs"),
+        ({"spec": {**TOLD, "sources": {"m": "hot"}}}, "expected how rewrites were made (model, prompt, sources), got"),
+        ({"spec": {**TOLD, "prompt": {}}}, "expected how rewrites were made (model, prompt, sources), got"),
+        ({"spec": {**TOLD, "earlier": 5}}, "expected how rewrites were made (model, prompt, sources), got 5"),
+        ({"spec": {**TOLD, "earlier": [{}]}}, "expected how rewrites were made (model, prompt, sources), got {}"),
+        ("[" * 5000, "expected a manifest as JSON: "),
+    ],
+)
+def test_what_a_manifest_tells_is_checked_before_anything_is_asked(tmp_path: Path, fields: Any, message: str) -> None:
+    whole = {"what": "ranktilt rewrite", "files": {}, "spec": TOLD}
+    content = fields if isinstance(fields, str) else json.dumps({**whole, **fields})
+    file = write(tmp_path / "manifest.json", content)
+    with pytest.raises(DataError) as caught:
+        earlier(tmp_path)
+    assert str(caught.value).startswith(f"{file}: {message}")
+    write(tmp_path / "manifest.json", json.dumps({**whole, "spec": {**TOLD, "earlier": [TOLD]}}))
+    assert earlier(tmp_path) == [TOLD, TOLD]
 
 
 def test_the_manifest_holds_hashes_of_what_was_read_and_written(made: Made, tmp_path: Path) -> None:

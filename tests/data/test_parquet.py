@@ -79,6 +79,12 @@ def test_a_file_that_breaks_the_library_is_one_line(
     assert capfd.readouterr() == ("", "slow\n")
 
 
+def test_a_judgment_nested_without_end_names_its_line(tmp_path: Path) -> None:
+    rows = '{"query-id": "1", "corpus-id": "a", "score": 1}\n{"query-id": "1", "corpus-id": ' + "[" * 300 + "]" * 300
+    path = write(tmp_path / "t.jsonl", rows + ', "score": 1}')
+    assert fault(path, read_judgments).startswith("t.jsonl:2: expected JSON of at most 250 levels, got more")
+
+
 def test_a_pipe_is_no_parquet_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.parquet")
     assert fault(tmp_path / "t.parquet").startswith("t.parquet: expected a file, got a pipe or device")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.data.saved import Saved, numbers, record, typed
+from ranktilt.data.saved import Saved, numbers, record, require_numbers, typed
 from ranktilt.errors import DataError, UserError
 
 STUDY = Saved("a study", "ranktilt-study", 3, "ranktilt study", oldest=2, lacking="the values of single pairs")
@@ -101,7 +101,23 @@ def test_no_such_file(tmp_path: Path) -> None:
         STUDY.read(tmp_path / "gone.json", runs)
 
 
-@pytest.mark.parametrize("error", [AttributeError, IndexError, KeyError, TypeError, ValueError, UserError])
+@pytest.mark.parametrize("depth", [240, 900])
+def test_what_could_not_be_written_again_is_refused(depth: int, tmp_path: Path) -> None:
+    content = json.dumps({**WHOLE, "spec": None}).replace("null", "[" * depth + "]" * depth)
+    with pytest.raises(DataError, match="expected what JSON can hold: Recursion limit reached"):
+        STUDY.read(written(tmp_path, content.encode()), runs)
+
+
+def test_options_that_are_numbers_must_be() -> None:
+    require_numbers({"level": 5, "alpha": 0.05, "other": "x"}, "level", "alpha", "margin")
+    for value in ("5", None, True, [5]):
+        with pytest.raises(TypeError, match="level: expected a number, got "):
+            require_numbers({"level": value}, "level")
+
+
+@pytest.mark.parametrize(
+    "error", [AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError, UserError]
+)
 def test_whatever_its_maker_trips_over_says_that_it_is_not_whole(error: type[Exception], tmp_path: Path) -> None:
     def fails(content: dict[str, Any]) -> None:
         raise error("broken")

@@ -156,6 +156,12 @@ def within(part: str, **fields: Any) -> dict[str, Any]:
         {"terms": [{"source": "llm"}]},
         within("terms", jaccard={**CONTENT["terms"][0]["jaccard"], "values": "many"}),
         within("terms", jaccard={**CONTENT["terms"][0]["jaccard"], "range": [0]}),
+        *(
+            within("terms", jaccard={**CONTENT["terms"][0]["jaccard"], "range": limits})
+            for limits in ([0, 2**31], [1, 0], [None, 1], [0, 1e308])
+        ),
+        {"spec": {"alpha": "0.05"}},
+        {"spec": {"margin": None}},
         within("similarity", separation={"auc": 0.5}),
         within("similarity", map={**CONTENT["similarity"][0]["map"], "ids": ["d1"]}),
         within("effectiveness", outcome="perhaps"),

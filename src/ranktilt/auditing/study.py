@@ -18,7 +18,7 @@ from ranktilt.auditing.tilt import LEVEL, Statistics, Tilt, corrected_tilts
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
 from ranktilt.collection import Collection
-from ranktilt.data.saved import Saved, record, typed
+from ranktilt.data.saved import Saved, record, require_numbers, typed
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.files import write_bytes
 from ranktilt.measures.base import Measure
@@ -168,6 +168,7 @@ class Study:
 
     @classmethod
     def _of(cls, content: dict[str, Any]) -> Study:
+        require_numbers(typed(content["spec"], dict, "spec"), "level")
         found = cls(
             typed(content["spec"], dict, "spec"),
             typed(content["reference"], str, "reference"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -11,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt._version import __version__
-from ranktilt.errors import DataError, UserError
-from ranktilt.files import cannot_write, require_place, sha256
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.files import cannot_write, read_bytes, require_place, sha256
 
 MANIFEST = "manifest.json"
 SYSTEM = "lost+found"
@@ -122,11 +123,24 @@ def earlier(path: str | Path | None) -> list[dict[str, Any]]:
         The ``spec`` of each manifest; none for a folder that is no output of a rewriting.
     """
     file = None if path is None else Path(path) / MANIFEST
-    known = _read(file) if file is not None and file.is_file() else None
-    if known is None:
+    known = _read(file) if file is not None and os.path.isfile(file) else None
+    if file is None or known is None:
         return []
-    spec = dict(known.get("spec", {}))
-    return [*spec.pop("earlier", []), spec]
+    spec = dict(known["spec"])
+    before = spec.pop("earlier", [])
+    found = [*before, spec] if isinstance(before, list) else [before]
+    for one in found:
+        if not _told(one):
+            raise DataError(file, f"expected how rewrites were made (model, prompt, sources), got {shorten(one)}")
+    return found
+
+
+def _told(spec: Any) -> bool:
+    """Whether a spec says what a data card tells of earlier rewrites."""
+    kinds = {"llm": dict, "prompt": dict, "sources": dict, "of": str, "titles": str}
+    if not isinstance(spec, dict) or any(not isinstance(spec.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return "name" in spec["prompt"] and set(map(type, spec["sources"].values())) <= {int, float}
 
 
 def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Path | None) -> None:
@@ -151,7 +165,7 @@ def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Pat
         return
     inputs = {name: digest for name, digest in known.get("inputs", {}).items() if Path(name).is_relative_to(before)}
     now = {name: Path(given) / Path(name).relative_to(before) for name in inputs}
-    if not any(now[name].is_file() and sha256(now[name]) == digest for name, digest in inputs.items()):
+    if not any(os.path.isfile(now[name]) and sha256(now[name]) == digest for name, digest in inputs.items()):
         raise UserError(f"{folder}: holds rewrites of another collection, {before}; choose another folder or remove it")
 
 
@@ -169,8 +183,14 @@ def _files(folder: Path) -> Iterator[Path]:
 def _read(file: Path) -> dict[str, Any] | None:
     """A manifest of ours; None for any other JSON."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(read_bytes(file).decode("utf-8-sig"))
+    except (RecursionError, ValueError) as error:
         raise DataError(file, f"expected a manifest as JSON: {error}") from error
-    ours = isinstance(content, dict) and content.get("what") == WHAT and isinstance(content.get("files"), dict)
-    return content if ours else None
+    if not isinstance(content, dict) or content.get("what") != WHAT or not isinstance(content.get("files"), dict):
+        return None
+    spec = content.get("spec")
+    collection = spec.get("collection", {}) if isinstance(spec, dict) else None
+    path = collection.get("path") if isinstance(collection, dict) else 0
+    if not isinstance(path, str | None) or not isinstance(content.get("inputs", {}), dict):
+        raise DataError(file, "expected a manifest with a spec, its collection's path, and inputs")
+    return content

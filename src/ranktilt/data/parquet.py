@@ -160,11 +160,11 @@ def _rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
     """The objects of JSON lines, each value as text, and the numbers of their lines."""
     lines, rows = zip(*_objects(path), strict=True)
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: pl.Series([_cell(row.get(name)) for row in rows], dtype=pl.String) for name in names}
+    columns = {name: pl.Series([row.get(name) for row in rows], dtype=pl.String) for name in names}
     return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
 
 
-def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
     for first, _, lines in line_chunks(path):
         for number, line in enumerate(lines, start=first):
             if not line or line.isspace():
@@ -176,7 +176,12 @@ def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise DataError(path, f"{message}: {shorten(line.decode(errors='replace'))}", line=number) from error
             if not isinstance(row, dict):
                 raise DataError(path, f"expected one JSON object, got {type(row).__name__}", line=number)
-            yield number, row
+            try:
+                cells = {name: _cell(value) for name, value in row.items()}
+            except TypeError as error:
+                message = f"expected JSON of at most 250 levels, got more: {shorten(line.decode())}"
+                raise DataError(path, message, line=number) from error
+            yield number, cells
 
 
 def _cell(value: Any) -> str | None:

@@ -14,10 +14,14 @@ import polars as pl
 
 from ranktilt.errors import DataError, UserError, counted, shorten
 from ranktilt.files import invalid_utf8, read_bytes
+from ranktilt.runfile import unwritable
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float64]
-_BROKEN = (AttributeError, IndexError, KeyError, TypeError, ValueError, UserError, pl.exceptions.PolarsError)
+_BROKEN = (
+    AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError, UserError,
+    pl.exceptions.PolarsError,
+)  # fmt: skip
 _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
     float: ((int, float), "a number"),
     int: ((int,), "a whole number"),
@@ -77,6 +81,8 @@ class Saved:
         """
         content = self._content(path)
         self._check(content, path)
+        if fault := unwritable(content):
+            raise DataError(path, fault)
         try:
             return make(content)
         except _BROKEN as error:
@@ -177,6 +183,13 @@ def typed(found: Any, hint: Any, name: str) -> Any:
     if not isinstance(found, types) or (isinstance(found, bool) and hint is not bool):
         raise TypeError(f"{name}: expected {said}, got {shorten(found)}")
     return found
+
+
+def require_numbers(spec: Mapping[str, Any], *names: str) -> None:
+    """Refuse a result's options that are no number where they are given; `TypeError` names the first."""
+    for name in names:
+        if type(spec.get(name, 0)) not in (int, float):
+            raise TypeError(f"{name}: expected a number, got {shorten(spec[name])}")
 
 
 def numbers(found: Any, name: str) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.data.saved import numbers, typed
+from ranktilt.errors import shorten
 
 Floats = npt.NDArray[np.float64]
 BINS = 50
@@ -107,4 +108,6 @@ class Distribution:
     def of_row(cls, row: Mapping[str, Any]) -> Distribution:
         """Make it from what `row` gives, as JSON brings it back; what is said of the values is computed anew."""
         low, high = typed(row["range"], tuple[float, float], "range")
+        if not -1 <= low < high <= 1:
+            raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(row['range'])}")
         return cls(typed(row["name"], str, "name"), numbers(row["values"], "values"), low, high)

@@ -18,7 +18,7 @@ from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, equivalenc
 from ranktilt.collection import Collection
 from ranktilt.data.check import check
 from ranktilt.data.checked import Check
-from ranktilt.data.saved import Saved, record, typed
+from ranktilt.data.saved import Saved, record, require_numbers, typed
 from ranktilt.data.statistics import Statistics, statistics
 from ranktilt.errors import UserError, unknown
 from ranktilt.explain.overlap import Overlap, shared_terms
@@ -134,6 +134,7 @@ class Validation:
 
     @classmethod
     def _of(cls, content: dict[str, Any]) -> Validation:
+        require_numbers(typed(content["spec"], dict, "spec"), "alpha", "margin")
         return cls(
             spec=typed(content["spec"], dict, "spec"),
             reference=typed(content["reference"], str, "reference"),

@@ -1,0 +1,321 @@
+"""Damage small real files at random and read them: each reader must give a result, or one line that says what is wrong.
+
+    python scripts/fuzz.py                                # 5,000 cases over all readers, in turn
+    python scripts/fuzz.py --reader sidecar --cases 300   # one of them
+    python scripts/fuzz.py --reader sidecar --case 117    # one case again, with its traceback
+
+A case is told by reader, seed and number. The files are made here, from the bundled collection. All is read in one
+process with bounded memory; where a library ends that, the case counts as failed and a new one goes on. Exit status 1
+if a case ends in anything but a result or a `UserError`, or takes more than five seconds.
+"""
+
+import argparse
+import gzip
+import json
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+import ranktilt as rt
+from ranktilt.build.manifest import earlier, manifest, require_ours
+from ranktilt.build.prompts import template
+from ranktilt.collection import Collection
+from ranktilt.data.bundled.reader import bundled
+from ranktilt.data.check import check
+from ranktilt.data.labels import from_labels, read_labels
+from ranktilt.data.parquet import read_judgments, read_parquet
+from ranktilt.data.qrels import read_qrels
+from ranktilt.data.save import save
+from ranktilt.errors import UserError
+from ranktilt.explain.validation import validate
+from ranktilt.llm.base import Answer
+from ranktilt.llm.entry import Entry
+from ranktilt.llm.journal import ANSWERS, Journal
+from ranktilt.reporting.gates import gate_text
+from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.papers.cells import read_cells
+from ranktilt.reporting.report_page import report_page
+from ranktilt.reports import read_result
+from ranktilt.run import Run
+
+LIMIT = 5
+"""Seconds that a case may take."""
+MEMORY = 24 << 30
+"""Bytes of address space; Polars reserves most of what it takes."""
+BYTES = [
+    b"\x00", b"\xff", b"\xef\xbb\xbf", b"\x1b]0;x\x07", b"\r", b"\n", b"\n\n", b"\t", b'"', b"'", b",", b"{", b"}",
+    b"[", b"]", b"\\", b"\\ud800", b"-", b"9" * 40, b"9" * 5000, b"1e999", b"NaN", b"-Infinity", b"null", b"0.5", b" ",
+    b"[" * 3000, b'{"a":' * 3000, "größe 日本 \u202e".encode(), b"x" * 70_000,
+]  # fmt: skip
+VALUES = [
+    None, True, -1, 0, 3, 2**31, 2**63, 2**127, -(2**64), 1.5, 1e308, float("nan"), float("inf"), "", "x", "0",
+    "\ud800", "\x00", "a\nb", "x" * 5000, "/dev/zero", [], {}, [[]], ["a", 1, None], {"a": 1}, {"": {}}, [0.5] * 2000,
+    "nDCG@3", "<60 deep>", "<300 deep>", "<900 deep>", "<5000 deep>",
+]  # fmt: skip
+NAMES = [
+    "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
+    "rows parquet", "judgments", "audit", "validation", "study", "cells", "manifest", "output", "prompt", "journal",
+]  # fmt: skip
+Read = Callable[[Path], object]
+Files = Mapping[str, bytes]
+
+
+def small() -> tuple[Collection, Collection]:
+    """Some pairs of the bundled collection; and the same with shorter rewrites at two temperatures beside them."""
+    whole = bundled()
+    qrels = whole.qrels.filter(pl.col("query_id").is_in(whole.judged["id"].head(5).implode()))
+    queries = whole.queries.filter(pl.col("id").is_in(qrels["query_id"].implode()))
+    docs = whole.docs.filter(pl.col("id").is_in(qrels["doc_id"].implode()))
+    docs = whole.docs.filter(pl.col("origin").is_in(docs["origin"].implode()))
+    parts, judged = [docs], [qrels]
+    for name in ("tmp_0.2", "tmp_0.7"):
+        again = docs.filter(pl.col("source") != "human").with_columns(
+            source=pl.lit(name), text=pl.col("text").str.head(90)
+        )
+        judged.append(qrels.filter(pl.col("doc_id").is_in(again["id"].implode())))
+        judged[-1] = judged[-1].with_columns(pl.format("{}-{}", "doc_id", pl.lit(name)).alias("doc_id"))
+        parts.append(again.with_columns(pl.format("{}-{}", "id", "source").alias("id")))
+    return Collection(docs, queries, qrels), Collection(pl.concat(parts), queries, pl.concat(judged))
+
+
+def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
+    """Make the files of every reader, and return how they are read."""
+    pairs, heated = small()
+    bm25 = rt.ranker("bm25@20")
+    run = bm25.rank(pairs)
+    trec = run.contents(folder / "sidecar" / "run")
+
+    def audited(path: Path) -> object:
+        found = rt.audit(pairs, Run.load(path), "nDCG@3", card=True, resamples=100)
+        return found.to_json(), rt.table(found)
+
+    def result(path: Path) -> object:
+        found = read_result(path)
+        one = isinstance(found, rt.Audit)
+        return found.to_json(), report_page([Opened(found) if one else found]), gate_text(rt.gate(found)) if one else ""
+
+    def kept(path: Path) -> object:
+        with Journal(path) as journal:
+            return [journal.entry(key * 32) for key in "ab"]
+
+    def labels(path: Path) -> object:
+        return from_labels(read_labels(path), queries=run.queries, labels_file=path)
+
+    def rows(path: Path) -> object:
+        return Collection(read_parquet(path, strings=("title", "source")), pairs.queries, pairs.qrels.clear())
+
+    table, frame = pairs.docs.select("source", "origin", doc_id="id"), run.frame()
+    scores = {q: dict(zip(f["doc_id"], f["score"], strict=True)) for (q,), f in frame.group_by("query_id")}
+    judged = [{"query-id": q, "corpus-id": d, "score": g} for q, d, g in pairs.qrels.iter_rows()]
+    told = {"prompt": "p", "document": "d", "attempt": 1, "parameters": {"seed": 1}, "asked": "m"}
+    lines = [Entry(key=key * 32, answer=Answer("text", "stop", 3, 5, "m"), **told).line() for key in "ab"]
+    made = {"llm": {"llm": "echo"}, "prompt": {"name": "p"}, "sources": {"m": 0.7}, "of": "human", "titles": "keep"}
+    made = {**made, "collection": {"path": "toy"}, "earlier": [made], "inputs": {"a": "b"}}
+    cut = {"limit": 512, "share": {"human": 0.5, "claude": 0.25}}
+    spec = {**run.spec, "seed": 7, "own_documents_dropped": 2, "truncated": cut, "candidates": dict(run.spec)}
+    for layout in ("beir", "cocktail"):
+        save(pairs, folder / layout, layout=layout)
+    files = {
+        "qrels/q.tsv": (folder / "beir" / "qrels" / "test.tsv").read_bytes(),
+        "trec/run": trec[folder / "sidecar" / "run"],
+        "json run/run.json": json.dumps(scores).encode(),
+        "sidecar/run": trec[folder / "sidecar" / "run"],
+        "sidecar/run.json": json.dumps(spec).encode(),
+        "labels tsv/labels.tsv": table.write_csv(separator="\t").encode(),
+        "labels csv/labels.csv": table.write_csv(quote_style="always").encode(),
+        "judgments/test.jsonl": "\n".join(map(json.dumps, judged)).encode(),
+        "audit/a.json": rt.audit(pairs, run, ["nDCG@3", "AP@5"], card=True, resamples=100).to_json(),
+        "validation/v.json": validate(pairs, [bm25], ["nDCG@3"]).to_json(),
+        "study/s.json": rt.study(heated, [bm25], ["nDCG@3"], resamples=100).to_json(),
+        "cells/cells.csv": b"table,dataset,system,measure,value\nwang-1,a,bm25,nDCG@3,0.5\n",
+        "manifest/manifest.json": manifest(made, {}),
+        "output/manifest.json": manifest(made, {"a": b"x"}),
+        "output/a": b"x",
+        "prompt/prompt.txt": b"Rewrite {{this}}, {title}:\n{text}\n",
+        f"journal/{ANSWERS}": b"".join(lines),
+    }
+    write(folder, files)
+    for name, content in (("labels", table), ("rows", pairs.docs.rename({"id": "_id"}))):
+        (folder / f"{name} parquet").mkdir()
+        content.write_parquet(folder / f"{name} parquet" / "t.parquet")
+    read: dict[str, Read] = {
+        "beir": lambda at: check(rt.load(at)), "cocktail": lambda at: check(rt.load(at)),
+        "qrels": lambda at: read_qrels(at / "q.tsv"), "trec": lambda at: audited(at / "run"),
+        "json run": lambda at: audited(at / "run.json"), "sidecar": lambda at: audited(at / "run"),
+        "labels tsv": lambda at: labels(at / "labels.tsv"), "labels csv": lambda at: labels(at / "labels.csv"),
+        "labels parquet": lambda at: labels(at / "t.parquet"), "rows parquet": lambda at: rows(at / "t.parquet"),
+        "judgments": lambda at: read_judgments(at / "test.jsonl"), "audit": lambda at: result(at / "a.json"),
+        "validation": lambda at: result(at / "v.json"), "study": lambda at: result(at / "s.json"),
+        "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
+        "prompt": lambda at: template(at / "prompt.txt").render("text"), "journal": kept,
+    }  # fmt: skip
+    return {name: (read[name], content_of(folder / name)) for name in NAMES}
+
+
+def content_of(folder: Path) -> Files:
+    """The files of a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def write(folder: Path, files: Files) -> None:
+    """Write files."""
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def damaged(files: Files, chance: random.Random) -> Files:
+    """Damage one of the files: a value where it is JSON, or its bytes; now and then it is compressed too."""
+    name = chance.choice(sorted(files))
+    data = files[name]
+    for _ in range(chance.choice((1, 1, 1, 2, 5))):
+        data = (other_value if ".json" in name and chance.random() < 0.6 else other_bytes)(data, chance)
+    if chance.random() < 0.05:
+        data = gzip.compress(data)
+        data = other_bytes(data, chance) if chance.random() < 0.7 else data
+    return {**files, name: data}
+
+
+def other_bytes(data: bytes, chance: random.Random) -> bytes:
+    """Cut off, leave out, repeat, put in, or change some bytes."""
+    start = chance.randrange(len(data) + 1)
+    end = min(start + chance.choice((1, 1, 2, 8, 100, 1000)), len(data))
+    middle = [
+        b"", data[start:end] * chance.choice((2, 3, 50)), chance.choice(BYTES) + data[start:end], chance.choice(BYTES),
+        bytes(chance.randrange(256) for _ in data[start:end]),
+    ]  # fmt: skip
+    return data[:start] if chance.random() < 0.1 else data[:start] + chance.choice(middle) + data[end:]
+
+
+def other_value(data: bytes, chance: random.Random) -> bytes:
+    """Replace, remove or rename a value of a JSON document, or of one of its lines."""
+    lines = data.splitlines() or [b""]
+    one = chance.randrange(len(lines)) if b"}\n{" in data else None
+    try:
+        content = json.loads(data if one is None else lines[one])
+    except (RecursionError, ValueError):
+        return other_bytes(data, chance)
+    spots, held = [], [content]
+    while held:
+        inside = held.pop()
+        names = inside if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
+        spots += [(inside, name) for name in names]
+        held += [inside[name] for name in names]
+    if not spots:
+        return json.dumps(chance.choice(VALUES)).encode()
+    inside, name = chance.choice(spots)
+    kind = chance.random()
+    if kind < 0.15:
+        del inside[name]
+    elif kind < 0.25 and isinstance(inside, dict):
+        inside[str(chance.choice(VALUES))] = inside.pop(name)
+    else:
+        inside[name] = chance.choice(VALUES)
+    text = re.sub(r'"<(\d+) deep>"', lambda found: "[" * int(found[1]) + "]" * int(found[1]), json.dumps(content))
+    return text.encode() if one is None else b"\n".join([*lines[:one], text.encode(), *lines[one + 1 :]])
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Break off what takes longer, as soon as Python has its turn."""
+
+    def hung(*_: object) -> None:
+        raise TimeoutError(f"over {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, hung)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fault(read: Read, files: Files, folder: Path) -> str:
+    """Read files and return what went wrong, as its traceback; empty for a result or one line for the user."""
+    shutil.rmtree(folder, ignore_errors=True)
+    write(folder, files)
+    try:
+        with warnings.catch_warnings(), limited(LIMIT):
+            warnings.simplefilter("ignore")
+            read(folder)
+    except UserError:
+        return ""
+    except BaseException:
+        return traceback.format_exc()
+    return ""
+
+
+def faults(names: Sequence[str], seed: int, cases: range, begun: Callable[[int], object] = id) -> dict[str, str]:
+    """Run cases of some readers in turn; return the traceback of each that failed."""
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        known = readers(Path(place) / "made")
+        for number in cases:
+            begun(number)
+            name = names[number % len(names)]
+            read, files = known[name]
+            files = damaged(files, random.Random(f"{name} {seed} {number // len(names)}"))
+            if said := fault(read, files, Path(place) / "case"):
+                found[f"--reader {name!r} --seed {seed} --case {number // len(names)}"] = said
+    return found
+
+
+def apart(names: Sequence[str], seed: int, cases: range) -> dict[str, str]:
+    """Run cases in a process of its own, and what is left in the next one where something ended it."""
+    found = dict[str, str]()
+    while cases:
+        line = [sys.executable, __file__, "--names", ",".join(names), "--seed", str(seed)]
+        line += ["--range", f"{cases.start},{cases.stop}"]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        said = done.stdout.splitlines()
+        if not said:
+            raise SystemExit(done.stderr)
+        if done.returncode == 0:
+            return found | json.loads(said[-1])
+        number = int(said[-1])
+        case = f"--reader {names[number % len(names)]!r} --seed {seed} --case {number // len(names)}"
+        found[case] = f"{done.stderr}\nprocess ended with {done.returncode}"
+        cases = range(number + 1, cases.stop)
+    return found
+
+
+def main() -> int:
+    """Run what the command line asks for, and print what failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cases", type=int, default=5000)
+    parser.add_argument("--reader", choices=NAMES)
+    parser.add_argument("--case", type=int, help="this one only, of --reader")
+    parser.add_argument("--names", help=argparse.SUPPRESS)
+    parser.add_argument("--range", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.range:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        cases = range(*map(int, asked.range.split(",")))
+        print(json.dumps(faults(asked.names.split(","), asked.seed, cases, lambda at: print(at, flush=True))))  # noqa: T201
+        return 0
+    names, began = [asked.reader] if asked.reader else NAMES, time.monotonic()
+    cases = range(asked.cases) if asked.case is None else range(asked.case, asked.case + 1)
+    failed = apart(names, asked.seed, cases)
+    for case, said in failed.items():
+        print(f"{case}\n  {said if asked.case is not None else said.strip().splitlines()[-1][:300]}")  # noqa: T201
+    print(f"{len(cases):,} cases in {time.monotonic() - began:.0f} s, {len(failed)} failed")  # noqa: T201
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
