@@ -397,21 +397,29 @@ def test_vectors_that_unchecked_weights_made_are_not_found_again(
 
 
 @pytest.mark.parametrize(
-    ("name", "setting", "value"),
+    ("name", "setting", "value", "expected"),
     [
-        ("config.json", "hidden_size", 0),
-        ("config.json", "num_hidden_layers", -1),
-        ("config.json", "vocab_size", "41"),
-        ("config.json", "max_position_embeddings", 3.5),
-        ("config.json", "num_attention_heads", True),
-        ("config.json", "intermediate_size", float("nan")),
-        ("sentence_bert_config.json", "max_seq_length", -24),
-        ("tokenizer_config.json", "model_max_length", "64"),
-        ("1_Pooling/config.json", "word_embedding_dimension", ""),
+        ("config.json", "hidden_size", 0, "a whole number of at least 1"),
+        ("config.json", "num_hidden_layers", -1, "a whole number of at least 1"),
+        ("config.json", "vocab_size", "41", "a whole number of at least 1"),
+        ("config.json", "max_position_embeddings", 3.5, "a whole number of at least 1"),
+        ("config.json", "num_attention_heads", True, "a whole number of at least 1"),
+        ("config.json", "intermediate_size", float("nan"), "a whole number of at least 1"),
+        ("sentence_bert_config.json", "max_seq_length", -24, "a whole number of at least 1"),
+        ("tokenizer_config.json", "model_max_length", "64", "a whole number of at least 1"),
+        ("1_Pooling/config.json", "word_embedding_dimension", "", "a whole number of at least 1"),
+        ("config.json", "architectures", 5, "a list"),
+        ("config.json", "id2label", {"x": "relevant"}, "a dict from numbers to names"),
+        ("config.json", "id2label", 7, "a dict from numbers to names"),
+        ("config.json", "pad_token_id", "0", "a whole number"),
+        ("config.json", "model_type", ["bert"], "text"),
+        ("config_sentence_transformers.json", "prompts", ["query"], "a dict"),
+        ("config_sentence_transformers.json", "default_prompt_name", ["query"], "text"),
+        ("sentence_bert_config.json", "tokenizer_args", "x", "a dict"),
     ],
 )
 def test_settings_that_no_model_has_are_refused_by_every_ranker(
-    tmp_path: Path, name: str, setting: str, value: object
+    tmp_path: Path, name: str, setting: str, value: object, expected: str
 ) -> None:
     for file in ("model.safetensors", "tokenizer.json"):
         (tmp_path / file).write_bytes(b"{}")
@@ -420,8 +428,7 @@ def test_settings_that_no_model_has_are_refused_by_every_ranker(
     for check in (lambda: found(tmp_path), ranker(f"cross-encoder:{tmp_path}").check):
         with pytest.raises(UserError) as caught:
             check()
-        expected = f"expected a whole number of at least 1 as {setting}, got {shorten(value)}"
-        assert str(caught.value) == f"{tmp_path / name}: {expected}"
+        assert str(caught.value) == f"{tmp_path / name}: expected {expected} as {setting}, got {shorten(value)}"
 
 
 LARGER = """

@@ -25,6 +25,23 @@ _SIZES = {
     *("max_seq_length", "model_max_length"),
 }
 """Settings that say how large a model is, or how much it reads, by the names that architectures give them."""
+_KINDS: dict[str, tuple[type, str]] = {
+    "architectures": (list, "a list"),
+    "default_prompt_name": (str, "text"),
+    "id2label": (dict, "a dict from numbers to names"),
+    "model_type": (str, "text"),
+    "pad_token_id": (int, "a whole number"),
+    "processor_kwargs": (dict, "a dict"),
+    "prompts": (dict, "a dict"),
+    "tokenizer_args": (dict, "a dict"),
+}
+"""Settings that are read here, and what they are."""
+_FILES = (
+    "config.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "tokenizer_config.json",
+)
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -60,7 +77,7 @@ def require_folder(folder: Path, *, for_: str) -> None:
         raise UserError(f"{folder}: its architecture {kind!r} is code of the model's own, which is never run")
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
-    require_sizes(folder)
+    require_settings(folder)
     require_rows(folder)
 
 
@@ -252,8 +269,8 @@ def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]
         base.from_pretrained = plain
 
 
-def require_sizes(folder: Path) -> None:
-    """Refuse sizes and lengths that no model has: text, or below 1.
+def require_settings(folder: Path) -> None:
+    """Refuse settings that no model has: sizes and lengths that are text or below 1, and others of another kind.
 
     Parameters
     ----------
@@ -265,14 +282,26 @@ def require_sizes(folder: Path) -> None:
     UserError
         Names the file, the setting and its value.
     """
-    for name in ("config.json", "sentence_bert_config.json", "tokenizer_config.json"):
+    for name in _FILES:
         for file in sorted(folder.rglob(name)):
             settings = _settings(file)
-            for key in _SIZES & settings.keys():
-                value = settings[key]
-                number = isinstance(value, int | float) and not isinstance(value, bool)
-                if isinstance(value, str | bool) or (number and not (value >= 1 and value == value // 1)):
-                    raise UserError(f"{file}: expected a whole number of at least 1 as {key}, got {shorten(value)}")
+            for key in sorted((_SIZES | _KINDS.keys()) & settings.keys()):
+                expected = _expected(key, settings[key])
+                if expected:
+                    raise UserError(f"{file}: expected {expected} as {key}, got {shorten(settings[key])}")
+
+
+def _expected(key: str, value: Any) -> str:
+    """What a setting should be; empty where it is that. A size that is none or a list is the library's matter."""
+    if key in _KINDS:
+        kind, name = _KINDS[key]
+        sound = value is None or type(value) is kind
+        if key == "id2label":
+            sound = sound and all(str(number).isdecimal() for number in value or ())
+        return "" if sound else name
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    wrong = isinstance(value, str | bool) or (number and not (value >= 1 and value == value // 1))
+    return "a whole number of at least 1" if wrong else ""
 
 
 def require_rows(folder: Path) -> None:

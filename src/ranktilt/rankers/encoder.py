@@ -12,7 +12,7 @@ import numpy as np
 
 from ranktilt.cache import STORES, Keys, Stored, VectorCache, Vectors, content_keys
 from ranktilt.errors import UserError, unknown
-from ranktilt.llm.folder import fingerprint, first_line, require_rows, require_sizes, weights_required
+from ranktilt.llm.folder import fingerprint, first_line, require_rows, require_settings, weights_required
 from ranktilt.optional import need
 from ranktilt.rankers import chunks, hub
 from ranktilt.rankers.hub import PRECISIONS, read_json
@@ -340,7 +340,7 @@ def encoder(
     precision = hub.resolve(precision, device=device)
     folder = hub.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
-    require_sizes(folder)
+    require_settings(folder)
     for what, value, valid in (("store", store, STORES), ("pooling", pooling, POOLINGS)):
         if value not in valid:
             raise unknown(f"{what} of dense", value, valid)

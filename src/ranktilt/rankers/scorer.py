@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ranktilt.cache import VectorCache
 from ranktilt.errors import UserError
-from ranktilt.llm.folder import fingerprint, first_line, require_rows, require_sizes, require_weights
+from ranktilt.llm.folder import fingerprint, first_line, require_rows, require_settings, require_weights
 from ranktilt.optional import need
 from ranktilt.rankers import chunks, hub, inference
 from ranktilt.rankers.pairs import NO_LIMIT, Inputs, Ints, Limits, Pairs, Template
@@ -301,7 +301,7 @@ def require_model(folder: Path, ranker: str) -> dict[str, Any]:
         )
     if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
         raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
-    require_sizes(folder)
+    require_settings(folder)
     return config
 
 
