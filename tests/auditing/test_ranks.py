@@ -69,7 +69,7 @@ def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
     run = run_of(collection, {"q1": {"d1-human": 3, "d3-llm": 2, "d3-human": 1}}, ranker="run")
     found = shares(collection, run, by="side")
     np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
-    np.testing.assert_allclose(found.level, [2 / 6, 3 / 6])
+    np.testing.assert_allclose(found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3])  # two of three in the list have a group
 
 
 def test_documents_that_the_collection_lacks_take_a_rank_too() -> None:

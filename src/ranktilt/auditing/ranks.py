@@ -38,8 +38,8 @@ class RankShares:
         Share of the group's relevant documents at this rank or above it, in [0, 1]: mean R@rank over the queries that
         have one, as the audit counts it. NaN where no query has one.
     level : ndarray of float64, shape (n_groups,)
-        Share of each group among the collection's documents, in [0, 1]: what a random order of the whole collection
-        would show at every rank.
+        What random labels would show at every rank, in [0, 1]: each group's share among the documents that have a
+        group, of what part of these lists they are.
     queries : ndarray of int64, shape (depth,)
         Queries whose list reaches each rank.
     """
@@ -99,7 +99,7 @@ def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 
     counted = ~aligned.left_out(str(audit.spec.get("missing", "zero")))
     for number in range(len(groups.names)):
         found[number] = _found(aligned.judgments, number, judgment, spread, counted)
-    return RankShares(run.name, groups.names, at, found, _level(groups), reach)
+    return RankShares(run.name, groups.names, at, found, _level(groups, group[spread.counts[ranking.query]]), reach)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,8 @@ def _found(judgments: Judgments, group: int, judgment: Ints, spread: _Spread, co
     return found
 
 
-def _level(groups: Groups) -> Floats:
+def _level(groups: Groups, listed: Ints) -> Floats:
     held = groups.code[groups.code >= 0]
-    counts = np.bincount(held, minlength=len(groups.names)) / max(len(groups.code), 1)
+    part = float((listed >= 0).mean()) if len(listed) else 1.0
+    counts = np.bincount(held, minlength=len(groups.names)) * part / max(len(held), 1)
     return counts.astype(np.float64)
