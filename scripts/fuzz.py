@@ -252,9 +252,11 @@ def fault(read: Read, files: Files, folder: Path) -> str:
         with warnings.catch_warnings(), limited(LIMIT):
             warnings.simplefilter("ignore")
             read(folder)
+    except KeyboardInterrupt:
+        raise
     except UserError:
         return ""
-    except BaseException:
+    except BaseException:  # a panic of Polars is no Exception
         return traceback.format_exc()
     return ""
 

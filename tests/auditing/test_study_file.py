@@ -67,6 +67,7 @@ CONTENT: dict[str, Any] = json.loads(toy_study().to_json())
         ({"tilts": [{**CONTENT["tilts"][0], "p": "none"}]}, "p: expected a number, got 'none'"),
         ({"trends": [{**CONTENT["trends"][0], "values": 3}]}, "values: expected a list, got 3"),
         ({"spec": []}, "spec: expected names and values"),
+        ({"spec": {"level": ""}}, "level: expected a number, got ''"),
         ({"notes": None}, "notes: expected a list, got None"),
     ],
 )

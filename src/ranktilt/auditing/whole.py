@@ -25,6 +25,11 @@ FEWEST = 100
 _DEEPEST = 20
 """Mixes of mixes."""
 _TEXTS = ("path", "split", "labels", "qrels", "revision", "layout", "docs", "by")
+_BESIDE = {
+    "ties": ("pairs", "wins", "losses", "ties"), "absent": ("pairs",), "raw": ("pairs",),
+    "whole": ("pairs", "whole", "whole_wins", "whole_losses"),
+}  # fmt: skip
+_MOST = 2**63
 _PARTS = ("runs", "measures", "groups", "queries", "spec", "values", "tilts", "pair_counts", "notes")
 
 
@@ -60,8 +65,7 @@ def require_whole(content: Mapping[str, Any]) -> None:
             raise ValueError("repeated: expected queries of the audit")
     for row in _listed(content.get("card", []), "card"):
         _fields(row, Estimate, without=("extra",))
-        for name, value in typed(row["extra"], dict, "extra").items():
-            typed(value, float, name)
+        _require_extra(typed(row["extra"], dict, "extra"))
         _among(row, content)
     for row in _listed(content.get("confounds", []), "confounds"):
         _fields(row, Confound)
@@ -72,6 +76,15 @@ def require_whole(content: Mapping[str, Any]) -> None:
         _among(typed(row, dict, "a control"), content)
         for one in row["tilts"]:
             _fields(one, Tilt)
+
+
+def _require_extra(extra: Mapping[str, Any]) -> None:
+    """Numbers behind an answer, and each with the counts that are told beside it."""
+    for name, value in extra.items():
+        typed(value, float, name)
+        for count in _BESIDE.get(name, ()):
+            if type(extra.get(count)) not in (int, float) or not abs(extra[count]) < _MOST:
+                raise ValueError(f"extra: expected {count} beside {name}, got {shorten(extra.get(count))}")
 
 
 def files_of_runs(specs: Iterable[Any]) -> list[str]:

@@ -81,13 +81,14 @@ class Saved:
         """
         content = self._content(path)
         self._check(content, path)
-        if fault := unwritable(content):
-            raise DataError(path, fault)
         try:
-            return make(content)
+            made = make(content)
         except _BROKEN as error:
             message = f"is not a whole {self._bare}: {type(error).__name__}: {error}"
             raise DataError(path, message) from error
+        if fault := unwritable(content):
+            raise DataError(path, fault)
+        return made
 
     @property
     def _bare(self) -> str:
