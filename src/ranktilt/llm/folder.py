@@ -180,7 +180,6 @@ def load_model(folder: Path, *, for_: str, device: str, precision: str) -> Any:
                 local_files_only=True,
                 output_loading_info=True,
                 torch_dtype="auto" if precision == "auto" else precision,
-                ignore_mismatched_sizes=True,
             )
         require_weights(folder, model, told)
         return model.eval().to(device)
