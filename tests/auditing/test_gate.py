@@ -145,7 +145,7 @@ class TestGrowth:
             f"growth +5.0 points [+3.0, +7.0] since the baseline lies above 2: {tail}",
             f"growth −3.0 points [−7.0, +1.0] since the baseline does not exceed 2: {tail}",
             "growth +2.0 points [−3.0, +7.0] since the baseline reaches across 2, neither shown nor excluded; "
-            f"50 queries could detect 5.6 points; {tail}",
+            f"50 queries could detect 5.7 points; {tail}",
         ]
 
     @pytest.mark.parametrize(("old", "side"), [(NAN, "the baseline's"), (10.0, "the new")])

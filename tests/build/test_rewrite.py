@@ -1,6 +1,7 @@
 """Rewriting: what is asked, what is kept, what is left out, and the collection that comes of it."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,8 @@ def test_an_answer_that_stands_twice_in_the_journal_makes_one_document(do: Do, t
     first = do(humans(), Scripted()).collection
     file = tmp_path / "journal" / "answers.jsonl"
     lines = file.read_bytes()
-    file.write_bytes(lines + lines.replace(b"Three large studies", b"Some other studies"))
+    others = lines.replace(b"Three large studies", b"Some other studies")
+    file.write_bytes(lines + re.sub(rb',"check":"\w+"}', b"}", others))  # without checksums, as older versions wrote
     llm = Scripted()
     assert do(humans(), llm).collection == first
     assert llm.prompts == []
