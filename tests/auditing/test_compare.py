@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.change import TiltChange
-from ranktilt.auditing.compare import FORMAT, VERSION, Comparison, compare, growth_words
+from ranktilt.auditing.compare import (
+    FORMAT,
+    VERSION,
+    Comparison,
+    compare,
+    growth_words,
+    mean_sentence,
+    tilt_sentence,
+)
 from ranktilt.auditing.matching import RunPair, match
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
@@ -570,3 +578,12 @@ def test_two_real_systems_of_different_strength(repetitions: list[Audit], shared
     assert change.value == pytest.approx(17.41, abs=0.02)
     assert change.shown
     assert change.low > 8
+
+
+@pytest.mark.parametrize("sentence", [tilt_sentence, mean_sentence])
+def test_a_small_p_beside_nothing_shown_is_explained(sentence: Any) -> None:
+    rng = np.random.default_rng(10)
+    found = compared(noisy(rng, 40), noisy(rng, 40))
+    change = found.tilts[0] if sentence is tilt_sentence else found.means[0]
+    text = sentence(replace(change, p_corrected=0.01))
+    assert "shown; p is below .05, but the interval reaches across 0; " in text

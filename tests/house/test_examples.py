@@ -51,7 +51,25 @@ def shell(script: str, folder: Path, **more: str) -> subprocess.CompletedProcess
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository whose base branch holds a collection and the audit of its ranker."""
-    write_cocktail(tmp_path / "toy")
+    words = [
+        "apple",
+        "river",
+        "stone",
+        "cloud",
+        "tiger",
+        "violin",
+        "harbour",
+        "lantern",
+    ]  # of three queries no gate says
+    write_cocktail(
+        tmp_path / "toy",
+        corpora={
+            source: [{"_id": f"d{n}", "title": "", "text": f"{word} {end}"} for n, word in enumerate(words)]
+            for source, end in (("human", "is seen here"), ("llm", "can be seen"))
+        },
+        queries=[{"_id": f"q{n}", "text": word} for n, word in enumerate(words)],
+        qrels=[(f"q{n}", f"d{n}", 1) for n in range(len(words))],
+    )
     command = write(tmp_path / "bin" / "ranktilt", f'#!/bin/sh\nexec "{sys.executable}" -m ranktilt.cli.main "$@"\n')
     command.chmod(0o755)
     audit = scripts()["Audit"]

@@ -12,8 +12,8 @@ from ranktilt.auditing.change import MeanChange, TiltChange, mean_changes, tilt_
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import RunPair, match
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import FEW_QUERIES
-from ranktilt.auditing.verdict import bounds, probability, signed
+from ranktilt.auditing.tilt import ALPHA, FEW_QUERIES
+from ranktilt.auditing.verdict import across, bounds, probability, signed
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.inference import CORRECTIONS, RESAMPLES, correct
 
@@ -241,5 +241,7 @@ def _could(change: MeanChange, detectable: float) -> str:
     queries = counted(change.queries, "query", "queries")
     if change.error == 0:
         return f"every resample of {queries} says the same"
+    if change.p_corrected < ALPHA:
+        return across(change.p_corrected, "0")
     these = "this query" if change.queries == 1 else f"these {queries}"
     return f"{these} could detect one of {detectable:.1f} points or more"

@@ -90,13 +90,13 @@ def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
             filter(None, (f"{first.run} favours {side} {noun}: {text}", _others(agree - 1, len(asked) - 1)))
         )
         return Verdict(first.run, "favours", side, text, agree, len(asked))
-    text = "; ".join(filter(None, (text, _across(first.p_corrected, amount(first, first.level)))))
+    text = "; ".join(filter(None, (text, across(first.p_corrected, f"level ({amount(first, first.level)})"))))
     return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
 
 
-def _across(p: float, level: str) -> str:
-    """Why nothing is favoured although p is below .05; empty where it is not."""
-    return f"p is below .05, but the interval reaches across level ({level})" if p < ALPHA else ""
+def across(p: float, level: str) -> str:
+    """Say why nothing is shown although p is below .05; empty where it is not."""
+    return f"p is below .05, but the interval reaches across {level}" if p < ALPHA else ""
 
 
 def too_few(tilt: Tilt) -> str:
@@ -164,7 +164,7 @@ def _inconclusive(tilt: Tilt, delta: str, telling: int | None) -> str:
     elif tilt.error == 0:
         could = "every resample says the same"
         could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""
-    could = too_few(tilt) or _across(tilt.p_corrected, f"{signed(tilt.level_value)} %") or could
+    could = too_few(tilt) or across(tilt.p_corrected, f"level ({signed(tilt.level_value)} %)") or could
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
 
 
