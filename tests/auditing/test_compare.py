@@ -462,7 +462,7 @@ class TestVerdicts:
         text, change = found.verdicts()[0].sentence, found.tilts[0]
         assert text.startswith(
             "run: no difference in tilt from its old run shown; these 40 queries could detect one of "
-            f"{detectable_effect(change.error, 2):.1f} points or more; Relative Δ "
+            f"{detectable_effect(change.error, 2, 40):.1f} points or more; Relative Δ "
         )
         assert not found.verdicts()[0].shown
 

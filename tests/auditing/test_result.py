@@ -147,7 +147,9 @@ class TestRelativeDelta:
         found = three.relative_delta("human", "llm")
         tests = found["p"].is_not_nan().sum()
         assert (tests, found["tests"].to_list()) == (found.height, [tests] * tests)
-        expected = [detectable_effect(error, tests) for error in found["error"]]
+        expected = [
+            detectable_effect(error, tests, n) for error, n in zip(found["error"], found["queries"], strict=True)
+        ]
         assert found["detectable"].to_list() == pytest.approx(expected)
 
     def test_without_any_twin_the_tied_share_is_undefined(self) -> None:
@@ -184,9 +186,9 @@ class TestVerdict:
         found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
         # The share of wins has a standard error of .0787, Relative Δ (400 times its distance from one half) of 31.5.
         sentence = found.verdict("unsure").sentence
-        assert sentence.startswith("unsure: inconclusive: this query set could only detect a tilt of 9")
+        assert sentence.startswith("unsure: inconclusive: this query set could only detect a tilt of 100 %")
         assert sentence.endswith("; but level on R@2")
-        assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 2), rel=0.03)
+        assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 2, 40), rel=0.03)
         assert found.tilts[0].value == pytest.approx(20)
 
     def test_from_the_other_side_it_is_the_same(self, three: Audit) -> None:

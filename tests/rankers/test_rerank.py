@@ -157,7 +157,9 @@ def test_a_depth_keeps_the_best_and_whole_groups_at_the_cut(shared: Shared, k: i
 def test_each_pair_of_texts_is_scored_once(shared: Shared) -> None:
     docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
     grades = {q: {"d0": 1} for q in ("a", "b", "c")}
-    collection = collection_of(docs, {"a": "red", "b": "old", "c": "red"}, grades)
+    named = collection_of(docs, dict.fromkeys("abc", "red"), grades)
+    queries = pl.DataFrame({"id": ["a", "b", "c"], "text": ["red", "old", "red"]})
+    collection = Collection(named.docs, queries, named.qrels)
     ASKED.clear()
     shared.rank(collection, run_of(collection, {q: dict.fromkeys(collection.ids, 0.0) for q in "abc"}))
     assert [sorted(pairs) for pairs in ASKED] == [[("old", "old"), ("old", "red"), ("red", "old"), ("red", "red")]]
