@@ -120,7 +120,8 @@ def legend(audit: Audit) -> list[str]:
             which = "Groups that are not twins" if True in kinds else "Groups are not twins"
             lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
     elif audit.estimates:
-        lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples. Ties: averaged.")
+        wide = ", widened by what documents add" if any(e.kind == "twins" for e in audit.estimates) else ""
+        lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
     beside = [confound_sentence([c for c in audit.confounds if (c.a, c.b) == pair]) for pair in audit.pairs]
     return [*filter(None, beside), *lines, *card_legend(audit), *control_legend(audit)]
 
