@@ -28,7 +28,7 @@ def audit_page(given: Opened, *, texts: bool = True) -> str:
 
 def of(collection: Collection, runs: list[Run], measures: Any = ("nDCG@1", "P@2"), **options: Any) -> Opened:
     """Audit runs, and keep what they were made from."""
-    return Opened(audit(collection, runs, measures, **{"resamples": 200, **options}), collection, tuple(runs))
+    return Opened(audit(collection, runs, measures, **{"resamples": 1000, **options}), collection, tuple(runs))
 
 
 @cache
