@@ -63,7 +63,7 @@ def collection_of(docs: Sequence[Row], queries: Mapping[str, str], qrels: Table)
     Queries of one text get their id added, because queries that repeat each other count as one.
     """
     texts = list(queries.values())
-    texts = [f"{text} {name}" if texts.count(text) > 1 else text for name, text in queries.items()]
+    texts = [f"{text} {name}" if text and texts.count(text) > 1 else text for name, text in queries.items()]
     judgments = [(q, d, g) for q, grades in qrels.items() for d, g in grades.items()]
     return Collection(
         pl.DataFrame([dict(row) for row in docs], infer_schema_length=None),

@@ -44,7 +44,7 @@ def test_bundled_collection_and_lexical_rankers_are_the_default(cli: Cli) -> Non
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert [line for line in lines if line and not line.startswith(" ")][:3] == ["tfidf", "bm25", "simulated rankings"]
-    assert "Calibrated: 54 checks came out as expected." in out
+    assert "Calibrated: 66 checks came out as expected." in out
     assert sum("0 in 12 of 12" in line for line in lines) == 2 * 6
     assert sum("2 of 2" in line for line in lines) == 2 * 6
 
@@ -78,7 +78,9 @@ def test_csv_is_a_line_a_row(cli: Cli, folder: Path, unfair: None) -> None:
     code, out, _ = cli("calibrate", folder, *UNFAIR, *QUICK, "--format", "csv")
     found = list(csv.DictReader(io.StringIO(out)))
     assert code == 1
-    assert {row["check"] for row in found} == {"null", "antisymmetry", "known tilt", "random labels", "coverage"}
+    assert {row["check"] for row in found} == {
+        "null", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"
+    }  # fmt: skip
     assert {row["verdict"] for row in found if row["check"] != "null"} == {"ok"}
 
 
@@ -98,7 +100,7 @@ def test_json_to_a_file_leaves_the_table(cli: Cli, folder: Path, unfair: None, t
 def test_json_to_stdout_is_all_there_is(cli: Cli, folder: Path) -> None:
     code, out, _ = cli("calibrate", folder, "-r", "bm25", *QUICK, "--json", "-")
     assert code == 0
-    assert json.loads(out)["sentence"] == "Calibrated: 30 checks came out as expected."
+    assert json.loads(out)["sentence"] == "Calibrated: 36 checks came out as expected."
 
 
 def test_text_and_split_are_passed_on(cli: Cli, folder: Path) -> None:
