@@ -216,7 +216,8 @@ class TestWithoutJudgments:
         verdict = found.verdict("hand")
         assert (verdict.kind, verdict.favours) == ("inconclusive", None)
         assert verdict.sentence == (
-            "hand: inconclusive: head-to-head 0.0 %, 95 % interval [−100.0, +50.0], corrected p = 1.000"
+            "hand: inconclusive: head-to-head 0.0 %, 95 % interval [−100.0, +50.0], corrected p = 1.000; 3 distinct "
+            "queries or documents are too few to test"
         )
 
     def test_a_clear_side_is_favoured(self) -> None:

@@ -13,6 +13,7 @@ import ranktilt.auditing.card as module
 import ranktilt.auditing.tilt as tilt
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.gate import gate
 from ranktilt.collection import Collection
 from tests.toy import Table, collection_of, run_of
 
@@ -289,3 +290,40 @@ class TestRandomLabels:
                 by_source[kind] += bool(sources[kind].leans) and sources[kind].p < 0.05
         assert max(flagged.values()) <= 21
         assert max(by_source.values()) <= 21
+
+
+class TestWhatRestsOnLittle:
+    """As many queries as one likes over a few documents, or a few queries that say anything, are not evidence enough."""
+
+    @pytest.mark.parametrize("origins", [1, 5])
+    def test_few_documents_under_many_queries(self, origins: int) -> None:
+        collection = paired(12, 40, judged=origins)
+        scores = ahead(40, [*range(12)], [])
+        found = audit(collection, run_of(collection, scores, ranker="r"), ["nDCG@10"], by="lang", card=True)
+        [one] = found.tilts
+        assert (one.queries, one.votes, one.testable, one.verdict()) == (40, origins, False, "inconclusive")
+        assert gate(found, max_tilt=1).outcome == "inconclusive"
+        twins = next(e for e in found.estimates if e.kind == "relevant twins")
+        assert (twins.votes, twins.favours) == (origins, "")
+        word = "documents say" if origins > 1 else "document says"
+        assert f"{word} anything, too few to test; Relative Δ" in found.verdict("r").sentence
+
+    def test_one_query_that_found_anything(self) -> None:
+        collection = paired(12, 40, judged=12)
+        found = audit(
+            collection, run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r"), ["P@2"], by="lang"
+        )
+        [one] = found.tilts
+        assert (one.queries, one.votes, one.value, one.low, one.high) == (40, 1, 0, 0, 0)
+        assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
+
+    def test_who_fills_the_page_is_a_share_and_its_interval_is_not_widened_by_the_tilt_itself(self) -> None:
+        collection = paired(60, 60)
+        rng = np.random.default_rng(4)
+        scores = {
+            f"q{q}": {f"{n}-{s}": rng.normal(0.0, 1.0) + 3 * (s == "de") for n in range(60) for s in ("de", "en")}
+            for q in range(60)
+        }
+        page = card(collection, scores, resamples=1000)["page"]
+        assert 0.8 < page.value < page.high <= 1
+        assert page.high - page.low < 0.1

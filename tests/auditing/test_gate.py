@@ -64,10 +64,10 @@ class TestTilt:
         [
             (
                 tilt(0, 0, queries=1, error=0.0),
-                "1 query is too few: no p could be below .05; Relative Δ 0.0 % [0.0, 0.0]",
+                "1 query is too few to test; Relative Δ 0.0 % [0.0, 0.0]",
             ),
-            (tilt(60, 90, queries=5), "5 queries are too few: no p could be below .05; Relative Δ"),
-            (tilt(60, 90, distinct=2), "2 distinct queries are too few: no p could be below .05; Relative Δ"),
+            (tilt(60, 90, queries=5), "5 queries are too few to test; Relative Δ"),
+            (tilt(60, 90, votes=2), "only 2 distinct queries or documents say anything, too few to test; Relative Δ"),
         ],
     )
     def test_too_few_queries_are_neither_level_nor_tilted(self, given: Any, said: str) -> None:
@@ -106,7 +106,7 @@ def change(low: float, high: float, **fields: Any) -> TiltChange:
     made: dict[str, Any] = {
         "run": "r", "old_run": "r", "measure": "RR", "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
         "error": 1.0, "p": NAN, "p_corrected": NAN, "queries": 50, "excluded": 0, "a": "human", "b": "llm",
-        "distinct": 50, "tests": 1, "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2,
+        "votes": 50, "tests": 1, "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2,
         "growth_low": low, "growth_high": high, "growth_error": 2.0, "twins": True,
     }  # fmt: skip
     return TiltChange(**{**made, **fields})
@@ -134,9 +134,11 @@ class TestGrowth:
         assert (found.low, found.high, found.floor, found.ceiling) == (low, high, -math.inf, least)
 
     def test_too_few_queries(self) -> None:
-        found = check_growth(change(-9, -1, distinct=5), 0)
+        found = check_growth(change(-9, -1, votes=5), 0)
         assert found.outcome == "inconclusive"
-        assert found.reason == "5 queries are too few to judge; growth −5.0 points [−9.0, −1.0] since the baseline"
+        assert (
+            found.reason == "5 distinct queries are too few to test; growth −5.0 points [−9.0, −1.0] since the baseline"
+        )
 
     def test_reasons(self) -> None:
         tail = "Relative Δ +10.0 % before, +30.0 % now"

@@ -172,4 +172,4 @@ def test_the_verdict_on_one_query_that_found_anything_says_so() -> None:
     run = ordered(collection, [("human",)] + [()] * 39, "r")
     found = audit(collection, run, "nDCG@1", resamples=200).verdict("r")
     assert found.kind == "inconclusive"
-    assert "only 1 query retrieved a relevant document of either side" in found.sentence
+    assert "only 1 distinct query or document says anything, too few to test" in found.sentence

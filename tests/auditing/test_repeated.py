@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 import pytest
 
+import ranktilt as rt
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.compare import compare
 from ranktilt.auditing.gate import gate
@@ -99,7 +101,7 @@ class TestOneQueryAgain:
         texts = [f"text {n}" for n in range(25) for _ in range(4)] if by == "text" else distinct_texts(4)
         one, four = found(1, distinct_texts(1)), found(4, texts)
         [a], [b] = one.tilts, four.tilts
-        assert (b.queries, b.distinct, a.distinct) == (100, 25, 25)
+        assert (b.queries, b.votes, a.votes) == (100, 25, 25)
         assert (a.value, a.low, a.high, a.error, a.p) == (b.value, b.low, b.high, b.error, b.p)
         for x, y in zip(one.estimates, four.estimates, strict=True):
             assert np.array_equal([x.value, x.p], [y.value, y.p], equal_nan=True)
@@ -145,7 +147,49 @@ class TestFiles:
         )
         one, four = compare(*ones), compare(*fours)
         for x, y in ((one.tilts[0], four.tilts[0]), (one.means[0], four.means[0])):
-            assert (y.queries, y.distinct) == (100, 25)
+            assert (y.queries, y.votes) == (100, 25)
             assert (x.value, x.low, x.high, x.p) == pytest.approx((y.value, y.low, y.high, y.p), nan_ok=True)
         checks = [gate(new, baseline=old).rows[0].checks[0] for new, old in (ones, fours)]
         assert (checks[0].low, checks[0].high) == pytest.approx((checks[1].low, checks[1].high))
+
+
+def test_groups_that_are_not_twins_share_the_labels_of_queries_that_repeat_each_other() -> None:
+    rng = np.random.default_rng(7)
+    docs = pl.DataFrame({"id": [f"d{n}" for n in range(60)], "text": "x", "side": ["ab"[n % 2] for n in range(60)]})
+    relevant = {q: rng.permutation(60)[:6] for q in range(20)}
+    scores = {q: rng.permutation(60)[:30] for q in range(20)}
+
+    def asked(times: int) -> Audit:
+        names = [f"q{q}-{c}" for c in range(times) for q in range(20)]
+        qrels = [(name, f"d{d}", 1) for name in names for d in relevant[int(name[1:].partition("-")[0])]]
+        given = Collection(
+            docs,
+            pl.DataFrame({"id": names, "text": [name.partition("-")[0] for name in names]}),
+            pl.DataFrame(qrels, schema=["query_id", "doc_id", "grade"], orient="row").cast({"grade": pl.Int32}),
+        )
+        found = {
+            name: {f"d{d}": -float(rank) for rank, d in enumerate(scores[int(name[1:].partition("-")[0])])}
+            for name in names
+        }
+        return audit(given, run_of(given, found, ranker="r"), ["nDCG@10"], by="side", resamples=200)
+
+    one, four = asked(1).tilts[0], asked(4).tilts[0]
+    width = one.band_high - one.band_low
+    assert four.band_high - four.band_low == pytest.approx(width, rel=0.15)
+    assert four.p == pytest.approx(one.p, abs=0.1)
+
+
+def test_an_audit_of_an_older_version_says_how_it_was_made(tmp_path: Path) -> None:
+    content = orjson.loads(found(1, distinct_texts(1), shuffled=True).to_json())
+    for row in (*content["tilts"], *content["card"]):
+        del row["votes"], row["tests"]
+    (tmp_path / "old.json").write_bytes(orjson.dumps(content))
+    old = Audit.load(tmp_path / "old.json")
+    assert [t.tests for t in old.tilts] == [1]
+    tested = [e for e in old.estimates if e.kind != "score gap" and e.p == e.p]
+    assert {e.tests for e in tested} == {len(tested)}
+    text = rt.table(old)
+    assert "(Holm over 1 test; paired sign-flip permutation test)" in text
+    assert "sign test over queries. Other p: sign flips; Holm" in text
+    assert "exchanged" not in text
+    assert "widened" not in text

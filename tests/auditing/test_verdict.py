@@ -76,7 +76,7 @@ class TestTheRule:
             (1, {}, False),
             (5, {}, False),
             (6, {}, True),
-            (50, {"distinct": 5}, False),  # the others repeat these
+            (50, {"votes": 5}, False),  # the others repeat these
             (8, {"tests": 9}, False),  # 9 · 2⁻⁷ = .07
             (9, {"tests": 9}, True),
             (9, {"tests": 90}, False),
@@ -187,12 +187,12 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("fields", "said"),
         [
-            ({"queries": 4}, "4 queries are too few: no p could be below .05; "),
+            ({"queries": 4}, "4 queries are too few to test; "),
             (
                 {"queries": 8, "tests": 9},
-                "8 queries are too few: the p of none of 9 tests could be below .05; ",
+                "8 queries are too few for a table of 9 tests; ",
             ),
-            ({"distinct": 1}, "1 distinct query is too few: no p could be below .05; "),
+            ({"votes": 1}, "only 1 distinct query or document says anything, too few to test; "),
             ({"low": -5.0}, "p is below .05, but the interval reaches across level (0.0 %); "),
         ],
     )
@@ -210,7 +210,7 @@ class TestSentences:
 
     def test_few_queries_that_all_found_something_are_too_few_to_test(self) -> None:
         found = judge([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, telling=3)
-        assert "inconclusive: 3 queries are too few: no p could be below .05; " in found.sentence
+        assert "inconclusive: 3 queries are too few to test; " in found.sentence
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
         others = [
@@ -358,7 +358,7 @@ def test_sources_are_text_and_other_groups_are_documents() -> None:
 
 def test_resamples_that_all_agree_claim_no_detectable_effect() -> None:
     sentence = judge([tilt(200, 200, p=0.5, error=0.0, queries=1)], 5.0).sentence
-    assert "1 query is too few: no p could be below .05" in sentence
+    assert "1 query is too few to test" in sentence
     assert "could only detect" not in sentence
 
 

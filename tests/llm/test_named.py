@@ -48,5 +48,6 @@ def test_a_kind_without_a_model(text: str) -> None:
 
 def test_an_unknown_option_lists_those_of_the_kind() -> None:
     assert said("openai:tiny", device="cpu") == (
-        "unknown option of openai 'device' (valid: base_url, concurrency, timeout, retries, rpm, tpm, pause, max_answer)"
+        "unknown option of openai 'device' (valid: base_url, concurrency, timeout, retries, rpm, tpm, pause, "
+        "max_answer)"
     )

@@ -46,7 +46,7 @@ def found(*kinds: tuple[Any, str | None]) -> Audit:
     """An audit whose rankers a, b, c … have these verdicts."""
     names = tuple("abcdefghij"[: len(kinds)])
     plain = small()
-    tilt = replace(plain.tilts[0], queries=50, distinct=50)
+    tilt = replace(plain.tilts[0], queries=50, votes=50)
     by_kind = {
         HUMAN: replace(tilt, value=50.0, low=40.0, high=60.0, p_corrected=0.01),
         LLM: replace(tilt, value=-50.0, low=-60.0, high=-40.0, p_corrected=0.01),

@@ -246,7 +246,7 @@ class TestWords:
 
     def test_without_judgments_the_legend_says_how_intervals_are_made(self) -> None:
         text = table(small(judged=False))
-        assert "over queries, 10,000 resamples, widened by what documents add. Ties: averaged.\n" in text
+        assert "over queries, 10,000 resamples, for twins widened by what documents add. Ties: averaged.\n" in text
         assert "Relative Δ" not in text
         assert "permutation" not in text
 

@@ -41,15 +41,16 @@ def shuffled_labels(judgments: Judgments, seed: int | np.random.Generator, shuff
     Returns
     -------
     ndarray of int8, shape (shuffles, n_judgments)
-        Each row gives every query as many relevant documents of each group as it has; documents without a
-        group keep none.
+        Each row gives every query as many relevant documents of each group as it has, and the same ones to queries
+        with the same judgments; documents without a group keep none.
     """
     rng = np.random.default_rng(seed)
     labels = np.full((shuffles, len(judgments.group)), -1, dtype=np.int8)
     labelled = np.flatnonzero(judgments.group >= 0)
     group, query = judgments.group[labelled].astype(np.int8), judgments.query[labelled]
     labels[:, labelled] = group[np.argsort(query + rng.random((shuffles, len(query))), axis=1, kind="stable")]
-    return labels
+    first = judgments.first_of_equal
+    return labels if (first == np.arange(len(first))).all() else labels[:, first]
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,12 @@ class Sample:
         weight = float(self.weight.sum())
         return float(self.total.sum()) / weight if weight else np.nan
 
+    @property
+    def votes(self) -> int:
+        """Distinct queries that count, or origins where these are fewer."""
+        queries = len(self.rows[0])
+        return queries if self.cells is None else min(queries, len(np.unique(self.cells.origin)))
+
     def together(self, distinct: Ints | None) -> Sample:
         """Resample and test queries that repeat each other as one."""
         cells = None if self.cells is None else self.cells.together(distinct)
@@ -287,8 +293,7 @@ def estimates(
         if (run, *pair) in first:
             made.append(Estimate.of_tilt(first[run, *pair]))
         for sample in found:
-            samples, p = next(certain)
-            made.append(_estimate(run, pair, sample, samples, p))
+            made.append(_estimate(run, pair, sample, *next(certain)))
     family = [np.nan if e.kind == "score gap" else e.p for e in made]
     tests = max(sum(p == p for p in family), 1)
     return tuple(
@@ -320,7 +325,8 @@ def _certainties(flat: Sequence[Sample], how: Statistics) -> Iterator[tuple[Floa
 def _two_way(sample: Sample, rows: tuple[Floats, Floats], samples: Floats) -> Floats:
     if sample.cells is None or not len(rows[0]):
         return samples
-    return widened(samples, sample.value, rows[0] - sample.value * rows[1], sample.cells.variance(sample.value))
+    wide = widened(samples, sample.value, rows[0] - sample.value * rows[1], sample.cells.variance(sample.value))
+    return wide if sample.kind in ("rank gap", "score gap") else np.clip(wide, -1.0, 1.0)
 
 
 def _flipped(sample: Sample) -> bool:
@@ -346,5 +352,5 @@ def _estimate(run: str, pair: Pair, sample: Sample, samples: Floats, p: float) -
     return Estimate(
         run, sample.kind, sample.name, *pair, sample.value, spread.low, spread.high, spread.error,
         p if queries else np.nan, np.nan, queries, sample.level,
-        *((band.low, band.high) if band else (0.0, 0.0)), sample.extra,
+        *((band.low, band.high) if band else (0.0, 0.0)), sample.extra, votes=sample.votes,
     )  # fmt: skip

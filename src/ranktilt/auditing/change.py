@@ -51,20 +51,20 @@ class MeanChange:
     queries: int
     """Queries on which both are defined; the others are excluded."""
     excluded: int
-    distinct: int
-    """Of the queries, those that do not repeat another one."""
+    votes: int
+    """Distinct queries in which any of the values is above 0."""
     tests: int
     """Tests of the comparison, which are corrected together."""
 
     @property
     def detectable(self) -> float:
         """Smallest absolute difference that this comparison detects with 80 % power: see `detectable_effect`."""
-        return detectable_effect(self.error, self.tests, self.distinct)
+        return detectable_effect(self.error, self.tests, self.votes)
 
     @property
     def testable(self) -> bool:
         """Whether there are queries enough for any p below .05: six."""
-        return 2.0 ** (1 - self.distinct) < ALPHA
+        return 2.0 ** (1 - self.votes) < ALPHA
 
     @property
     def shown(self) -> bool:
@@ -103,7 +103,7 @@ class TiltChange(MeanChange):
     @property
     def growth_detectable(self) -> float:
         """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
-        return detectable_effect(self.growth_error, queries=self.distinct)
+        return detectable_effect(self.growth_error, queries=self.votes)
 
     def row(self) -> dict[str, Any]:
         """Return the fields, and the detectable differences, by name."""
@@ -215,6 +215,10 @@ def _together(task: _Task, column: Floats) -> Floats:
     return together(column[mask], None if task.distinct is None else task.distinct[mask])
 
 
+def _votes(task: _Task) -> int:
+    return int((np.sum([_together(task, column) for column in task.columns], axis=0) > 0).sum())
+
+
 def _sizes(task: _Task) -> Floats:
     """How many queries each distinct query stands for."""
     return _together(task, np.ones(len(task.mask)))
@@ -230,7 +234,7 @@ def _mean_change(task: _Task, spread: Interval, p: float) -> MeanChange:
     n = int(mask.sum())
     return MeanChange(
         task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(mask) - n, len(_sizes(task)), 1,
+        p, np.nan, n, len(mask) - n, _votes(task), 1,
     )  # fmt: skip
 
 
@@ -247,7 +251,7 @@ def _tilt_change(match: Match, task: _Task, samples: tuple[Floats, Floats, Float
     n = int(mask.sum())
     return TiltChange(
         task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(mask) - n, len(_sizes(task)), 1, task.pair[0], task.pair[1], spread.dropped, level, old_level,
+        p, np.nan, n, len(mask) - n, _votes(task), 1, task.pair[0], task.pair[1], spread.dropped, level, old_level,
         abs(new - level) - abs(old - old_level), grown.low, grown.high, grown.error, one.twins and two.twins,
     )  # fmt: skip
 

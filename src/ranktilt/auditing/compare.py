@@ -19,6 +19,8 @@ from ranktilt.measures.inference import CORRECTIONS, RESAMPLES, correct
 
 FORMAT = "ranktilt-comparison"
 VERSION = 1
+_MOST = 400.0
+"""Points between the largest and the smallest Relative Δ."""
 
 
 class ChangeVerdict(NamedTuple):
@@ -243,5 +245,7 @@ def _could(change: MeanChange, detectable: float) -> str:
         return f"every resample of {queries} says the same"
     if change.p_corrected < ALPHA:
         return across(change.p_corrected, "0")
+    if detectable > (_MOST if isinstance(change, TiltChange) else 100):
+        return f"{queries} could not detect any difference"
     these = "this query" if change.queries == 1 else f"these {queries}"
     return f"{these} could detect one of {detectable:.1f} points or more"

@@ -181,7 +181,10 @@ class _Work:
                 changed.collection, [again], self.raw.measures, pairs=self.raw.tilted_pairs, confounds=False, **options
             )
         except UserError as error:  # what a control leaves may be nothing to compare
-            return [self._nothing(run, name, said, f"{what}: {error}")]
+            judged = changed.collection.qrels.height
+            return [
+                self._nothing(run, name, said, f"{what}: {error}" if judged else f"{what}; nothing is left to compare")
+            ]
         found = []
         for a, b in result.pairs:
             tilts = tuple(replace(t, run=run.name) for t in result.tilts if (t.a, t.b) == (a, b))

@@ -53,11 +53,23 @@ class Estimate:
     loses of them."""
     tests: int = 1
     """Tests of the card, which are corrected together; 1 for score gaps."""
+    votes: int = -1
+    """Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known."""
 
     @property
     def detectable(self) -> float:
         """Smallest absolute effect that this card detects with 80 % power: see `detectable_effect`."""
-        return detectable_effect(self.error, self.tests, self.queries)
+        return detectable_effect(self.error, self.tests, self.sample)
+
+    @property
+    def sample(self) -> int:
+        """Votes; all queries where they are not known."""
+        return self.queries if self.votes < 0 else self.votes
+
+    @property
+    def testable(self) -> bool:
+        """Whether the sample is large enough for a p of turned signs below .05: six."""
+        return 2.0 ** (1 - self.sample) < ALPHA
 
     @property
     def banded(self) -> bool:
@@ -73,8 +85,8 @@ class Estimate:
 
     @property
     def favours(self) -> Literal["a", "b", ""]:
-        """The side that it leans to, where the corrected p is below .05 too; the score gap only describes."""
-        return self.leans if self.p_corrected < ALPHA and self.kind != "score gap" else ""
+        """The side that it leans to, where p is below .05 too and rests on enough; the score gap only describes."""
+        return self.leans if self.p_corrected < ALPHA and self.testable and self.kind != "score gap" else ""
 
     @property
     def _middle(self) -> float:
@@ -120,7 +132,7 @@ class Estimate:
         """Turn a Relative Δ into a row of the card."""
         return cls(
             tilt.run, "relative delta", f"Relative Δ {tilt.measure}", tilt.a, tilt.b, tilt.value, tilt.low, tilt.high,
-            tilt.error, tilt.p, np.nan, tilt.queries, tilt.level_value, tilt.band_low, tilt.band_high,
+            tilt.error, tilt.p, np.nan, tilt.queries, tilt.level_value, tilt.band_low, tilt.band_high, votes=tilt.votes,
         )  # fmt: skip
 
 

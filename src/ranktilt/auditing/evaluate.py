@@ -62,6 +62,18 @@ class Judgments:
         texts = _same_text(collection, queries)
         return cls(tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order], texts)
 
+    @cached_property
+    def first_of_equal(self) -> Ints:
+        """Place of each judgment in the first query with the same judgments; its own for most.
+
+        Queries that repeat each other ask about the same documents, which have one label and not several.
+        """
+        key = _signature(self.query, self.row, self.grade, len(self.queries))
+        first = np.unique(key, return_index=True, return_inverse=True)[1:]
+        start = np.searchsorted(self.query, np.arange(len(self.queries)))
+        moved: Ints = (start[first[0][first[1].ravel()]] - start)[self.query] + np.arange(len(self.query))
+        return moved
+
     def of_group(self, group: int | None) -> Judged:
         """Judgments of one group, of all documents where None."""
         keep = np.ones(len(self.query), dtype=bool) if group is None else self.group == group

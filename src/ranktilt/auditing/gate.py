@@ -263,7 +263,7 @@ def check_growth(change: TiltChange, least: float) -> Check:
         side = "the baseline's" if math.isnan(change.old) else "the new"
         reason = f"growth since the baseline is undefined: {side} Relative Δ is, or its random band"
     elif not change.testable:
-        reason = f"{counted(change.distinct, 'query is', 'queries are')} too few to judge; {found}"
+        reason = f"{counted(change.votes, 'distinct query is', 'distinct queries are')} too few to test; {found}"
     elif low > least:
         outcome, reason = "tilted", f"{found} lies above {least:g}: {moved}"
     elif high <= least:

@@ -52,8 +52,8 @@ class Page:
     def cells(self, signs: npt.NDArray[np.int8]) -> Cells:
         """List what each document on a page adds to `difference`; in place of an origin its row."""
         held = (self.row >= 0) & self.known[self.ranking.query]
-        row = self.row[held]
-        return Cells(self.ranking.query[held], row, signs[row] * self.share[held], np.zeros(len(row)))
+        row, share = self.row[held], self.share[held]
+        return Cells(self.ranking.query[held], row, signs[row] * share, share)
 
     def _sum(self, mine: npt.NDArray[np.bool_]) -> Floats:
         n = len(self.ranking.offsets) - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +88,11 @@ class Audit:
     def tilted_pairs(self) -> tuple[Pair, ...]:
         """Pairs with a Relative Δ, in order; the card may ask about more, of which one side is never relevant."""
         return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+
+    @property
+    def two_way(self) -> bool:
+        """Whether tests and intervals of twins speak of documents too, as they do not in files of older versions."""
+        return any(t.votes >= 0 for t in self.tilts) or any(e.votes >= 0 for e in self.estimates)
 
     @property
     def level(self) -> float:
@@ -290,7 +295,7 @@ class Audit:
         values = np.array(content["values"], dtype=np.float64).reshape(shape)
         if not (((values >= -_ROUNDED) & (values <= 1 + _ROUNDED)) | np.isnan(values)).all():
             raise ValueError("values: expected numbers from 0 to 1")
-        tilts = tuple(map(Tilt.of_row, content["tilts"]))
+        tilts, card = (_family(content.get(name, ())) for name in ("tilts", "card"))
         return cls(
             content["spec"],
             tuple(content["runs"]),
@@ -298,10 +303,10 @@ class Audit:
             tuple(content["groups"]),
             tuple(content["queries"]),
             values,
-            tilts,
+            tuple(map(Tilt.of_row, tilts)),
             pl.DataFrame(content["pair_counts"], schema=PAIR_COUNTS),
             tuple(content["notes"]),
-            tuple(Estimate.of_row(row) for row in content.get("card", ())),
+            tuple(map(Estimate.of_row, card)),
             tuple(_confound(row) for row in content.get("confounds", ())),
             tuple(map(Controlled.of_row, content.get("controls", ()))),
             content.get("repeated", {}),
@@ -322,6 +327,12 @@ PAIR_COUNTS = {
     "run": pl.String, "a": pl.String, "b": pl.String, "query": pl.String, "relevant": pl.Boolean,
     "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64, "alone": pl.Int64,
 }  # fmt: skip
+
+
+def _family(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the size of their table, which files of older versions do not hold."""
+    tests = sum(row["p"] is not None and row.get("kind") != "score gap" for row in rows)
+    return [{"tests": 1 if row.get("kind") == "score gap" else max(tests, 1), **row} for row in rows]
 
 
 def _confound(row: dict[str, Any]) -> Confound:

@@ -61,23 +61,23 @@ class Tilt:
     """Whether each relevant document has a twin on the other side, so that 0 is level."""
     tests: int = 1
     """Tests of the table, which are corrected together."""
-    distinct: int = -1
-    """Of the queries, those that do not repeat another one; −1 where this is not known."""
+    votes: int = -1
+    """Distinct queries in which either side is above 0, or origins of twins where these are fewer; −1: not known."""
 
     @property
     def detectable(self) -> float:
         """Smallest absolute Relative Δ that this table detects with 80 % power: see `detectable_effect`."""
-        return detectable_effect(self.error, self.tests, self.votes)
+        return detectable_effect(self.error, self.tests, self.sample)
 
     @property
-    def votes(self) -> int:
-        """Queries that count: the distinct ones where they are known."""
-        return self.queries if self.distinct < 0 else self.distinct
+    def sample(self) -> int:
+        """Votes; all queries where they are not known."""
+        return self.queries if self.votes < 0 else self.votes
 
     @property
     def testable(self) -> bool:
-        """Whether there are queries enough for any p below .05: six for one test of twins, which turns their signs."""
-        return 2.0 ** (1 - self.votes) * (self.tests if self.twins else 1) < ALPHA
+        """Whether the sample is large enough for a p of turned signs below .05: six for one test of twins."""
+        return 2.0 ** (1 - self.sample) * (self.tests if self.twins else 1) < ALPHA
 
     @property
     def level_value(self) -> float:
@@ -266,10 +266,12 @@ def _tilt(side: Side, rows: tuple[Floats, Floats], samples: Floats, p: float | N
         samples = _two_way(side.cells, rows, float(relative_delta(a, b)), samples)
     spread = interval(samples)
     n = int(side.mask.sum())
+    votes = int(((rows[0] > 0) | (rows[1] > 0)).sum())
+    votes = votes if side.cells is None else min(votes, len(np.unique(side.cells.origin)))
     return Tilt(
         side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
         np.nan if p is None or np.isnan(value) else p, np.nan, n, len(side.mask) - n, spread.dropped,
-        band_low, band_high, side.chance is None, distinct=len(rows[0]),
+        band_low, band_high, side.chance is None, votes=votes,
     )  # fmt: skip
 
 

@@ -90,7 +90,10 @@ def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
             filter(None, (f"{first.run} favours {side} {noun}: {text}", _others(agree - 1, len(asked) - 1)))
         )
         return Verdict(first.run, "favours", side, text, agree, len(asked))
-    text = "; ".join(filter(None, (text, across(first.p_corrected, f"level ({amount(first, first.level)})"))))
+    why = across(first.p_corrected, f"level ({amount(first, first.level)})")
+    if not first.testable:
+        why = f"{counted(first.sample, 'distinct query or document is', 'distinct queries or documents are')} too few to test"
+    text = "; ".join(filter(None, (text, why)))
     return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
 
 
@@ -100,13 +103,14 @@ def across(p: float, level: str) -> str:
 
 
 def too_few(tilt: Tilt) -> str:
-    """Say that no p of these queries could be below .05; empty where one could."""
+    """Say that there is too little to test; empty where there is enough."""
     if tilt.testable:
         return ""
-    which = "" if tilt.votes == tilt.queries else "distinct "
-    which_p = f"the p of none of {tilt.tests} tests" if tilt.twins and tilt.tests > 1 else "no p"
-    verb = "is" if tilt.votes == 1 else "are"
-    return f"{counted(tilt.votes, f'{which}query', f'{which}queries')} {verb} too few: {which_p} could be below .05"
+    of = f"for a table of {tilt.tests} tests" if tilt.twins and tilt.tests > 1 else "to test"
+    if tilt.sample < tilt.queries:
+        told = counted(tilt.sample, "distinct query or document", "distinct queries or documents")
+        return f"only {told} say{'s' if tilt.sample == 1 else ''} anything, too few {of}"
+    return f"{counted(tilt.queries, 'query is', 'queries are')} too few {of}"
 
 
 def _others(agree: int, others: int) -> str:

@@ -374,6 +374,8 @@ def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> 
         of many queries, 3.61 for nine; 4.21 for nine of 30 queries. ``α/m`` is the level at which Bonferroni tests
         each effect, and Holm the first. Infinite below two queries, 0 where the error is.
     """
-    if error == 0 or queries < 2:
-        return np.inf if error else 0.0
+    if error == 0 or error != error:
+        return error
+    if queries < 2:
+        return np.inf
     return float(special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1)) + special.ndtri(0.8)) * error

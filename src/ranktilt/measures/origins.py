@@ -25,7 +25,7 @@ class Cells(NamedTuple):
     total: Floats
     """Turns its sign where the origin's labels are exchanged."""
     weight: Floats
-    """Stays as it is; 0 where weights belong to queries and not to documents."""
+    """Stays as it is."""
 
     def of(self, origins: Ints) -> Cells:
         """Replace rows of documents by `origins`, one number a row; entries of a negative one are left out."""

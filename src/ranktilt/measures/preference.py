@@ -235,8 +235,7 @@ def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Floats, Ce
     totals : ndarray of float64, shape (n_queries,)
         Ranks; positive where the first side stands higher.
     cells : Cells
-        What each retrieved document of a pair adds, without a weight: every query counts once. In place of an origin
-        its row.
+        What each retrieved document of a pair adds; the weights of a query add up to 1. In place of an origin its row.
     """
     width = int(max(docs.max(initial=-1), pairs.max(initial=-1))) + 1
     side = np.bincount(pairs[:, 1], minlength=width) - np.bincount(pairs[:, 0], minlength=width)
@@ -244,7 +243,8 @@ def rank_gap_sums(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Floats, Ce
     below = _below(ranking)
     weights = np.where(known, below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
     totals = np.bincount(ranking.query, weights=weights, minlength=len(ranking.offsets) - 1).astype(np.float64)
-    return totals, Cells(ranking.query[known], docs[known], weights[known], np.zeros(int(known.sum())))
+    query = ranking.query[known]
+    return totals, Cells(query, docs[known], weights[known], 1.0 / np.bincount(query)[query])
 
 
 def score_gaps(ranking: Ranking, docs: Ints, pairs: Ints) -> tuple[Gaps, Floats]:

@@ -117,7 +117,7 @@ def _tests(audit: Audit) -> Iterator[str]:
         )
     elif True in kinds:
         yield "Twins are compared by a paired t test over queries."
-    if True in kinds:
+    if True in kinds and audit.two_way:
         yield (
             "Many queries meet the same documents, which are no fresh evidence each time. So the two labels of each "
             "origin are exchanged at random too, in all queries at once, and the larger p counts; intervals are as "

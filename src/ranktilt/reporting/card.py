@@ -20,6 +20,10 @@ QUESTIONS = {
     "score gap": "how far apart are the twins' scores?",
 }
 _VISIBLE = 0.0005
+_HEADS_TEST = {
+    True: "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once.",
+    False: "sign test over queries.",
+}
 _HEADS = {"relevant twins", "other twins", "twins"}
 HEADER = ("question", "answer", "95 % interval", "p", "favours", "from")
 
@@ -119,7 +123,7 @@ def card_legend(audit: Audit) -> list[str]:
     if kinds & _HEADS:
         said.append(
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
-            "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once."
+            + _HEADS_TEST[audit.two_way]
         )
     tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
     corrected = f"{str(audit.spec['correction']).capitalize()} over the card's {counted(tests, 'test', 'tests')}"
@@ -138,6 +142,7 @@ def _tests(audit: Audit) -> str:
     twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
     by_t = audit.spec["test"] == "t" and any(e.kind == "relative delta" for e in twins)
     flips = f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"
-    names = [f"{flips} and the same exchange, the larger one"] if twins else []
+    both = f"{flips} and the same exchange, the larger one" if audit.two_way else flips
+    names = [both] if twins else []
     names += ["shuffled labels where groups are not twins"] if len(twins) < len(others) else []
     return ", or ".join(names)

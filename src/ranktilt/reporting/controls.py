@@ -79,7 +79,7 @@ def control_legend(audit: Audit) -> list[str]:
     if not meanings:  # the rows say why none was applied
         return []
     said = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
-    tests = counted(sum(len(c.tilts) for c in audit.controls), "test", "tests")
+    tests = counted(max(t.tests for c in audit.controls for t in c.tilts), "test", "tests")
     return [
         f"Controls (Relative Δ in %, ranked again where texts changed): {said}. * corrected p < .05 over the raw and "
         f"controlled values together ({tests}); moved: points, with 95 % paired bootstrap interval."

@@ -104,11 +104,11 @@ def legend(audit: Audit) -> list[str]:
         sides = "; ".join(f"+ favours {a}, − favours {b}" for a, b in audit.pairs[:1])
         more = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
         kinds = {t.twins for t in audit.tilts}
-        names = [twin_test(spec["test"])] if True in kinds else []
+        names = [twin_test(spec["test"], two_way=audit.two_way)] if True in kinds else []
         names += ["test against shuffled labels"] if False in kinds else []
         test = f"for twins {names[0]}, for other groups {names[1]}" if len(names) == 2 else names[0]
         tests = counted(len(audit.tilts), "test", "tests")
-        wide = ", widened by what documents add" if True in kinds else ""
+        wide = _widened(audit, True in kinds)
         lines = [
             f"Means and Relative Δ in %: {sides}{more}. * corrected p < .05 ({str(spec['correction']).capitalize()} "
             f"over {tests}; {test}).",
@@ -120,16 +120,22 @@ def legend(audit: Audit) -> list[str]:
             which = "Groups that are not twins" if True in kinds else "Groups are not twins"
             lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
     elif audit.estimates:
-        wide = ", widened by what documents add" if any(e.kind == "twins" for e in audit.estimates) else ""
+        wide = _widened(audit, False)
         lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
     beside = [confound_sentence([c for c in audit.confounds if (c.a, c.b) == pair]) for pair in audit.pairs]
     return [*filter(None, beside), *lines, *card_legend(audit), *control_legend(audit)]
 
 
-def twin_test(test: str) -> str:
+def _widened(audit: Audit, twins: bool) -> str:
+    """Say that the intervals of twins speak of documents too, where there are any: of Relative Δ, or on the card."""
+    paired = twins or any(e.kind in ("rank gap", "twins") for e in audit.estimates)
+    return ", for twins widened by what documents add" if paired and audit.two_way else ""
+
+
+def twin_test(test: str, *, two_way: bool = True) -> str:
     """Name the test of twins: ``permutation`` or ``t`` over queries, beside the exchange of labels."""
     name = "paired sign-flip permutation test" if test == "permutation" else "paired t test"
-    return f"the larger p of a {name} over queries and of labels exchanged within origins"
+    return name if not two_way else f"the larger p of a {name} over queries and of labels exchanged within origins"
 
 
 def sentences(audit: Audit) -> list[str]:
