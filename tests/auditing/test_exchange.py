@@ -293,7 +293,7 @@ class TestRandomLabels:
 
 
 class TestWhatRestsOnLittle:
-    """As many queries as one likes over a few documents, or a few queries that say anything, are not evidence enough."""
+    """Many queries over a few documents, or a few queries that say anything, are not evidence enough."""
 
     @pytest.mark.parametrize("origins", [1, 5])
     def test_few_documents_under_many_queries(self, origins: int) -> None:
@@ -310,9 +310,8 @@ class TestWhatRestsOnLittle:
 
     def test_one_query_that_found_anything(self) -> None:
         collection = paired(12, 40, judged=12)
-        found = audit(
-            collection, run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r"), ["P@2"], by="lang"
-        )
+        run = run_of(collection, {"q0": {"0-de": 1.0, "0-en": 1.0}}, ranker="r")
+        found = audit(collection, run, ["P@2"], by="lang")
         [one] = found.tilts
         assert (one.queries, one.votes, one.value, one.low, one.high) == (40, 1, 0, 0, 0)
         assert (one.verdict(), gate(found).outcome) == ("inconclusive", "inconclusive")
@@ -321,7 +320,7 @@ class TestWhatRestsOnLittle:
         collection = paired(60, 60)
         rng = np.random.default_rng(4)
         scores = {
-            f"q{q}": {f"{n}-{s}": rng.normal(0.0, 1.0) + 3 * (s == "de") for n in range(60) for s in ("de", "en")}
+            f"q{q}": {f"{n}-{s}": rng.normal(0.0, 1.0) + 1.7 * (s == "de") for n in range(60) for s in ("de", "en")}
             for q in range(60)
         }
         page = card(collection, scores, resamples=1000)["page"]
