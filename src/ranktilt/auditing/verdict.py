@@ -92,7 +92,8 @@ def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
         return Verdict(first.run, "favours", side, text, agree, len(asked))
     why = across(first.p_corrected, f"level ({amount(first, first.level)})")
     if not first.testable:
-        why = f"{counted(first.sample, 'distinct query or document is', 'distinct queries or documents are')} too few to test"
+        told = counted(first.sample, "distinct query or document is", "distinct queries or documents are")
+        why = f"{told} too few to test"
     text = "; ".join(filter(None, (text, why)))
     return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
 
