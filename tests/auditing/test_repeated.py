@@ -110,10 +110,10 @@ class TestOneQueryAgain:
     def test_a_level_ranker_is_seldom_favoured_by_repetition(self) -> None:
         given = collection(4, [f"text {n}" for n in range(25) for _ in range(4)])
         named = 0
-        for seed in range(200):
+        for seed in range(100):
             made = audit(given, ranked(given, seed), ["nDCG@1"], resamples=200, seed=seed)
             named += made.verdict("r").kind == "favours"
-        assert named <= 19  # 5 % of 200, and what chance does to that in 999 of 1,000 cases
+        assert named <= 12  # 5 % of 100, and what chance does to that in 998 of 1,000 cases
 
     def test_it_is_said_once_for_runs_with_the_same_ones(self) -> None:
         given = collection(2, ["text"] * 2 + distinct_texts(2)[2:])
