@@ -49,10 +49,13 @@ def relevant_cells(
     chosen = [every[0] | every[1]] if measure.name in LINEAR else every
     weight = sum((label_weights(measure, ranking, np.where(one, grade, 0.0), judged) for one in chosen), np.zeros(1))
     held = np.flatnonzero(side.mask[ranking.query] & (weight > 0))
+    origin = _numbered(origins, aligned.row[held])
+    # No sum depends on how a tie is stored, or on which side is first.
+    order = np.lexsort((weight[held], origin, ranking.query[held]))
+    held, origin = held[order], origin[order]
     query, weight = ranking.query[held], weight[held]
     total = np.bincount(query, weights=weight, minlength=len(side.mask))
     mean = (side.values_a + side.values_b) / 2
-    origin = _numbered(origins, aligned.row[held])
     cells = Cells(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
     return cells.together(aligned.distinct)
 
