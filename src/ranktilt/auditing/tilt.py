@@ -267,7 +267,7 @@ def _tilt(side: Side, rows: tuple[Floats, Floats], samples: Floats, p: float | N
     spread = interval(samples)
     n = int(side.mask.sum())
     votes = int(((rows[0] > 0) | (rows[1] > 0)).sum())
-    votes = votes if side.cells is None else min(votes, len(np.unique(side.cells.origin)))
+    votes = votes if side.cells is None else min(votes, int(np.count_nonzero(np.bincount(side.cells.origin))))
     return Tilt(
         side.run, side.measure, side.a, side.b, a, b, value, spread.low, spread.high, spread.error,
         np.nan if p is None or np.isnan(value) else p, np.nan, n, len(side.mask) - n, spread.dropped,
