@@ -82,7 +82,7 @@ def ours(folder: Path, precision: str) -> Measured:
     """Encode with RankTilt, as ``dense:minilm`` does."""
     import sentence_transformers  # noqa: F401
 
-    from ranktilt.rankers.encoder import encoder
+    from ranktilt.models.encoder import encoder
 
     texts, watch = _texts(folder), Watch()
     with tempfile.TemporaryDirectory() as cache:
@@ -109,7 +109,7 @@ def library(folder: Path, given: argparse.Namespace) -> Measured:
     """Encode with sentence-transformers' defaults."""
     from sentence_transformers import SentenceTransformer
 
-    from ranktilt.rankers.encoder import encoder
+    from ranktilt.models.encoder import encoder
 
     texts, watch = _texts(folder), Watch()
     place = encoder("minilm", max_tokens=None, precision="float32", device=None).folder
@@ -150,8 +150,8 @@ def _round(collection: rt.Collection, options: str) -> None:
     """
     if "store=float16" not in options:
         return
-    from ranktilt.cache import VectorCache, cache_folder, content_keys
-    from ranktilt.rankers.dense import Dense
+    from ranktilt.io.cache import VectorCache, cache_folder, content_keys
+    from ranktilt.rankers.dense.retriever import Dense
 
     precision = options.split(",")[0].removeprefix("precision=")
     whole, half = (Dense("minilm", precision=precision, store=store).encoder for store in ("float32", "float16"))

@@ -1,7 +1,8 @@
 """Coverage, power and level: intervals, detectable effects and tests where the right answer is known.
 
 Coverage: simulated collections of 50 and of 300 queries, drawn with replacement from a population of rankings whose own
-values are therefore exactly the true ones (`ranktilt.auditing.simulated`). Values and intervals come from the functions
+values are therefore exactly the true ones (`ranktilt.auditing.calibration.simulation`).
+Values and intervals come from the functions
 that an audit calls. An interval that claims 95 % should hold the true value in 93–97 % of 2,000 collections.
 
 Power: a table of tests, one of which has a true Relative Δ of exactly the printed detectable effect, must find it in
@@ -43,7 +44,7 @@ MEASURES = ("nDCG@1", "nDCG@3", "AP@5", "nDCG@10")
 
 def section(plan: Plan, seed: int) -> str:
     """Simulate, count, and write the table."""
-    from ranktilt.auditing.simulated import coverage, population
+    from ranktilt.auditing.calibration.simulation import coverage, population
 
     watch = Watch()
     say(f"simulating {plan.population:,} queries")
@@ -109,7 +110,7 @@ def power_section(plan: Plan, seed: int) -> str:
 def level_section(plan: Plan) -> str:
     """Count how often a side is named where a coin decided for each origin which text is whose."""
     import ranktilt as rt
-    from ranktilt.auditing.copies import sampled
+    from ranktilt.auditing.calibration.synthetic_twins import sampled
 
     folder = nfcorpus()
     if folder is None:
@@ -130,7 +131,7 @@ def level_section(plan: Plan) -> str:
 def _named(collection: Any, runs: Sequence[Any], labelings: int) -> str:
     """How often each question names a side, run by run."""
     from ranktilt.auditing.audit import audit
-    from ranktilt.auditing.copies import with_random_sources
+    from ranktilt.auditing.calibration.synthetic_twins import with_random_sources
 
     named: dict[str, Counter[str]] = {}
     for number in range(labelings):

@@ -64,8 +64,8 @@ def ours_audit(folder: Path, given: argparse.Namespace) -> Measured:
     """Audit two lexical rankers that share their tokens, from the loaded collection to the table."""
     import ranktilt as rt
     from ranktilt.auditing.audit import audit
-    from ranktilt.rankers.index import terms
-    from ranktilt.rankers.lexical import BM25, TFIDF
+    from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
+    from ranktilt.rankers.lexical.index import terms
 
     os.environ["RANKTILT_CACHE"] = tempfile.mkdtemp(dir=folder.parent)  # no index of an earlier run
     watch = Watch()
@@ -83,8 +83,8 @@ def ours_audit(folder: Path, given: argparse.Namespace) -> Measured:
 def ours_search(folder: Path, given: argparse.Namespace) -> Measured:
     """Tokenize and index in one go, then search with BM25."""
     import ranktilt as rt
-    from ranktilt.rankers.index import terms
-    from ranktilt.rankers.lexical import BM25
+    from ranktilt.rankers.lexical.bm25 import BM25
+    from ranktilt.rankers.lexical.index import terms
 
     os.environ["RANKTILT_CACHE"] = tempfile.mkdtemp(dir=folder.parent)  # no index of an earlier run
     watch, bm25 = Watch(), BM25(k=DEPTH)
@@ -163,7 +163,7 @@ def rank_bm25_search(folder: Path, given: argparse.Namespace) -> Measured:
 
 
 def _stop_words() -> frozenset[str]:
-    from ranktilt.rankers.analyze import stop_words
+    from ranktilt.text.analyzers import stop_words
 
     return stop_words("nltk")
 

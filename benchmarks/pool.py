@@ -18,9 +18,9 @@ from common import arguments as common_arguments
 
 from ranktilt import audit, bundled, load, ranker
 from ranktilt.auditing.result import Audit
-from ranktilt.build.pool import Pool, pool, pooled
 from ranktilt.collection import Collection
-from ranktilt.measures.delta import relative_delta
+from ranktilt.generation.pooling import Pool, pool, pooled
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import RESAMPLES, interval, resampled_means
 from ranktilt.run import Run
 

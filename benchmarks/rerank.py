@@ -82,7 +82,7 @@ def body(folder: Path) -> str:
     if not made.is_dir():
         from transformers import AutoTokenizer, BertConfig, BertModel
 
-        from ranktilt.mitigate.body import find_body
+        from ranktilt.training.model import find_body
 
         tokenizer = AutoTokenizer.from_pretrained(find_body("minilm"))
         sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -94,7 +94,7 @@ def body(folder: Path) -> str:
 def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     """Write the pairs and the model that all contenders share."""
     import ranktilt as rt
-    from ranktilt.mitigate.body import Body
+    from ranktilt.training.model import Body
 
     whole = human(collection(folder, "test"))
     run = rt.ranker(f"bm25@{DEPTH}").rank(whole)
@@ -117,8 +117,8 @@ def ours(folder: Path, precision: str) -> Measured:
     """Score with RankTilt, as ``cross-encoder:`` does."""
     import sentence_transformers  # noqa: F401
 
-    from ranktilt.rankers.cross_encoder import CrossEncoder
-    from ranktilt.rankers.pairs import Pairs
+    from ranktilt.models.pairs import Pairs
+    from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 
     def scored(pairs: Sequence[tuple[str, str]]) -> Any:
         places = np.arange(len(pairs))
@@ -163,9 +163,9 @@ def library(folder: Path, given: argparse.Namespace) -> Measured:
 
 def trained(folder: Path, given: argparse.Namespace) -> Measured:
     """Train on the human documents of the train split; goes on with what is there."""
-    from ranktilt.mitigate.cross_encoder import train_cross_encoder
-    from ranktilt.mitigate.training import Training
-    from ranktilt.mitigate.workplace import RECORD
+    from ranktilt.training.cross_encoder import train_cross_encoder
+    from ranktilt.training.directory import RECORD
+    from ranktilt.training.options import Training
 
     few = {"steps": 3, "batch": 4, "negatives": 1, "max_document_tokens": 16}
     full = {"minutes": given.minutes, "max_document_tokens": DOCUMENT_TOKENS}

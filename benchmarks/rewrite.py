@@ -56,8 +56,8 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
     """Rewrite the collection with a journal of its own, and check every answer."""
     import openai  # noqa: F401 - half a second, which neither contender is charged for
 
-    from ranktilt.build.rewrite import rewrite
-    from ranktilt.data.load import load
+    from ranktilt.datasets.load import load
+    from ranktilt.generation.rewrite.rewrite import rewrite
     from ranktilt.llm.journal import Journal
     from ranktilt.llm.named import llm
 
@@ -75,8 +75,8 @@ def bare(folder: Path, given: argparse.Namespace) -> Measured:
     """Ask the same questions in a loop over the client alone, keeping only the texts."""
     import openai
 
-    from ranktilt.build.prompts import template
-    from ranktilt.data.load import load
+    from ranktilt.datasets.load import load
+    from ranktilt.generation.rewrite.prompts import template
 
     said, docs = template("paper"), load(folder).docs["text"].to_list()
     waiting, texts = iter(docs), list[str]()

@@ -50,7 +50,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class Mapped:
-    """The vectors of a file, mapped, as `ranktilt.rankers.search.search` reads them."""
+    """The vectors of a file, mapped, as `ranktilt.rankers.dense.search.search` reads them."""
 
     def __init__(self, folder: Path) -> None:
         self.vectors: Vectors = np.load(folder / "documents.npy", mmap_mode="r")
@@ -131,7 +131,7 @@ def prepare_texts(folder: Path, given: argparse.Namespace) -> Measured:
 
 def ours(folder: Path, given: argparse.Namespace, *, cosine: bool, most: int = QUERIES) -> Measured:
     """Search and keep every query's best."""
-    from ranktilt.rankers.search import search
+    from ranktilt.rankers.dense.search import search
 
     queries, documents, watch = queries_of(folder, most), Mapped(folder), Watch()
     with anonymous(watch), watch("search"):
@@ -153,7 +153,7 @@ def ours_cosine(folder: Path, given: argparse.Namespace) -> Measured:
 
 def ours_bounded(folder: Path, given: argparse.Namespace) -> Measured:
     """Exact search of ten times as many queries in a memory that is set."""
-    from ranktilt.rankers.chunks import Chunks, chunked, read_size
+    from ranktilt.executing.memory_limits import Chunks, chunked, read_size
 
     with chunked(Chunks(read_size(ALLOWED))):
         return ours(folder, given, cosine=True, most=MANY)
@@ -228,8 +228,8 @@ def torch_bare(folder: Path, given: argparse.Namespace) -> Measured:
 def lexical(folder: Path, given: argparse.Namespace) -> Measured:
     """Load texts, make the index or read the one that is kept, and search."""
     import ranktilt as rt
-    from ranktilt.rankers.index import terms
-    from ranktilt.rankers.lexical import BM25
+    from ranktilt.rankers.lexical.bm25 import BM25
+    from ranktilt.rankers.lexical.index import terms
 
     bm25, watch = BM25(k=DEPTH), Watch()
     with watch("load"):

@@ -30,20 +30,20 @@ from pathlib import Path
 import polars as pl
 
 import ranktilt as rt
-from ranktilt.build.manifest import earlier, manifest, require_ours
-from ranktilt.build.prompts import template
 from ranktilt.collection import Collection
-from ranktilt.data.bundled.reader import bundled
-from ranktilt.data.check import check
-from ranktilt.data.labels import from_labels, read_labels
-from ranktilt.data.parquet import read_judgments, read_parquet
-from ranktilt.data.qrels import read_qrels
-from ranktilt.data.save import save
+from ranktilt.datasets.bundled.reader import bundled
+from ranktilt.datasets.check import check
+from ranktilt.datasets.labels import from_labels, read_labels
+from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
-from ranktilt.explain.validation import validate
+from ranktilt.generation.rewrite.manifest import earlier, manifest, require_ours
+from ranktilt.generation.rewrite.prompts import template
+from ranktilt.io.parquet import read_judgments, read_parquet
+from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
 from ranktilt.llm.entry import Entry
 from ranktilt.llm.journal import ANSWERS, Journal
+from ranktilt.probes.validation import validate
 from ranktilt.reporting.gates import gate_text
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import read_cells

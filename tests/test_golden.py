@@ -18,10 +18,10 @@ from ranktilt.auditing.controls import controls
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.data.load import load
+from ranktilt.datasets.load import load
+from ranktilt.registry import ranker
 from ranktilt.reporting.table import table
 from ranktilt.run import Run
-from ranktilt.specs import ranker
 
 pytestmark = pytest.mark.data
 

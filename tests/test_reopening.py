@@ -16,11 +16,11 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
 from ranktilt.errors import UserError
-from ranktilt.files import sha256, write_files
+from ranktilt.io.files import sha256, write_files
 from ranktilt.reopening import _again, reopen, with_given
 from ranktilt.reporting.opened import Opened
 from ranktilt.whereabouts import Places
-from tests.data.hub_cache import cached, cocktail_zip, point_to
+from tests.datasets.hub_cache import cached, cocktail_zip, point_to
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_beir, write_cocktail, write_run
 
 QUICK: dict[str, Any] = {"resamples": 100}
@@ -226,7 +226,7 @@ def labels(path: Path, *columns: str, **changed: str) -> Path:
 def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     labels(here / "labels.tsv", "side")
     collection = rt.load("toy")
-    from ranktilt.data.labelled import with_labels
+    from ranktilt.datasets.labelled import with_labels
 
     collection = with_labels(collection, "labels.tsv", by="side")
     run = rt.ranker("bm25").rank(collection)

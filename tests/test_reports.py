@@ -17,7 +17,7 @@ from ranktilt.auditing.gate import gate
 from ranktilt.errors import DataError, UserError
 from ranktilt.reporting.opened import Opened
 from ranktilt.reports import opened, read_result, report
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
 from tests.reporting.studies import toy_study

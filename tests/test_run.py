@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt import files
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, DataWarning, UserError
+from ranktilt.io import files
 from ranktilt.run import Run, codes, collection_rows, sidecar
 from tests.toy import collection_of, full_device, no_permission, no_room, run_of, toy, write
 

@@ -9,31 +9,31 @@ from ranktilt._version import __version__
 
 if TYPE_CHECKING:
     from ranktilt.auditing.audit import audit
-    from ranktilt.auditing.calibrate import calibrate
+    from ranktilt.auditing.calibration.calibrate import calibrate
     from ranktilt.auditing.compare import compare
     from ranktilt.auditing.controls import controls
     from ranktilt.auditing.gate import gate
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.study import study
-    from ranktilt.build.plan import Rewriting
-    from ranktilt.build.rewrite import rewrite
-    from ranktilt.build.written import save_rewritten
     from ranktilt.collection import Collection
-    from ranktilt.data.bundled.reader import bundled
-    from ranktilt.data.check import check
-    from ranktilt.data.labelled import labelled
-    from ranktilt.data.load import load
-    from ranktilt.data.mix import mix
-    from ranktilt.data.save import save
+    from ranktilt.datasets.bundled.reader import bundled
+    from ranktilt.datasets.check import check
+    from ranktilt.datasets.labelled import labelled
+    from ranktilt.datasets.load import load
+    from ranktilt.datasets.mix import mix
+    from ranktilt.datasets.save import save
     from ranktilt.errors import DataError, MissingExtra, UserError
-    from ranktilt.explain.validation import validate
+    from ranktilt.generation.rewrite.plan import Rewriting
+    from ranktilt.generation.rewrite.rewrite import rewrite
+    from ranktilt.generation.rewrite.save import save_rewritten
     from ranktilt.measures.base import AP, RR, Measure, P, R, measure, nDCG
-    from ranktilt.measures.delta import relative_delta
+    from ranktilt.measures.contrast import relative_delta
+    from ranktilt.probes.validation import validate
     from ranktilt.rankers.base import Ranker
+    from ranktilt.registry import ranker
     from ranktilt.reporting.table import table
     from ranktilt.reports import report
     from ranktilt.run import Run
-    from ranktilt.specs import ranker
 
 _NAMES = {
     "AP": "measures.base",
@@ -46,30 +46,30 @@ _NAMES = {
     "R": "measures.base",
     "RR": "measures.base",
     "Ranker": "rankers.base",
-    "Rewriting": "build.plan",
+    "Rewriting": "generation.rewrite.plan",
     "Run": "run",
     "UserError": "errors",
     "audit": "auditing.audit",
-    "bundled": "data.bundled.reader",
-    "calibrate": "auditing.calibrate",
-    "check": "data.check",
+    "bundled": "datasets.bundled.reader",
+    "calibrate": "auditing.calibration.calibrate",
+    "check": "datasets.check",
     "compare": "auditing.compare",
     "controls": "auditing.controls",
     "gate": "auditing.gate",
-    "labelled": "data.labelled",
-    "load": "data.load",
+    "labelled": "datasets.labelled",
+    "load": "datasets.load",
     "measure": "measures.base",
-    "mix": "data.mix",
+    "mix": "datasets.mix",
     "nDCG": "measures.base",
-    "ranker": "specs",
-    "relative_delta": "measures.delta",
+    "ranker": "registry",
+    "relative_delta": "measures.contrast",
     "report": "reports",
-    "rewrite": "build.rewrite",
-    "save": "data.save",
-    "save_rewritten": "build.written",
+    "rewrite": "generation.rewrite.rewrite",
+    "save": "datasets.save",
+    "save_rewritten": "generation.rewrite.save",
     "study": "auditing.study",
     "table": "reporting.table",
-    "validate": "explain.validation",
+    "validate": "probes.validation",
 }
 
 __all__ = [

@@ -13,13 +13,13 @@ import orjson
 import polars as pl
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.columns import SCALARS, json_series, whole_or_fractions
 
 T = TypeVar("T")
 
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
-_SCALARS: dict[type, type[pl.DataType]] = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,44 +223,6 @@ def _judgments(qrels: pl.DataFrame) -> pl.DataFrame:
     return qrels.select(pl.col("query_id", "doc_id").cast(pl.String), found.alias("grade"))
 
 
-def whole_or_fractions(grades: pl.Series) -> pl.Series:
-    """Grades as Int32 where all are whole numbers, else as Float64; null where one is neither, or beyond 32 bits."""
-    numbers = grades.cast(pl.Float64, strict=False)
-    whole = numbers.cast(pl.Int32, strict=False)
-    if (whole == numbers).all() and whole.null_count() == 0:
-        return whole
-    inside = numbers.is_finite() & numbers.is_between(-(2**31), 2**31 - 1)
-    return numbers.to_frame("grade").select(pl.when(inside).then("grade"))["grade"].alias(grades.name)
-
-
-def json_series(name: str, values: list[Any]) -> pl.Series:
-    """Make a column of values that were read from JSON.
-
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    values : list
-        None, strings, numbers, truth values, lists and dictionaries.
-
-    Returns
-    -------
-    polars.Series
-        Of the values' own type where they are all strings, whole numbers within 64 bits, numbers, or
-        truth values; otherwise Binary, each value as compact JSON.
-    """
-    kinds = {type(v) for v in values} - {type(None)}
-    if not kinds:
-        return pl.Series(name, values, dtype=pl.Null)
-    if kinds == {int, float}:
-        return pl.Series(name, [None if v is None else float(v) for v in values], dtype=pl.Float64)
-    kind = kinds.pop() if len(kinds) == 1 else None
-    whole = kind is not int or all(v is None or -(2**63) <= v < 2**63 for v in values)
-    if kind in _SCALARS and whole:
-        return pl.Series(name, values, dtype=_SCALARS[kind])
-    return pl.Series(name, [None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
-
-
 def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     """Further columns in the types that a file keeps; those without any value are dropped."""
     columns = []
@@ -302,7 +264,7 @@ def _compact(series: pl.Series) -> pl.Series:
         kinds.add(type(value))
         compact = None if value is None else orjson.dumps(value)
         out.append(raw if compact == raw else compact)  # what orjson makes holds more memory than it needs
-    if kinds <= {*_SCALARS, type(None)}:
+    if kinds <= {*SCALARS, type(None)}:
         return json_series(series.name, [None if raw is None else orjson.loads(raw) for raw in out])
     return pl.Series(series.name, out, dtype=pl.Binary)
 

@@ -19,17 +19,17 @@ from ranktilt.auditing.notes import only_labels
 from ranktilt.auditing.page import Page, signs_of
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.data.named import NO_QRELS
+from ranktilt.datasets.named import NO_QRELS
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.measures.preference import PairCounts, split_pair_counts
+from ranktilt.models import catalogue as models
 from ranktilt.optional import nothing_fetched
-from ranktilt.rankers import models
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.embedded import PREFIX
-from ranktilt.rankers.stage import Stage, parse_stages
+from ranktilt.rankers.dense.embedding_server import PREFIX
+from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.registry import RANKERS, ranker
 from ranktilt.reporting.opened import Opened
 from ranktilt.run import Run
-from ranktilt.specs import RANKERS, ranker
 from ranktilt.whereabouts import NAMED, Places
 
 NO_COLLECTION = "The collection could not be opened again: "
@@ -212,7 +212,7 @@ def _collection(audit: Audit, places: Places) -> Collection:
     collection = _loaded(spec, places)
     if "labels" not in spec:
         return collection
-    from ranktilt.data.labelled import with_labels
+    from ranktilt.datasets.labelled import with_labels
 
     return with_labels(collection, _beside(places, spec["labels"]), by=audit.spec.get("by") or "source")
 
@@ -225,8 +225,8 @@ def _beside(places: Places, name: str) -> Path:
 
 
 def _labels_alone(audit: Audit, spec: Mapping[str, Any], places: Places) -> Collection:
-    from ranktilt.data.labels import from_labels, read_labels
-    from ranktilt.data.qrels import read_qrels
+    from ranktilt.datasets.labels import from_labels, read_labels
+    from ranktilt.io.qrels import read_qrels
 
     by = str(spec.get("by", "source"))
     qrels = None if "qrels" not in spec else read_qrels(_beside(places, spec["qrels"])).drop("line")
@@ -239,17 +239,17 @@ def _labels_alone(audit: Audit, spec: Mapping[str, Any], places: Places) -> Coll
 
 def _loaded(spec: Mapping[str, Any], places: Places) -> Collection:
     if "mix" in spec:
-        from ranktilt.data.mix import mix
+        from ranktilt.datasets.mix import mix
 
         return mix(*(_loaded(part, places) for part in spec["mix"]))
     if "path" not in spec:
         raise UserError("the collection was made in Python and lies in no file (ranktilt.report takes it: collection=)")
     path = str(spec["path"])
     if path == "bundled" and "matched" in spec:
-        from ranktilt.data.bundled.reader import bundled
+        from ranktilt.datasets.bundled.reader import bundled
 
         return bundled()
-    from ranktilt.data.load import load
+    from ranktilt.datasets.load import load
 
     named = path.startswith(NAMED)
     if not named:

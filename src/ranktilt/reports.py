@@ -15,9 +15,9 @@ from ranktilt.auditing.study import FORMAT as STUDY
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.explain.validation import FORMAT as VALIDATION
-from ranktilt.explain.validation import Validation
-from ranktilt.files import read_bytes, require_regular, write_bytes
+from ranktilt.io.files import read_bytes, require_regular, write_bytes
+from ranktilt.probes.validation import FORMAT as VALIDATION
+from ranktilt.probes.validation import Validation
 from ranktilt.reopening import reopen, with_given
 from ranktilt.reporting.report_page import Result, report_page
 from ranktilt.run import Run

@@ -14,8 +14,8 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.files import write_files
-from ranktilt.runfile import RunFile, line_of, read_run_file, read_spec, unwritable
+from ranktilt.io.files import write_files
+from ranktilt.io.runfile import RunFile, line_of, read_run_file, read_spec, unwritable
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

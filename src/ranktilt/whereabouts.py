@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import UserError
-from ranktilt.files import sha256
+from ranktilt.io.files import sha256
 
 NAMED = ("hub:", "irds:")
 """How a collection begins that a library keeps."""

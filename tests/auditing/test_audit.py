@@ -13,7 +13,7 @@ import pytest
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.data.load import load
+from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.base import AP, nDCG
 from ranktilt.run import Run

@@ -16,12 +16,12 @@ from ranktilt.auditing.band import SHUFFLES, Shuffles, enough, null_deltas, shuf
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
+from ranktilt.executing.memory_limits import Chunks, chunked
 from ranktilt.measures.base import AP, RR, Measure, P, R, nDCG
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import interval
 from ranktilt.measures.relevance import Judged, values
 from ranktilt.progress import listening
-from ranktilt.rankers.chunks import Chunks, chunked
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of
 

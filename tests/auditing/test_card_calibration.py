@@ -13,7 +13,7 @@ from ranktilt.auditing.estimate import Estimate
 from ranktilt.collection import Collection
 from ranktilt.measures import preference
 from ranktilt.run import Run
-from tests.auditing.test_calibration import IDS, SIDES, SOURCES, STEPS, World, relabelled, worlds
+from tests.auditing.calibration.test_result import IDS, SIDES, SOURCES, STEPS, World, relabelled, worlds
 from tests.toy import collection_of, run_of
 
 few = settings(max_examples=15)

@@ -11,7 +11,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import Confound, confound_sentence, twin_likeness
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.collection import Collection
-from ranktilt.data.check import check
+from ranktilt.datasets.check import check
 from tests.toy import QUERIES, Table, collection_of, run_of, toy
 
 Docs = list[tuple[str, str]]

@@ -20,8 +20,8 @@ from ranktilt.errors import UserError
 from ranktilt.measures.inference import correct
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
-from ranktilt.rankers.dense import Dense
-from ranktilt.rankers.lexical import BM25
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from tests.rankers.tiny import tiny_model
 from tests.toy import collection_of, toy

@@ -23,12 +23,12 @@ from ranktilt.auditing.equivalence import (
     tost_p,
 )
 from ranktilt.collection import Collection
-from ranktilt.data.load import load
+from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.base import AP, nDCG
 from ranktilt.rankers.base import Ranker
+from ranktilt.registry import ranker
 from ranktilt.run import Run
-from ranktilt.specs import ranker
 from tests.toy import collection_of, run_of, toy
 
 FIVE = np.array([0.01, 0.02, 0.03, 0.04, 0.05])

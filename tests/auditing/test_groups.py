@@ -16,7 +16,7 @@ from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouped_pa
 from ranktilt.auditing.ranks import rank_shares
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.rankers.lexical import BM25
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reopening import Ground
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy

@@ -7,7 +7,7 @@ import pytest
 from ranktilt import UserError, audit
 from ranktilt.auditing.notes import telling
 from ranktilt.collection import Collection
-from ranktilt.data.labels import from_labels
+from ranktilt.datasets.labels import from_labels
 from tests.reporting.audits import ordered, twins
 from tests.toy import run_of, toy
 

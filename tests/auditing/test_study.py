@@ -12,9 +12,9 @@ from ranktilt.auditing.arms import ground, only
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.study import FORMAT, VERSION, Study, study
 from ranktilt.collection import Collection
-from ranktilt.data.load import load
+from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.specs import ranker
+from ranktilt.registry import ranker
 from tests.auditing.studied import QUERIES, TEMPERATURES, Decided, decided, holm_by_hand, pair_of, studied
 from tests.toy import collection_of, toy
 

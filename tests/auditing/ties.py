@@ -8,7 +8,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.lexical import BM25
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
 
 

@@ -21,7 +21,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Run
 from ranktilt.cli.options import rankers
-from ranktilt.rankers.encoder import Encoder
+from ranktilt.models.encoder import Encoder
 from ranktilt.rankers.replay import Replay
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
@@ -785,7 +785,7 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_ranked(
     cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(toy_folder.parent)
-    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", lambda *_: pytest.fail("ranked first"))
+    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked first"))
     for name in ("kept/table.parquet", "half", "shut"):
         Path(name).mkdir(parents=True)
     Path("file").touch()

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import ranktilt.build.natural_questions as natural_questions
-from ranktilt.build.natural_questions import build_nq320k
-from ranktilt.data.load import load
-from tests.build.questions import simplified
-from tests.build.test_natural_questions import files
+import ranktilt.datasets.natural_questions as natural_questions
+from ranktilt.datasets.load import load
+from ranktilt.datasets.natural_questions import build_nq320k
 from tests.cli.conftest import Cli, refused
+from tests.datasets.test_natural_questions import files
+from tests.generation.questions import simplified
 from tests.toy import jsonl, no_permission, write
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt.cache import VectorCache, content_keys
+from ranktilt.io.cache import VectorCache, content_keys
 from tests.cli.conftest import Cli
 from tests.toy import write
 

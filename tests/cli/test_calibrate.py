@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ranktilt import specs
-from ranktilt.auditing.calibrate import calibrate
-from ranktilt.data.load import load
+from ranktilt import registry as specs
+from ranktilt.auditing.calibration.calibrate import calibrate
+from ranktilt.datasets.load import load
 from ranktilt.reporting.calibration import calibration_text
-from tests.auditing.test_calibrate import pairs
+from tests.auditing.calibration.test_calibrate import pairs
 from tests.auditing.ties import Unfair
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, jsonl, tsv, write

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 import ranktilt as rt
-from ranktilt.data.check import check
-from ranktilt.data.load import load
+from ranktilt.datasets.check import check
+from ranktilt.datasets.load import load
 from ranktilt.reporting.checks import checks
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, raw_docs, write_beir, write_cocktail, write_paper

@@ -13,7 +13,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.cli.main import main
-from ranktilt.specs import RANKERS
+from ranktilt.registry import RANKERS
 from tests.cli.conftest import Cli, refused
 from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, write, write_beir, write_run
 
@@ -26,7 +26,7 @@ def test_what_lies_beside_a_run_is_read_before_anything_is_ranked(
 ) -> None:
     run = write_run(tmp_path / "run", {"q1": {"d1-human": 1.0}})
     write(tmp_path / "run.json", '{"ranker": 5}')
-    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", lambda *_: pytest.fail("ranked"))
+    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", lambda *_: pytest.fail("ranked"))
     message = f"{run}.json: ranker: expected a text, got 5"
     assert refused(cli, "audit", toy_folder, *BM25, "--run", run) == message
     assert refused(cli, "rank", toy_folder, *BM25[:2], "-r", f"replay:{run}", "-o", f"{tmp_path}/out/") == message
@@ -433,7 +433,7 @@ def test_an_interruption_is_one_line(cli: Cli, toy_folder: Path, monkeypatch: py
     def interrupt(*parts: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", interrupt)
+    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", interrupt)
     result = cli("audit", toy_folder, *BM25)
     assert result == (130, "", "ranktilt: interrupted; what was cached is kept\n")
 
@@ -469,7 +469,7 @@ def test_what_gate_says_is_never_said_by_a_crash(
     def fail(*parts: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr("ranktilt.rankers.lexical.BM25.rank", fail)
+    monkeypatch.setattr("ranktilt.rankers.lexical.bm25.BM25.rank", fail)
     result = cli("audit", toy_folder, *BM25)
     assert (result.code, result.out) == (code, "")
     assert result.err.endswith(end)

@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.data.assemble import read_rows
-from ranktilt.data.labels import read_labels
-from ranktilt.data.load import load
-from ranktilt.data.parquet import read_judgments
-from ranktilt.data.qrels import read_qrels
+from ranktilt.datasets.assemble import read_rows
+from ranktilt.datasets.labels import read_labels
+from ranktilt.datasets.load import load
+from ranktilt.io.parquet import read_judgments
+from ranktilt.io.qrels import read_qrels
 from ranktilt.run import Run
 from tests.cli.conftest import Cli
 from tests.toy import jsonl, toy, write, write_beir, write_cocktail, write_paper, write_run

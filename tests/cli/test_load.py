@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.load import load
-from ranktilt.files import sha256
+from ranktilt.datasets.load import load
+from ranktilt.io.files import sha256
 from tests.cli.conftest import Cli, refused
-from tests.data.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
+from tests.datasets.hub_cache import COMMIT, cached, cocktail_zip, mteb, point_to
 from tests.toy import no_permission, raw_docs, toy, write, write_beir, write_cocktail, write_paper
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.rankers.models import MODELS
-from ranktilt.specs import foreign_rankers
+from ranktilt.models.catalogue import MODELS
+from ranktilt.registry import foreign_rankers
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, write
 

@@ -20,7 +20,7 @@ from ranktilt.cli.report import size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
 from tests.cli.conftest import Cli, refused
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
 from tests.reporting.studies import toy_study

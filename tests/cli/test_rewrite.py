@@ -11,7 +11,7 @@ import pytest
 
 import ranktilt as rt
 from tests.cli.conftest import Cli, refused
-from tests.data.hub_cache import cached, mteb, point_to
+from tests.datasets.hub_cache import cached, mteb, point_to
 from tests.llm.server import FAULTS, Faults, Server
 from tests.toy import no_room, raw_qrels, tsv, write, write_beir
 

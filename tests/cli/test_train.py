@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.load import load
-from ranktilt.mitigate.cross_encoder import train_cross_encoder
+from ranktilt.datasets.load import load
+from ranktilt.training.cross_encoder import train_cross_encoder
 from tests.cli.conftest import Cli, refused
-from tests.mitigate.material import QUICK, marked_folder
 from tests.rankers.tiny import tiny_model
 from tests.toy import no_permission, write, write_cocktail
+from tests.training.material import QUICK, marked_folder
 
 pytestmark = pytest.mark.neural
 FEW = (

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ranktilt.cli.main import app
-from ranktilt.data.load import load
-from ranktilt.explain.validation import validate
+from ranktilt.datasets.load import load
+from ranktilt.probes.validation import validate
+from ranktilt.registry import ranker
 from ranktilt.reporting.validation import validation_table
-from ranktilt.specs import ranker
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
 from tests.toy import raw_docs, raw_qrels, write_beir, write_cocktail

@@ -16,7 +16,7 @@ import pytest
 
 from ranktilt.reporting.study_page import study_page
 from tests.cli.conftest import Cli, refused
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.audits import small
 from tests.reporting.studies import toy_study
 

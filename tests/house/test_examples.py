@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ranktilt import Run, ranker
-from ranktilt.rankers.engine import Engine
+from ranktilt.rankers.engines.function import Engine
 from tests.house import tree
 from tests.toy import QUERIES, toy, write, write_cocktail
 

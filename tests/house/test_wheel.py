@@ -58,7 +58,7 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert held == {path.relative_to(tree.PACKAGE.parent).as_posix() for path in files} | pages
     assert len(pages) > 10
     assert "ranktilt/py.typed" in held
-    assert any(name.startswith("ranktilt/data/bundled/") and name.endswith(".jsonl") for name in held)
+    assert any(name.startswith("ranktilt/datasets/bundled/") and name.endswith(".jsonl") for name in held)
 
 
 def test_demo_runs_without_extras(installed: Path, tmp_path: Path) -> None:

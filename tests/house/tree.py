@@ -11,7 +11,7 @@ PACKAGE = ROOT / "src" / "ranktilt"
 
 @dataclass(frozen=True)
 class Module:
-    """One Python file: its path, its dotted name (`ranktilt.data.beir`) and its syntax tree."""
+    """One Python file: its path, its dotted name (`ranktilt.datasets.beir`) and its syntax tree."""
 
     path: Path
     name: str
@@ -23,7 +23,7 @@ class Module:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
     def at(self, node: ast.AST) -> str:
-        """Where a node is, as an editor opens it: `ranktilt/data/beir.py:12`."""
+        """Where a node is, as an editor opens it: `ranktilt/datasets/beir.py:12`."""
         file = "/".join([*self.package.split("."), self.path.name])
         return f"{file}:{getattr(node, 'lineno', 1)}"
 

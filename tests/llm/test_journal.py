@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.cache import cache_folder
 from ranktilt.errors import DataWarning, UserError
+from ranktilt.io.cache import cache_folder
 from ranktilt.llm.base import Prompt, Sampling
 from ranktilt.llm.entry import Entry, key_of, parameters, read, seed_of
 from ranktilt.llm.journal import Journal, journal_folder, key

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.data.load import load
+from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.llm.asked import journalled
 from ranktilt.llm.base import Prompt, Sampling

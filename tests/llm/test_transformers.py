@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra, UserError
-from ranktilt.llm import folder as folders
 from ranktilt.llm.asked import journalled
 from ranktilt.llm.base import Answer, Failure, Prompt, Sampling
 from ranktilt.llm.drawing import Drawing, kept, seeds
 from ranktilt.llm.journal import Journal
 from ranktilt.llm.transformers import Transformers
+from ranktilt.models import folder as folders
 from tests.llm.echo import requests
 from tests.llm.stories import END, SENTENCES, STEPS, known_model
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ranktilt.errors import UserError
 from ranktilt.measures import inference
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import (
     Systems,
     bonferroni,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ranktilt.rankers.live import LiveEngine
+from ranktilt.rankers.engines.base import LiveEngine
 from tests.rankers.contract import Make, RankerContract, copies, found
 from tests.toy import toy
 

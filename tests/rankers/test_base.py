@@ -13,9 +13,9 @@ from ranktilt import Collection, Ranker, Run, __version__, ranker
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, top_k, worth_a_look
-from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
-from ranktilt.rankers.stage import Stage
+from ranktilt.rankers.spec import Stage
 from tests.toy import collection_of, run_of, toy
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ranktilt import Collection, Ranker, ranker
-from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
-from ranktilt.specs import RANKERS
+from ranktilt.registry import RANKERS
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny_rerankers import tiny_classifier, tiny_t5
 from tests.toy import write

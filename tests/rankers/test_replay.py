@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit, ranker
 from ranktilt.errors import DataWarning, counted
-from ranktilt.rankers.lexical import BM25
+from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from tests.toy import collection_of, run_of, toy, write, write_run
 

@@ -11,7 +11,7 @@ import pytest
 from ranktilt import audit
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.report_page import Result, report_page
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.browser import Browser, Chromium
 from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy

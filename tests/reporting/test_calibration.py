@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ranktilt.auditing.calibration import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome, Verdict
 from ranktilt.errors import UserError
 from ranktilt.reporting.calibration import FORMATS, calibration_text, closing, legend, show
 

@@ -9,8 +9,8 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.data.check import check
-from ranktilt.data.checked import Check, Limits, Row
+from ranktilt.datasets.check import check
+from ranktilt.datasets.check_result import Check, Limits, Row
 from ranktilt.reporting.checks import FORMATS, checks, legend, show
 from tests.toy import collection_of, toy
 

@@ -16,7 +16,7 @@ from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.term import Term
 from ranktilt.reporting.terms import TERMS
 from ranktilt.reporting.validation_page import validation_page
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.openings import audit_page
 from tests.reporting.studies import toy_study

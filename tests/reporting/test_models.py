@@ -8,7 +8,7 @@ import re
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.models import Model
+from ranktilt.models.catalogue import Model
 from ranktilt.reporting.models import FORMATS, closing, model_text, models_table, show_models
 
 FIRST = Model(

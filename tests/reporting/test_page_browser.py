@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from ranktilt.collection import Collection
-from ranktilt.explain.similarity import Map
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.similarity import Map
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.page import Cell, Code, Column, Page, Section, Table, render
 from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.validation_page import validation_page
-from tests.explain.validations import toy_effectiveness, toy_validation
+from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.browser import FLAGS, Browser, Chromium, program
 from tests.reporting.studies import toy_study
 
@@ -325,8 +325,8 @@ def test_plain_command_line_sees_the_same(pages: dict[str, Path], tmp_path: Path
 
 @pytest.mark.data
 def test_page_of_nfcorpus_shows_the_published_statistics(browser: Browser, shared_data: Path, tmp_path: Path) -> None:
-    from ranktilt.data.load import load
-    from ranktilt.explain.validation import validate
+    from ranktilt.datasets.load import load
+    from ranktilt.probes.validation import validate
 
     collection: Collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
     path = tmp_path / "nfcorpus.html"

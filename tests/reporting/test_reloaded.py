@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ranktilt.auditing.study import Study
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.validation import FORMATS, validation_table
 from ranktilt.reporting.validation_page import validation_page
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.studies import timeless_study, toy_study
 
 NAMES = [("human", "llm"), ("human",), ("human", "llm-0.2", "llm-0.6")]

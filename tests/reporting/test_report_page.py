@@ -22,7 +22,7 @@ from ranktilt.reporting.study_page import headline as study_headline
 from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.validation_page import headline as validation_headline
 from ranktilt.reporting.validation_page import validation_page
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, ordered, twins
 from tests.reporting.browser import Browser
 from tests.reporting.markup import Markup

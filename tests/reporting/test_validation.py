@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 import ranktilt as rt
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.checks import checks
 from ranktilt.reporting.validation import FORMATS, show_validation, validation_table
 from ranktilt.reporting.validation_layout import grids, legend
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 
 CODE = re.compile(r"\x1b\[([\d;]*)m")
 

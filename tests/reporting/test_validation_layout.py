@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.data.statistics import QueryStatistics, SourceStatistics, Statistics
-from ranktilt.explain.distribution import Distribution
+from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
+from ranktilt.probes.distribution import Distribution
 from ranktilt.reporting.validation_layout import PICTURE, Grid, bars, grids, legend
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 
 
 def by_title(*names: str) -> dict[str, Grid]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt.explain.distribution import Distribution
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.validation_page import headline, validation_page
-from tests.explain.validations import toy_effectiveness, toy_similarity, toy_validation
+from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 from tests.reporting.markup import Markup
 
 VALIDATION = toy_validation()

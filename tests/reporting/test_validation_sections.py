@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.data.statistics import Statistics
-from ranktilt.explain.distribution import Distribution
-from ranktilt.explain.overlap import Overlap
+from ranktilt.datasets.statistics import Statistics
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.overlap import Overlap
 from ranktilt.reporting.page import Facts, Figure, Section, Table
 from ranktilt.reporting.validation_sections import OUTCOMES, validation_sections
-from tests.explain.validations import toy_effectiveness, toy_similarity, toy_validation
+from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 
 VALIDATION = toy_validation()
 

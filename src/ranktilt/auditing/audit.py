@@ -39,12 +39,12 @@ from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
 from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
-from ranktilt.files import sha256
+from ranktilt.io.files import sha256
+from ranktilt.io.runfile import unwritable
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.inference import RESAMPLES
 from ranktilt.measures.preference import PairCounts, split_pair_counts
 from ranktilt.run import Run
-from ranktilt.runfile import unwritable
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 CARD_ROWS = 6

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.evaluate import Aligned, Judgments, deepest
+from ranktilt.executing.memory_limits import memory
 from ranktilt.measures.base import Measure
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.relabelled import Held, Pool
 from ranktilt.progress import report
-from ranktilt.rankers.chunks import memory
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

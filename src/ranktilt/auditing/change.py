@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.matching import Match, RunPair
 from ranktilt.auditing.tilt import ALPHA
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import (
     Interval,
     Systems,

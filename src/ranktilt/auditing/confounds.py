@@ -13,8 +13,8 @@ from ranktilt.auditing.card import Twins
 from ranktilt.auditing.evaluate import Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
-from ranktilt.data.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
 from ranktilt.run import Run
+from ranktilt.text.quality import NEAR_IDENTICAL, cut_off, identical, likeness, opening, words
 
 SIDED = ("words", "query words", "cut-off endings", "boilerplate openings", "truncated")
 NAMES = (*SIDED, "identical", "near-identical", "same title")

@@ -18,15 +18,15 @@ from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import corrected_tilts
 from ranktilt.collection import Collection
-from ranktilt.data.quality import NEAR_IDENTICAL, without_opening, words
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import interval, resampled_means, together
+from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker
-from ranktilt.rankers.own import own_documents
-from ranktilt.rankers.tokens import Tokens
+from ranktilt.rankers.self_exclusion import own_documents
 from ranktilt.run import Run
+from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 Ints = npt.NDArray[np.int64]
 CONTROLS = {

@@ -12,11 +12,11 @@ import polars as pl
 
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
-from ranktilt.data.labels import no_overlap
+from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.relevance import Judged, Ranking, values
-from ranktilt.measures.trec import trec_eval_values
+from ranktilt.measures.trec_eval import trec_eval_values
 from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]

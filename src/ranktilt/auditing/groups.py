@@ -13,10 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.data.checked import POOL
-from ranktilt.data.labels import LENGTH
-from ranktilt.data.quality import words
+from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.labels import LENGTH
 from ranktilt.errors import UserError, unknown
+from ranktilt.text.quality import words
 
 ALL = "all"
 MOST_GROUPS = 50

@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
-from ranktilt.rankers.own import own_notes
+from ranktilt.rankers.self_exclusion import own_notes
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:

@@ -21,9 +21,9 @@ from ranktilt.auditing.notes import telling
 from ranktilt.auditing.tilt import LEVEL, Tilt
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
 from ranktilt.auditing.whole import require_whole
-from ranktilt.data.saved import Saved
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import write_bytes
+from ranktilt.io.artifact import Saved
+from ranktilt.io.files import write_bytes
 from ranktilt.measures.base import Measure, measure
 
 FORMAT = "ranktilt-audit"

@@ -18,9 +18,9 @@ from ranktilt.auditing.tilt import LEVEL, Statistics, Tilt, corrected_tilts
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
 from ranktilt.collection import Collection
-from ranktilt.data.saved import Saved, record, require_numbers, typed
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.files import write_bytes
+from ranktilt.io.artifact import Saved, record, require_numbers, typed
+from ranktilt.io.files import write_bytes
 from ranktilt.measures.base import Measure
 from ranktilt.measures.inference import RESAMPLES, in_all
 from ranktilt.progress import report

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import (
     correct,
     detectable_effect,

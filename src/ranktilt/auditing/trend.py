@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.tilt import Statistics
 from ranktilt.auditing.verdict import bounds, signed
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.inference import interval, resampled_means, together
 
 Floats = npt.NDArray[np.float64]

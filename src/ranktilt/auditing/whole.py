@@ -11,9 +11,9 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.estimate import Estimate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.tilt import Tilt
-from ranktilt.data.saved import typed
 from ranktilt.errors import shorten
-from ranktilt.measures.delta import ROUNDINGS
+from ranktilt.io.artifact import typed
+from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.measures.inference import CORRECTIONS
 
 MISSING = ("zero", "exclude")

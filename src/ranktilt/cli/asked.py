@@ -71,8 +71,8 @@ class Asked:
 
         if self.folder is None:
             return self._labelled(column or "source", split, score_order)
-        from ranktilt.data.labelled import with_labels
-        from ranktilt.data.load import load
+        from ranktilt.datasets.labelled import with_labels
+        from ranktilt.datasets.load import load
 
         collection = load(self.folder, split=split, qrels=self.qrels, ignore_unknown=ignore_unknown)
         self.check_page(collection)
@@ -82,8 +82,8 @@ class Asked:
         return collection, ranked(rankers, collection)
 
     def _labelled(self, column: str, split: str | None, score_order: str) -> tuple[Collection, list[Run]]:
-        from ranktilt.data.labelled import labelled
-        from ranktilt.data.load import NO_QRELS
+        from ranktilt.datasets.labelled import labelled
+        from ranktilt.datasets.load import NO_QRELS
         from ranktilt.run import Run
 
         if split is not None:
@@ -108,6 +108,6 @@ def ranked(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
 
 
 def _replay(path: Path, score_order: str = "score") -> str:
-    from ranktilt.rankers.stage import Stage
+    from ranktilt.rankers.spec import Stage
 
     return str(Stage("replay", str(path), {} if score_order == "score" else {"score_order": score_order}))

@@ -61,8 +61,8 @@ def command(
         from ranktilt.auditing.audit import audit, check_choices
         from ranktilt.auditing.card import PAGE
         from ranktilt.auditing.controls import controls as control
-        from ranktilt.data.quality import NEAR_IDENTICAL
         from ranktilt.measures.base import measure as read_measure
+        from ranktilt.text.quality import NEAR_IDENTICAL
 
         out = Destination(format, json, per_query, save, quiet, asked.files, output)
         how: dict[str, Any] = {

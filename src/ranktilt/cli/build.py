@@ -13,7 +13,7 @@ from ranktilt.cli.output import reporting, results, say
 from ranktilt.cli.places import check_places
 
 if TYPE_CHECKING:
-    from ranktilt.build.natural_questions import Built
+    from ranktilt.datasets.natural_questions import Built
 
 app = typer.Typer(
     help="Make a published collection from the files it was made of.", no_args_is_help=True, rich_markup_mode=None
@@ -42,8 +42,8 @@ def nq320k(
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
     with reporting(quiet=quiet):
-        from ranktilt.build.natural_questions import build_nq320k
-        from ranktilt.data.save import LAYOUTS, save
+        from ranktilt.datasets.natural_questions import build_nq320k
+        from ranktilt.datasets.save import LAYOUTS, save
         from ranktilt.errors import unknown
 
         if layout not in LAYOUTS:
@@ -58,7 +58,7 @@ def nq320k(
 
 def _counts(built: Built) -> str:
     """What was counted beside what is published, a line each."""
-    from ranktilt.build.natural_questions import PUBLISHED
+    from ranktilt.datasets.natural_questions import PUBLISHED
 
     lines = []
     for name, expected in PUBLISHED.items():
@@ -68,7 +68,7 @@ def _counts(built: Built) -> str:
 
 
 def _note(built: Built, output: Path) -> str:
-    from ranktilt.build.natural_questions import PUBLISHED, TRAINING
+    from ranktilt.datasets.natural_questions import PUBLISHED, TRAINING
 
     lines = [f"{output}: {built.collection!r}"]
     if not built.as_published:

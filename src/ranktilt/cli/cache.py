@@ -15,7 +15,7 @@ from ranktilt.cli.output import reporting, results, say
 from ranktilt.errors import UserError, counted, unknown
 
 if TYPE_CHECKING:
-    from ranktilt.rankers.kept import Kept, Leftover
+    from ranktilt.rankers.inventory import Kept, Leftover
 
 FORMATS = ("table", "json")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -50,7 +50,7 @@ def command(
     if everything and (model or older_than):
         raise UserError("--all removes everything; leave it out to remove what --model and --older-than choose")
     with reporting(quiet=quiet):
-        from ranktilt.rankers.kept import listed, of_model, remove, unused_for
+        from ranktilt.rankers.inventory import listed, of_model, remove, unused_for
 
         kept, left = listed()
         chosen = kept if model is None else of_model(kept, model)
@@ -76,7 +76,7 @@ def _summary(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
 
 
 def _json(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
-    from ranktilt.cache import cache_folder
+    from ranktilt.io.cache import cache_folder
 
     entries = [
         {
@@ -103,7 +103,7 @@ def _table(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    from ranktilt.cache import cache_folder
+    from ranktilt.io.cache import cache_folder
     from ranktilt.reporting.console import printing
 
     stream, terminal = io.StringIO(), sys.stdout if sys.stdout.isatty() else None

@@ -17,7 +17,7 @@ from ranktilt.cli.places import check_places, collection_files
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.calibration import Calibration
+    from ranktilt.auditing.calibration.result import Calibration
 
 FAILED = 1
 
@@ -62,7 +62,7 @@ def command(
 ) -> None:
     """Test the instrument where the right answer is known: exit 0 if all is as expected, 1 if not."""
     with reporting(quiet=quiet):
-        from ranktilt.auditing.calibrate import DEPTHS, calibrate
+        from ranktilt.auditing.calibration.calibrate import DEPTHS, calibrate
         from ranktilt.reporting.calibration import FORMATS
 
         if format not in FORMATS:
@@ -70,11 +70,11 @@ def command(
         check_places({"--json": json}, stdout=["--json"], inputs=collection_files(folder))
         rankers = options.rankers(ranker or ["tfidf", "bm25"], text=text, device=device)
         if folder is None:
-            from ranktilt.data.bundled.reader import bundled
+            from ranktilt.datasets.bundled.reader import bundled
 
             collection = bundled()
         else:
-            from ranktilt.data.load import load
+            from ranktilt.datasets.load import load
 
             collection = load(folder, split=split, ignore_unknown=True)
         result = calibrate(

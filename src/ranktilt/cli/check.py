@@ -15,7 +15,7 @@ from ranktilt.cli.places import check_places, collection_files, without_judgment
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
-    from ranktilt.data.checked import Check
+    from ranktilt.datasets.check_result import Check
 
 UNFAIR = 1
 
@@ -53,9 +53,9 @@ def command(
 ) -> None:
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
     with reporting(quiet=quiet):
-        from ranktilt.data.check import check
-        from ranktilt.data.checked import Limits
-        from ranktilt.data.load import NO_QRELS, load
+        from ranktilt.datasets.check import check
+        from ranktilt.datasets.check_result import Limits
+        from ranktilt.datasets.load import NO_QRELS, load
         from ranktilt.reporting.checks import FORMATS
 
         if format not in FORMATS:

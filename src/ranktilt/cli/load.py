@@ -42,8 +42,8 @@ def command(
 ) -> None:
     """Fetch a public collection by name, or read a folder, and write it as a folder."""
     with reporting(quiet=quiet):
-        from ranktilt.data.load import load
-        from ranktilt.data.save import LAYOUTS, save
+        from ranktilt.datasets.load import load
+        from ranktilt.datasets.save import LAYOUTS, save
         from ranktilt.errors import unknown
 
         if layout not in LAYOUTS:
@@ -67,7 +67,7 @@ def _tell_origin(collection: Collection, output: Path) -> None:
     import orjson
 
     from ranktilt._version import __version__
-    from ranktilt.files import sha256, write_bytes
+    from ranktilt.io.files import sha256, write_bytes
 
     read = [Path(file).absolute() for file in collection.spec.get("files", ())]
     above = Path(os.path.commonpath([file.parent for file in read])) if read else Path()

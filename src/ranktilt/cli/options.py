@@ -124,7 +124,7 @@ Save = Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write 
 @contextmanager
 def within(memory: str | None) -> Iterator[None]:
     """Let search hold no more than ``--memory`` says inside the ``with`` block; the usual share where it is None."""
-    from ranktilt.rankers.chunks import Chunks, chunked, read_size
+    from ranktilt.executing.memory_limits import Chunks, chunked, read_size
 
     with chunked(Chunks(memory=None if memory is None else read_size(memory))):
         yield
@@ -145,8 +145,8 @@ def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     list of Ranker
         In order.
     """
-    from ranktilt.rankers.stage import Stage, parse_stages
-    from ranktilt.specs import ranker, ranker_class
+    from ranktilt.rankers.spec import Stage, parse_stages
+    from ranktilt.registry import ranker, ranker_class
 
     given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in defaults.items()}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ranktilt.errors import DataWarning, UserError, visible
-from ranktilt.files import cannot_write, write_bytes
+from ranktilt.io.files import cannot_write, write_bytes
 from ranktilt.progress import listening
 
 if TYPE_CHECKING:

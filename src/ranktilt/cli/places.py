@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ranktilt.errors import UserError
-from ranktilt.files import cannot_write, require_place
+from ranktilt.io.files import cannot_write, require_place
 
 _COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
 _BESIDE = ("README.md", "manifest.json", "loaded.json")
@@ -60,7 +60,7 @@ def collection_files(folder: Path | None) -> list[Path]:
 
 def without_judgments(folder: Path, split: str | None) -> bool:
     """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
-    from ranktilt.build.written import splits
+    from ranktilt.generation.rewrite.save import splits
 
     return split is None and os.path.isdir(folder) and not splits(folder)
 

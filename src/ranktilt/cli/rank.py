@@ -20,7 +20,7 @@ from ranktilt.cli.output import deliver, reporting, say
 from ranktilt.cli.places import check_places, collection_files
 from ranktilt.cli.results import file_name
 from ranktilt.errors import UserError, counted
-from ranktilt.files import write_files
+from ranktilt.io.files import write_files
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -60,7 +60,7 @@ def command(
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
     with reporting(quiet=quiet), options.within(memory):
-        from ranktilt.data.load import load
+        from ranktilt.datasets.load import load
 
         rankers = options.rankers(ranker, text=text, exclude_self=exclude_self, device=device)
         files = _files(output, rankers)
@@ -102,7 +102,7 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
 
 def _read(rankers: Sequence[Ranker]) -> Iterator[Path]:
     """Files that rankers read: saved runs."""
-    from ranktilt.rankers.stage import parse_stages
+    from ranktilt.rankers.spec import parse_stages
 
     for one in rankers:
         for stage in parse_stages(repr(one)):
@@ -147,7 +147,7 @@ def _keep(file: Path, run: Run) -> None:
 
 def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
     """Say what was found, what was not read, and what was left out."""
-    from ranktilt.rankers.own import own_notes
+    from ranktilt.rankers.self_exclusion import own_notes
 
     lengths = sorted(int(n) for n in run.offsets[1:] - run.offsets[:-1])
     least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)

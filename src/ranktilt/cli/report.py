@@ -14,7 +14,7 @@ from ranktilt.cli.output import reporting, results, say
 from ranktilt.cli.places import check_places
 from ranktilt.cli.results import ENDINGS, check_ending
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import cannot_write, require_place, write_files
+from ranktilt.io.files import cannot_write, require_place, write_files
 
 TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf")
 FORMATS = ("html", *TABLES, *FIGURES)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ranktilt.cli.output import deliver
 from ranktilt.cli.places import check_places
 from ranktilt.errors import UserError, unknown
-from ranktilt.files import cannot_write, write_bytes, write_files
+from ranktilt.io.files import cannot_write, write_bytes, write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit

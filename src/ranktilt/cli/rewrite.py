@@ -17,11 +17,11 @@ from ranktilt.cli.places import check_places, collection_files, without_judgment
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from ranktilt.build.plan import Rewriting
-    from ranktilt.build.pool import Pool
-    from ranktilt.build.rewrite import Made, Rewritten
-    from ranktilt.build.written import Saved
     from ranktilt.collection import Collection
+    from ranktilt.generation.pooling import Pool
+    from ranktilt.generation.rewrite.plan import Rewriting
+    from ranktilt.generation.rewrite.rewrite import Made, Rewritten
+    from ranktilt.generation.rewrite.save import Saved
     from ranktilt.llm.base import LLM
 
 INCOMPLETE = 1
@@ -144,10 +144,10 @@ def command(
 ) -> None:
     """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
     with reporting(quiet=quiet):
-        from ranktilt.build.plan import Rewriting
-        from ranktilt.build.written import recover
+        from ranktilt.executing.memory_limits import read_size
+        from ranktilt.generation.rewrite.plan import Rewriting
+        from ranktilt.generation.rewrite.save import recover
         from ranktilt.llm.named import llm as named
-        from ranktilt.rankers.chunks import read_size
 
         if output is not None:
             recover(output)
@@ -183,7 +183,7 @@ def _check(
     *, dry_run: bool, price: str | None, pool: str | None, depth: int | None,
 ) -> None:  # fmt: skip
     """Refuse what cannot be done before anything is read or asked."""
-    from ranktilt.build.manifest import require_ours, require_same
+    from ranktilt.generation.rewrite.manifest import require_ours, require_same
 
     if output is None and not dry_run:
         raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
@@ -222,8 +222,8 @@ def _limits(prompt: str, **given: float | None) -> Any:
     """Limits of the checks: those of the prompt, and what is named beside them; None where nothing is named."""
     from dataclasses import replace
 
-    from ranktilt.build.flags import Limits
-    from ranktilt.build.prompts import template
+    from ranktilt.generation.rewrite.flags import Limits
+    from ranktilt.generation.rewrite.prompts import template
 
     named = {name: value for name, value in given.items() if value is not None}
     return replace(Limits(), **{**template(prompt).limits, **named}) if named else None
@@ -231,8 +231,8 @@ def _limits(prompt: str, **given: float | None) -> Any:
 
 def _load(folder: Path, split: str | None) -> Collection:
     """The collection under the named or usual judgments; a folder without any can be rewritten too."""
-    from ranktilt.build.written import splits
-    from ranktilt.data.load import NO_QRELS, load
+    from ranktilt.datasets.load import NO_QRELS, load
+    from ranktilt.generation.rewrite.save import splits
 
     if without_judgments(folder, split):
         return load(folder, qrels=NO_QRELS)
@@ -244,7 +244,7 @@ def _load(folder: Path, split: str | None) -> Collection:
 def _pool(
     collection: Collection, specs: str, depth: int | None, how: Rewriting, device: str | None, *, quiet: bool
 ) -> Pool:
-    from ranktilt.build.pool import USUAL_DEPTH, pool
+    from ranktilt.generation.pooling import USUAL_DEPTH, pool
 
     rankers = options.rankers([text for text in _split(specs) if text], device=device)
     found = pool(collection, rankers, depth=depth or USUAL_DEPTH, of=how.of)
@@ -268,8 +268,8 @@ def _split(specs: str) -> list[str]:
 def _show_estimate(
     collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, *, given: tuple[Any, ...], json: str | None
 ) -> None:
-    from ranktilt.build.estimate import estimate
-    from ranktilt.build.plan import plan
+    from ranktilt.generation.rewrite.estimate import estimate
+    from ranktilt.generation.rewrite.plan import plan
 
     price, rpm, tpm = given
     found = estimate(plan(collection, llm, how, only=chosen), llm, price=_price(price), rpm=rpm, tpm=tpm)
@@ -296,8 +296,8 @@ def _rewrite(
     collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, places: tuple[Path, str | None],
     *, split: str | None, quiet: bool,
 ) -> int:  # fmt: skip
-    from ranktilt.build.rewrite import rewrite
-    from ranktilt.build.written import save_rewritten
+    from ranktilt.generation.rewrite.rewrite import rewrite
+    from ranktilt.generation.rewrite.save import save_rewritten
 
     output, json = places
     rewritten = rewrite(collection, llm, how, only=chosen)
@@ -331,7 +331,7 @@ def _summary(rewritten: Rewritten) -> dict[str, Any]:
 
 
 def _write(content: dict[str, Any], json: str | None) -> None:
-    from ranktilt.files import write_files
+    from ranktilt.io.files import write_files
 
     if json is None:
         return

@@ -70,7 +70,7 @@ def command(
     with reporting(quiet=quiet), options.within(memory):
         from ranktilt.auditing.audit import check_choices
         from ranktilt.auditing.study import study
-        from ranktilt.data.load import load
+        from ranktilt.datasets.load import load
         from ranktilt.reporting.study import FORMATS
         from ranktilt.reporting.study_page import study_page
 

@@ -12,7 +12,7 @@ from ranktilt.cli import options
 from ranktilt.cli.output import reporting, say
 
 if TYPE_CHECKING:
-    from ranktilt.mitigate.training import Trained
+    from ranktilt.training.options import Trained
 
 app = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -70,10 +70,10 @@ def cross_encoder(
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
     with reporting(quiet=quiet):
-        from ranktilt.data.load import load
-        from ranktilt.mitigate.cross_encoder import train_cross_encoder
-        from ranktilt.mitigate.training import Training
-        from ranktilt.mitigate.workplace import CHECKPOINT
+        from ranktilt.datasets.load import load
+        from ranktilt.training.cross_encoder import train_cross_encoder
+        from ranktilt.training.directory import CHECKPOINT
+        from ranktilt.training.options import Training
 
         chosen = Training(
             sources=tuple(dict.fromkeys(source)) if source else None, steps=steps, minutes=minutes,

@@ -19,7 +19,7 @@ from ranktilt.cli.places import check_places, collection_files, without_judgment
 from ranktilt.errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from ranktilt.explain.validation import Validation
+    from ranktilt.probes.validation import Validation
     from ranktilt.rankers.base import Ranker
 
 UNFAIR = 1
@@ -80,8 +80,8 @@ def command(
     shown with a test of equivalence.
     """
     with reporting(quiet=quiet), options.within(memory):
-        from ranktilt.data.load import NO_QRELS, load
-        from ranktilt.explain.validation import validate
+        from ranktilt.datasets.load import NO_QRELS, load
+        from ranktilt.probes.validation import validate
         from ranktilt.reporting.validation import FORMATS
 
         if format not in FORMATS:

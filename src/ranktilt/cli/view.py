@@ -78,7 +78,7 @@ def _finished(files: Sequence[Path], *, texts: bool) -> bytes:
 
 def _page(file: Path) -> bytes:
     """The whole of a file that begins as HTML does; empty for any other."""
-    from ranktilt.files import open_bytes, require_regular
+    from ranktilt.io.files import open_bytes, require_regular
 
     if os.path.isdir(file):
         return b""

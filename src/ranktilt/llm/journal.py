@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from ranktilt.cache import ABOUT, cache_folder
 from ranktilt.errors import DataWarning, UserError, shorten
-from ranktilt.files import CHUNK, cannot_write, write_bytes
+from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.io.files import CHUNK, cannot_write, write_bytes
 from ranktilt.llm.base import LLM, Answer
 from ranktilt.llm.claims import Claims, file_lock, write
 from ranktilt.llm.entry import KEY_BYTES, Entry, key, key_of, read

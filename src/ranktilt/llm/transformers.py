@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import UserError, unknown
-from ranktilt.llm import folder as folders
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.llm.drawing import Drawing, seeds
+from ranktilt.models import folder as folders
 from ranktilt.optional import need
 
 PRECISIONS = ("auto", "float32", "bfloat16")

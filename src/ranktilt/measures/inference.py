@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from ranktilt.errors import unknown
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

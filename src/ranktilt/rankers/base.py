@@ -15,8 +15,8 @@ from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import reranked
-from ranktilt.rankers.own import own_documents, own_spec
-from ranktilt.rankers.stage import Stage
+from ranktilt.rankers.self_exclusion import own_documents, own_spec
+from ranktilt.rankers.spec import Stage
 from ranktilt.rankers.tail import appended
 from ranktilt.run import Run, collection_rows
 

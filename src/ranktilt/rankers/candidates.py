@@ -13,7 +13,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.rankers.own import IN_DOUBT
+from ranktilt.rankers.self_exclusion import IN_DOUBT
 from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.data.labels import no_overlap
+from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.io.runfile import SCORE_ORDERS, read_spec
 from ranktilt.rankers.base import Ranker, cut, without
-from ranktilt.rankers.own import IN_DOUBT, own_documents, own_spec
+from ranktilt.rankers.self_exclusion import IN_DOUBT, own_documents, own_spec
 from ranktilt.run import Run, collection_rows, sidecar
-from ranktilt.runfile import SCORE_ORDERS, read_spec
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Replay(Ranker):
     k : int, optional
         Cut at this depth; by default as deep as the file is.
     exclude_self : bool, optional
-        Drop a query's own document and its versions; see `ranktilt.rankers.own.own_documents`. By default never
+        Drop a query's own document and its versions; see `self_exclusion.own_documents`. By default never
         where the collection has no query texts: equal ids alone, which may be numbers, say too little.
     score_order : {"score", "rank"}, optional
         Whether the file's scores or its ranks give the order.

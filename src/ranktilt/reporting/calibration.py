@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from ranktilt.auditing.calibration import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome
+from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome
 from ranktilt.errors import unknown
 from ranktilt.reporting.console import printing
 from ranktilt.reporting.markdown import markdown, markdown_line

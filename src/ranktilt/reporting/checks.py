@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from ranktilt.data.checked import LENGTH, LENGTH_NOTICE, Check, Row, percent, shown
+from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, Check, Row, percent, shown
 from ranktilt.errors import unknown
 from ranktilt.reporting.console import printing
 from ranktilt.reporting.markdown import markdown_line

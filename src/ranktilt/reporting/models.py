@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranktilt.errors import counted, unknown
-from ranktilt.rankers.models import Model
+from ranktilt.models.catalogue import Model
 from ranktilt.reporting.console import fits, printing
 from ranktilt.reporting.markdown import markdown, markdown_line
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, listed
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.audit_page import audit_contents
 from ranktilt.reporting.explorer import BUDGET, explorer
 from ranktilt.reporting.opened import Opened

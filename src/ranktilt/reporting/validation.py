@@ -16,9 +16,9 @@ from rich.text import Text
 
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.errors import unknown
-from ranktilt.explain.distribution import Distribution
-from ranktilt.explain.similarity import ABOVE
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.similarity import ABOVE
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.checks import checks, show
 from ranktilt.reporting.console import direction, fits, printing
 from ranktilt.reporting.markdown import markdown, markdown_line

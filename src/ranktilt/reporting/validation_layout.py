@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.auditing.equivalence import Equivalence
-from ranktilt.data.checked import percent
-from ranktilt.data.statistics import QueryStatistics, SourceStatistics, Statistics
+from ranktilt.datasets.check_result import percent
+from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.errors import counted
-from ranktilt.explain.distribution import Distribution
-from ranktilt.explain.separation import Separation
-from ranktilt.explain.similarity import ABOVE, Similarity
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.separation import Separation
+from ranktilt.probes.similarity import ABOVE, Similarity
+from ranktilt.probes.validation import Validation
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _BINS = 20

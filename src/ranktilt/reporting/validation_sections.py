@@ -9,13 +9,13 @@ import numpy as np
 
 from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
 from ranktilt.auditing.verdict import probability, signed
-from ranktilt.data.checked import Check, percent, shown
-from ranktilt.data.checked import Row as CheckRow
-from ranktilt.data.statistics import Statistics
+from ranktilt.datasets.check_result import Check, percent, shown
+from ranktilt.datasets.check_result import Row as CheckRow
+from ranktilt.datasets.statistics import Statistics
 from ranktilt.errors import counted
-from ranktilt.explain.distribution import Distribution
-from ranktilt.explain.similarity import Map, Similarity
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.similarity import Map, Similarity
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.checks import legend
 from ranktilt.reporting.drawing import Drawing
 from ranktilt.reporting.figures import Interval, clouds, forest, histogram

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.cells import Cell
 from ranktilt.reporting.papers.derived import DELTA, RATIO, SHARES, printed
 from ranktilt.reporting.papers.layouts import LAYOUTS

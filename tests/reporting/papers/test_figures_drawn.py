@@ -10,14 +10,14 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
-from ranktilt.explain.distribution import Distribution
-from ranktilt.rankers.lexical import BM25, TFIDF
+from ranktilt.probes.distribution import Distribution
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates
 from ranktilt.reporting.papers.figures_style import Plate
 from ranktilt.reporting.papers.figures_validation import validation_plates
-from tests.explain.validations import toy_overlap, toy_validation
+from tests.probes.validations import toy_overlap, toy_validation
 from tests.reporting.audits import clear, small, twins, uneven
 from tests.reporting.papers.inked import collisions, drawn, outside, texts
 from tests.reporting.studies import TEMPERATURES, VALUES, toy_study

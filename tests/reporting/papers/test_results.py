@@ -10,7 +10,7 @@ import pytest
 from ranktilt import Collection, audit
 from ranktilt.reporting.papers.cells import Cell
 from ranktilt.reporting.papers.results import belongs, cells_of, tables_of
-from tests.explain.validations import toy_effectiveness, toy_validation
+from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.audits import ordered, small, three, twins, uneven
 from tests.reporting.papers.made import RERANKED, named, sourced
 from tests.reporting.studies import timeless_study, toy_study

@@ -12,7 +12,7 @@ from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_grids, paper_tables
-from tests.explain.validations import toy_validation
+from tests.probes.validations import toy_validation
 from tests.reporting.audits import small, three, twins, uneven
 from tests.reporting.papers.made import RERANKED, named, sourced
 from tests.reporting.papers.tex_reader import numbers, read

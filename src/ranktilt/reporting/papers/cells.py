@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.errors import DataError, shorten, unknown
-from ranktilt.files import invalid_utf8, read_bytes
+from ranktilt.io.files import invalid_utf8, read_bytes
 from ranktilt.reporting.papers.layouts import LAYOUTS
 
 KEYS = ("dataset", "generator", "temperature", "collection", "system", "condition", "target", "measure")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ranktilt.measures.delta import relative_delta
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.reporting.papers.cells import KEYS, Cell
 from ranktilt.reporting.papers.layouts import Layout
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, unknown
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ranktilt.errors import counted
-from ranktilt.explain.distribution import Distribution
-from ranktilt.explain.similarity import Map, Similarity
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.similarity import Map, Similarity
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers.figures_style import (
     COLOURS,
     COLUMN,

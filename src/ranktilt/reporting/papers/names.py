@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.models import model
-from ranktilt.rankers.stage import Stage, parse_stages
+from ranktilt.models.catalogue import model
+from ranktilt.rankers.spec import Stage, parse_stages
 
 _LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
 _NEURAL = {

@@ -12,7 +12,7 @@ from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.auditing.tilt import Tilt
-from ranktilt.explain.validation import Validation
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers.cells import Cell
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import first_stage, generator, is_reranked, of_gpt, system_names, temperature

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.explain.validation import Validation
-from ranktilt.measures.delta import ROUNDINGS
+from ranktilt.measures.contrast import ROUNDINGS
+from ranktilt.probes.validation import Validation
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells
 from ranktilt.reporting.papers.chosen import chosen_pairs, has_pairs, has_texts

@@ -1,0 +1,1 @@
+"""Calibration: what the instrument says where the truth is known."""

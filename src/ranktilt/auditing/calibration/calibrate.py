@@ -1,0 +1,385 @@
+"""The instrument is tested before its readings: null, antisymmetry, known tilt, coverage (MEASURES, sec. 7)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from ranktilt._version import __version__
+from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.calibration.counter import RISK, Tally
+from ranktilt.auditing.calibration.result import SIMULATED, VERDICT, Calibration, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.simulation import coverage, population
+from ranktilt.auditing.calibration.synthetic_twins import (
+    LABEL,
+    SCHEMES,
+    THINNED,
+    sampled,
+    swapped,
+    with_copies,
+    with_random_labels,
+    with_random_sources,
+)
+from ranktilt.auditing.calibration.tilted import STEPS, Vectors
+from ranktilt.auditing.card import PAGE
+from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.tilt import ALPHA
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, shorten
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.measures.base import Measure, measure
+from ranktilt.progress import listening, report
+from ranktilt.rankers.base import Pipeline, Ranker
+from ranktilt.run import Run
+
+Floats = npt.NDArray[np.float64]
+
+DEPTHS = (1, 2, 3, 7, 10, 33, 100, 333, 1000)
+"""The odd ones cut between two copies."""
+SAMPLE = 500
+DRAWS = 500
+LABELLINGS = 25
+QUERIES = 50
+POPULATION = 4_000
+CHUNKS = (Chunks(1, 1, 1), Chunks(1 << 26, 7, 3), Chunks(1 << 28, 16, 5), Chunks())
+RANGE = (0.93, 0.97)
+_CUT = 10
+_SMALL = 24
+_DEPTH = 100
+_FEWEST_DRAWS = 100
+_FEWEST_LABELLINGS = 20
+
+
+def calibrate(
+    collection: Collection,
+    rankers: Ranker | Sequence[Ranker],
+    measures: str | Measure | Iterable[str | Measure] | None = None,
+    *,
+    depths: Iterable[int] = DEPTHS,
+    sample: int = SAMPLE,
+    draws: int = DRAWS,
+    labellings: int = LABELLINGS,
+    seed: int = 0,
+) -> Calibration:
+    """Test every estimand where the right answer is known.
+
+    Null: beside every document of the first source stands a copy, byte for byte, with the same judgments; whatever
+    documents are called (six schemes) and wherever the ranking ends, every estimand, and both ends of its interval,
+    must be exactly 0, and the verdict must favour nobody. Rankers that encode text must keep to it in chunks of
+    every size. Antisymmetry: the two sources swap their names, and everything must be negated exactly. Known tilt:
+    δ is added to the first source's scores, and every estimand must rise with it; over the whole ranking, and with
+    a cut at 10 of scores made distinct (a cut through a tie at a measure's own cutoff keeps whichever its hash
+    chooses). The scores are those of the documents that a ranker retrieves at full depth: what a lexical ranker
+    does not find stays unfound. The score gap is descriptive and exempt. Random labels: every document draws one of
+    two labels, and each estimand, as if it were the only question (Relative Δ on the first measure), may name a side
+    in 5 % of such draws, give or take what chance does to so few of them. Random sources: the same where a coin
+    decides for each origin whether its two texts exchange their sources. Coverage: intervals over simulated
+    collections of 50 queries must hold the true value about as often as they claim.
+
+    Parameters
+    ----------
+    collection : Collection
+        Human text, or else its first source, and its next source; see `sampled` for one
+        with a single source, and for how a large one is sampled.
+    rankers : Ranker or sequence of Ranker
+        What ranks; rankers with a field ``k`` are asked for every depth, others for their own.
+    measures : str, Measure or iterable of them, optional
+        Of Relative Δ; by default those of an audit.
+    depths : iterable of int, optional
+        Depths of the rankings and of the page of ΔNDSR.
+    sample : int, optional
+        Most pairs of documents; at most half as many queries.
+    draws : int, optional
+        Simulated collections.
+    labellings : int, optional
+        Draws of random labels, and of random sources.
+    seed : int, optional
+        Of every random draw.
+
+    Returns
+    -------
+    Calibration
+        A row a check, ranker and estimand.
+
+    Raises
+    ------
+    UserError
+        If there is nothing to test, or a number is out of its range.
+    """
+    rankers = [rankers] if isinstance(rankers, Ranker | str) else list(rankers)
+    depths = sorted(set(depths))
+    _check(collection, rankers)
+    _check_numbers(depths, sample, draws, labellings)
+    judged = collection.qrels.height > 0
+    given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
+    read = [measure(m) for m in ([given] if isinstance(given, str | Measure) else given)]
+    kept = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
+    how = _Work(kept, read, depths, labellings=labellings, seed=seed)
+    rows = [row for ranker in rankers for row in how.rows(ranker)]
+    rows += _coverage(read, draws, seed)
+    spec = {
+        "collection": {k: v for k, v in collection.spec.items() if k != "files"},
+        "sources": kept.sources, "documents": kept.docs.height, "queries": kept.judged.height,
+        "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in read],
+        "schemes": [s.name for s in SCHEMES], "depths": depths, "tilts": STEPS, "sample": sample,
+        "draws": draws, "draw_queries": QUERIES, "labellings": labellings, "seed": seed, "ranktilt": __version__,
+    }  # fmt: skip
+    return Calibration(tuple(rows), spec, tuple(_notes(collection, kept)))
+
+
+def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
+    if not isinstance(collection, Collection):
+        raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
+    strange = next((r for r in rankers if not isinstance(r, Ranker)), None)
+    if strange is not None:
+        raise UserError(f"expected rankers, got {shorten(strange)}; make one first: ranker('bm25')")
+    if not rankers:
+        raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
+    texts = [repr(r) for r in rankers]
+    twice = next((t for t in texts if texts.count(t) > 1), None)
+    if twice is not None:
+        raise UserError(f"ranker {twice!r} is given twice")
+    replayed = next((r for r in rankers if _stages(r)[0].name == "replay"), None)
+    if replayed is not None:
+        raise UserError(f"{replayed!r} cannot be calibrated: a run that exists cannot rank copies; name its ranker")
+    engine = next((r for r in rankers if getattr(_stages(r)[0], "live", False)), None)
+    if engine is not None:
+        raise UserError(
+            f"{engine!r} cannot be calibrated: an engine holds no copies of documents, and may tell identical texts "
+            "apart"
+        )
+    if not collection.judged.height or not collection.docs.height:
+        raise UserError("nothing to calibrate on: the collection has no documents or no queries")
+
+
+def _check_numbers(depths: Sequence[int], sample: int, draws: int, labellings: int) -> None:
+    if not depths or depths[0] < 1:
+        raise UserError(f"expected depths of at least 1, got {', '.join(map(str, depths)) or 'none'}")
+    if sample < 2:
+        raise UserError(f"expected a sample of at least 2 pairs, got {sample}")
+    if draws < _FEWEST_DRAWS:
+        raise UserError(f"expected at least {_FEWEST_DRAWS} draws, got {draws}: fewer say nothing about 95 %")
+    if labellings < _FEWEST_LABELLINGS:
+        raise UserError(
+            f"expected at least {_FEWEST_LABELLINGS} labellings, got {labellings}: fewer say nothing about 5 %"
+        )
+
+
+def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
+    one, two = kept.sources
+    if two.endswith(THINNED):
+        yield f"One source only: beside {one} stands the same text with {THINNED} (antisymmetry and known tilt)."
+    if len(collection.sources) > 2:
+        left = [name for name in collection.sources if name not in kept.sources]
+        yield f"Sources left out: {', '.join(left)}."
+    held, drawn = (int((c.docs["source"] == one).sum()) for c in (collection, kept))
+    if (drawn, kept.judged.height) != (held, collection.judged.height):
+        yield (
+            f"Sampled: {drawn:,} of {held:,} documents of {one} and {kept.judged.height:,} of "
+            f"{collection.judged.height:,} queries; documents are drawn by origin, up to three quarters of them "
+            "relevant to a query that was drawn."
+        )
+
+
+class _Work:
+    """One calibration in the making: what all rankers share."""
+
+    def __init__(
+        self, collection: Collection, measures: Sequence[Measure], depths: Sequence[int], *, labellings: int, seed: int
+    ) -> None:
+        self.collection, self.measures, self.depths, self.seed = collection, measures, depths, seed
+        self.labellings = labellings
+        self.copies = [with_copies(collection, scheme, seed=seed) for scheme in SCHEMES]
+
+    def rows(self, ranker: Ranker) -> Iterator[Outcome]:
+        """Every check that needs a ranker."""
+        yield from self._null(ranker)
+        if any(hasattr(stage, "tokens") for stage in _stages(ranker)):
+            yield from self._chunk_sizes(ranker)
+        yield from self._antisymmetry(ranker)
+        yield from self._known_tilt(ranker)
+        for check in _BY_CHANCE:
+            yield from self._by_chance(ranker, check)
+
+    def _null(self, ranker: Ranker) -> Iterator[Outcome]:
+        tally = Tally("null", repr(ranker))
+        variants = _variants(ranker, self.depths)
+        steps = _Steps(f"{ranker!r}: null", len(SCHEMES) * len(variants), loud=True)
+        for scheme, copies in zip(SCHEMES, self.copies, strict=True):
+            for depth, variant in variants:
+                with steps:
+                    run = variant.rank(copies)
+                    for page in self.depths if depth is None else [depth]:
+                        self._level(tally, copies, run, page, f"ids: {scheme.name}, depth {page}")
+        yield from tally.rows()
+
+    def _level(self, tally: Tally, copies: Collection, run: Run, page: int, where: str) -> None:
+        """Whether every estimand of a run over copies is exactly level."""
+        found = self._audit(copies, run, page=page)
+        for name, one in _readings(found).items():
+            good = one.value == one.low == one.high == one.error == 0 and one.p == 1 and not one.favours
+            tally.add(name, good, one.value, f"{where}: {_said(one)}")
+        favours = found.verdict(run.name).favours
+        tally.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
+
+    def _chunk_sizes(self, ranker: Ranker) -> Iterator[Outcome]:
+        tally = Tally("chunk sizes", repr(ranker))
+        small = sampled(self.collection, pairs=_SMALL, queries=_SMALL, seed=self.seed)
+        copies = with_copies(small, SCHEMES[-1], seed=self.seed)
+        steps = _Steps(f"{ranker!r}: chunk sizes", len(CHUNKS))
+        for sizes in CHUNKS:
+            with steps, tempfile.TemporaryDirectory() as folder, chunked(replace(sizes, cache=Path(folder))):
+                for depth, variant in _variants(ranker, (3, 2 * _SMALL)):
+                    where = (
+                        f"memory {sizes.memory or 'usual'}, texts {sizes.piece or 'usual'}, depth {depth or 'its own'}"
+                    )
+                    self._level(tally, copies, variant.rank(copies), PAGE, where)
+        yield from tally.rows()
+
+    def _antisymmetry(self, ranker: Ranker) -> Iterator[Outcome]:
+        tally = Tally("antisymmetry", repr(ranker))
+        variants = _variants(ranker, self.depths)
+        steps = _Steps(f"{ranker!r}: antisymmetry", len(variants))
+        both = (self.collection, swapped(self.collection))
+        for depth, variant in variants:
+            with steps:
+                ways = [_readings(self._audit(c, variant.rank(c), resamples=1_000)) for c in both]
+            for name, one in ways[0].items():
+                where = f"depth {depth or 'its own'}: {_said(one)}, swapped {_said(ways[1][name])}"
+                tally.add(name, _negated(one, ways[1][name]), one.value, where)
+        yield from tally.rows()
+
+    def _known_tilt(self, ranker: Ranker) -> Iterator[Outcome]:
+        tally = Tally("known tilt", repr(ranker))
+        [(_, deepest)] = _variants(ranker, [self.collection.docs.height])
+        steps = _Steps(f"{ranker!r}: known tilt", 1 + 2 * len(STEPS))
+        with steps:
+            vectors = Vectors(self.collection, deepest.rank(self.collection), self.seed)
+        for depth in (None, _CUT):
+            readings = []
+            for step in STEPS:
+                with steps:
+                    readings.append(_readings(self._audit(self.collection, vectors.tilted(step, depth))))
+            for name, one in readings[0].items():
+                if one.kind != "score gap":
+                    values = np.array([reading[name].value for reading in readings])
+                    tally.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
+        yield from tally.rows()
+
+    def _by_chance(self, ranker: Ranker, check: Check) -> Iterator[Outcome]:
+        """How often a side is named where the labels mean nothing."""
+        relabel, by, salt = _BY_CHANCE[check]
+        tally = Tally(check, repr(ranker), chance=ALPHA)
+        [(_, variant)] = _variants(ranker, [_DEPTH])
+        steps = _Steps(f"{ranker!r}: {check}", 1 + self.labellings)
+        with steps:
+            run = variant.rank(self.collection)
+        for number in range(self.labellings):
+            labelled = relabel(self.collection, [self.seed, salt, number])
+            with steps:
+                try:
+                    found = audit(
+                        labelled, run, self.measures[:1] or None, by=by, card=True, confounds=False, resamples=200,
+                        seed=self.seed + number,
+                    )  # fmt: skip
+                except UserError:  # of few documents all may have one label, or all that are relevant
+                    continue
+            for name, one in _readings(found).items():
+                named = bool(one.leans) and one.p < ALPHA
+                tally.add(name, not named, one.p, f"draw {number + 1}: {_said(one)}, p = {one.p:.3f}")
+        yield from tally.rows()
+
+    def _audit(self, collection: Collection, run: Run, *, page: int = PAGE, resamples: int = 100) -> Audit:
+        return audit(collection, run, self.measures or None, card=True, page=page, resamples=resamples, seed=self.seed)
+
+
+class _Steps:
+    """Progress of one check: a step a ``with`` block, in which nothing else reports; `loud`: but the first."""
+
+    def __init__(self, label: str, total: int, *, loud: bool = False) -> None:
+        self.label, self.total, self.loud, self.done = label, total, loud, 0
+        self._silence: AbstractContextManager[None] = nullcontext()
+
+    def __enter__(self) -> None:
+        # The first ranking may encode the texts, which takes long and says how far it is.
+        self._silence = nullcontext() if self.loud and not self.done else listening(_ignore)
+        self._silence.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._silence.__exit__(*error)
+        self.done += 1
+        report(self.label, self.done, self.total)
+
+
+def _ignore(label: str, done: int, total: int) -> None:
+    """Nobody asks how far the parts of a part have come."""
+
+
+_BY_CHANCE: dict[Check, tuple[Callable[[Collection, Sequence[int]], Collection], str, int]] = {
+    "random labels": (with_random_labels, LABEL, 6),
+    "random sources": (with_random_sources, "source", 8),
+}
+
+
+def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[Outcome]:
+    """Coverage in a reduced form; the limits fail a right instrument in fewer than one of 1,000 calibrations."""
+    whole = population(POPULATION, measures=measures, seed=seed)
+    found = coverage(whole, QUERIES, draws=draws, resamples=1_000, seed=seed)
+    tail = RISK / len(found) / 2
+    low, high = int(stats.binom.ppf(tail, draws, RANGE[0])), int(stats.binom.isf(tail, draws, RANGE[1]))
+    limits = f"{100 * low / draws:.1f}–{100 * high / draws:.1f} %"
+    rows = []
+    for one in found:
+        verdict: Verdict = "untested" if np.isnan(one.truth) else "ok" if low <= one.held <= high else "failed"
+        measured = "undefined" if np.isnan(one.truth) else f"{100 * one.share:.1f} %"
+        missed = draws - one.held
+        details = f"true value {one.truth:+.4g}: {one.below} intervals below it, {missed - one.below} above"
+        name = _plain(one.estimand)
+        rows.append(Outcome("coverage", SIMULATED, name, limits, measured, verdict, draws, missed, details))
+    return rows
+
+
+def _readings(found: Audit) -> dict[str, Estimate]:
+    """Every estimand of an audit of one run, by name; Relative Δ of every measure first."""
+    every = [replace(Estimate.of_tilt(t), p_corrected=t.p_corrected) for t in found.tilts]
+    every += [e for e in found.estimates if e.kind != "relative delta"]
+    return {_plain(e.name): e for e in every}
+
+
+def _plain(name: str) -> str:
+    """The page's depth varies: one row holds them all."""
+    return name.partition("@")[0] if name.startswith("ΔNDSR") else name
+
+
+def _negated(one: Estimate, two: Estimate) -> bool:
+    """Whether the second is the first seen from the other side, to the last bit."""
+    turned = one.swapped()
+    names = ("value", "low", "high", "error", "p", "queries", "level", "band_low", "band_high")
+    pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
+    pairs += [(turned.extra[n], two.extra[n]) for n in one.extra]
+    left, right = zip(*pairs, strict=True)
+    return np.array_equal(left, right, equal_nan=True)
+
+
+def _said(one: Estimate) -> str:
+    return f"{one.value:+.6g} [{one.low:+.6g}, {one.high:+.6g}]".replace("-", "−")
+
+
+def _stages(ranker: Ranker) -> Sequence[Ranker]:
+    return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
+
+
+def _variants(ranker: Ranker, depths: Iterable[int]) -> list[tuple[int | None, Ranker]]:
+    """The ranker at each depth; as it is, with the depth None, where it has no field for one."""
+    if is_dataclass(ranker) and any(f.name == "k" for f in fields(ranker)):
+        return [(depth, replace(ranker, k=depth)) for depth in depths]
+    return [(None, ranker)]

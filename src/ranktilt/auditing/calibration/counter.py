@@ -1,0 +1,118 @@
+"""Comparisons of one check, counted by estimand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.tilted import STEPS
+
+Floats = npt.NDArray[np.float64]
+RISK = 0.001
+"""How often a right instrument may fail a check that rests on chance."""
+
+
+class Tally:
+    """Comparisons of one check and ranker, by estimand.
+
+    Parameters
+    ----------
+    check : str
+        Which check.
+    ranker : str
+        Text of the ranker.
+    chance : float, optional
+        How often a single comparison may come out otherwise by chance; never by default.
+    """
+
+    def __init__(self, check: Check, ranker: str, *, chance: float = 0.0) -> None:
+        self.check, self.ranker, self.chance = check, ranker, chance
+        self.tests: dict[str, list[bool]] = {}
+        self.values: dict[str, list[float]] = {}
+        self.first: dict[str, str] = {}
+
+    def add(self, estimand: str, good: bool, value: float, where: str) -> None:
+        """Count one comparison.
+
+        Parameters
+        ----------
+        estimand : str
+            Its row.
+        good : bool
+            Whether it came out as it must.
+        value : float
+            The estimate; where it is NaN, such as without a pair, nothing is counted.
+        where : str
+            What was compared; kept of the first that failed.
+        """
+        tests, values = self.tests.setdefault(estimand, []), self.values.setdefault(estimand, [])
+        if not np.isnan(value):
+            tests.append(good)
+            values.append(value)
+            if not good:
+                self.first.setdefault(estimand, where)
+
+    def add_rise(self, estimand: str, values: Floats, where: str) -> None:
+        """Count the steps of an estimand along growing tilts.
+
+        One that never moves shows nothing: where nothing is retrieved of one side it cannot, so it is untested.
+
+        Parameters
+        ----------
+        estimand : str
+            Its row.
+        values : ndarray of float64, shape (n_steps,)
+            The estimates at each of `STEPS`.
+        where : str
+            What was tilted.
+        """
+        known = ~np.isnan(values)
+        found, tilts = values[known], np.array(STEPS)[known]
+        self.add(estimand, True, np.nan, where)
+        if not len(found) or found.min() == found.max():
+            return
+        for low, high, at in zip(found[:-1], found[1:], tilts[1:], strict=True):
+            good = bool(high >= low - 1e-9 * max(1.0, abs(low)))
+            self.add(
+                estimand, good, low, f"{where}: falls from {_signed(low)} to {_signed(high)} at δ = {_signed(at)} sd"
+            )
+        self.values[estimand].append(found[-1])
+
+    def rows(self) -> Iterator[Outcome]:
+        """Give a row an estimand, in the order in which they came."""
+        for name, tests in self.tests.items():
+            expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
+            failed, most = tests.count(False), self._most(len(tests))
+            if self.chance and tests:
+                expected = f"{expected}: at most {most} of {len(tests)} draws"
+            verdict: Verdict = "failed" if failed > most else "ok" if tests else "untested"
+            measured, details = self._measured(name), self.first.get(name, "")
+            yield Outcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
+
+    def _most(self, tests: int) -> int:
+        """How many may fail: more do so for a right instrument once in `1 / RISK` rankers."""
+        return int(stats.binom.isf(RISK / len(self.tests), tests, self.chance)) if tests and self.chance else 0
+
+    def _measured(self, estimand: str) -> str:
+        tests, values = self.tests[estimand], self.values[estimand]
+        if not tests:
+            return "never moved" if self.check == "known tilt" else "undefined"
+        good = f"{tests.count(True)} of {len(tests)}"
+        if self.check == "known tilt":
+            low, high = (_signed(v, ".2f" if abs(v) < 1 else ".3g") for v in (min(values), max(values)))
+            return f"rose {low} to {high}" if all(tests) else f"{good} steps, {low} to {high}"
+        if self.chance:
+            return f"{tests.count(False)} of {len(tests)}"
+        if self.check == "antisymmetry" or estimand == VERDICT:
+            return good
+        if all(tests):
+            return f"0 in {good}"
+        return f"≠ 0 in {tests.count(False)} of {len(tests)}, up to {_signed(max(values, key=abs))}"
+
+
+def _signed(value: float, form: str = ".3g") -> str:
+    return f"{value:+{form}}".replace("-", "−")

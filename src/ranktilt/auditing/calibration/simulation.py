@@ -1,0 +1,247 @@
+"""Simulated rankings whose true values are known, and how often an interval holds them (MEASURES, sec. 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.card import PAGE, Asking, Sample, Twins, entries, estimates, samples
+from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.tilt import Side, Statistics, tilts
+from ranktilt.collection import Collection
+from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.preference import split_pair_counts
+from ranktilt.progress import report
+from ranktilt.rankers.base import cut
+from ranktilt.run import Run
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MEASURES = ("nDCG@1", "nDCG@5", "AP@5")
+PAIRS, DEPTH = 100, 100
+SIDES = ("human", "llm")
+_AT_ONCE = 2_000
+_MOST_RELEVANT = 40
+_TIED = 0.1
+
+
+class Covered(NamedTuple):
+    """How often the 95 % interval of one estimand held its true value."""
+
+    estimand: str
+    truth: float
+    draws: int
+    held: int
+    below: int
+    """Intervals that lie wholly below the true value; the others that miss it lie above."""
+    bias: float
+    """Mean of the estimates less the true value, in standard deviations of the estimates."""
+
+    @property
+    def share(self) -> float:
+        """Share of the intervals that hold the true value."""
+        return self.held / self.draws
+
+
+@dataclass(frozen=True)
+class Population:
+    """Queries without end, of which a simulated collection is a sample drawn with replacement.
+
+    Each draw is independent, so the values of the population itself are exactly what the estimates estimate.
+
+    Parameters
+    ----------
+    sides : tuple of Side
+        Per-query values of each measure on both sides.
+    samples : tuple of Sample
+        Per-query numbers behind the other estimands.
+    """
+
+    sides: tuple[Side, ...]
+    samples: tuple[Sample, ...]
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return len(self.samples[0].total)
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        """The true value of each estimand: a ratio of the population's means."""
+        found = {f"Relative Δ {s.measure}": _whole_delta(s) for s in self.sides}
+        return {**found, **{s.name: s.value for s in self.samples}}
+
+    def sampled(self, rows: Ints, how: Statistics) -> list[Estimate]:
+        """Return what an audit of these queries finds.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n_queries,)
+            Which queries; one may come several times.
+        how : Statistics
+            Resamples, seed and the like.
+
+        Returns
+        -------
+        list of Estimate
+            As on the card, Relative Δ of every measure first.
+        """
+        sides = [replace(s, values_a=s.values_a[rows], values_b=s.values_b[rows]) for s in self.sides]
+        drawn = [replace(s, total=s.total[rows], weight=s.weight[rows]) for s in self.samples]
+        asked = [("simulated", SIDES, drawn)]
+        return [*map(Estimate.of_tilt, tilts(sides, how)), *estimates(asked, (), how)]
+
+
+def population(queries: int, *, measures: Sequence[str | Measure] = MEASURES, seed: int = 0) -> Population:
+    """Simulate rankings of twins.
+
+    Per query 100 pairs, of which as many are relevant as in real collections (median 3, one in twenty over 14, at
+    most 40; three in ten of grade 2). A pair's scores share most of what makes them; one side is ahead by an amount
+    that differs from query to query, among relevant pairs another than among the rest. One pair in ten ties. The
+    best 100 documents are retrieved.
+
+    Parameters
+    ----------
+    queries : int
+        How many.
+    measures : sequence of str or Measure, optional
+        Measures of Relative Δ.
+    seed : int, optional
+        Of the rankings.
+
+    Returns
+    -------
+    Population
+        Per-query numbers from the same functions that an audit calls.
+    """
+    read = [measure(m) for m in measures]
+    rng = np.random.default_rng(seed)
+    parts = []
+    for start in range(0, queries, _AT_ONCE):
+        parts.append(_part(rng, min(_AT_ONCE, queries - start), read))
+        report("simulating rankings", min(start + _AT_ONCE, queries), queries)
+    sides = [
+        replace(one[0], values_a=_joined(s.values_a for s in one), values_b=_joined(s.values_b for s in one))
+        for one in zip(*(part.sides for part in parts), strict=True)
+    ]
+    kept = [
+        replace(one[0], total=_joined(s.total for s in one), weight=_joined(s.weight for s in one), extra={})
+        for one in zip(*(part.samples for part in parts), strict=True)
+    ]
+    return Population(tuple(sides), tuple(kept))
+
+
+def coverage(
+    whole: Population, queries: int, *, draws: int = 2_000, resamples: int = 2_000, seed: int = 0
+) -> list[Covered]:
+    """Count how often the 95 % interval of each estimand holds its true value.
+
+    Parameters
+    ----------
+    whole : Population
+        Where queries are drawn from.
+    queries : int
+        Queries of a simulated collection.
+    draws : int, optional
+        Collections.
+    resamples : int, optional
+        Bootstrap resamples of each interval.
+    seed : int, optional
+        Of draws and resamples.
+
+    Returns
+    -------
+    list of Covered
+        One an estimand; an undefined interval holds nothing.
+    """
+    rng = np.random.default_rng([seed, queries])
+    names = list(whole.truth)
+    found = np.full((draws, len(names), 3), np.nan)
+    for number in range(draws):
+        how = Statistics(resamples, int(rng.integers(2**32)), "permutation", "holm", "none")
+        made = whole.sampled(rng.integers(0, whole.queries, queries), how)
+        found[number] = [(e.value, e.low, e.high) for e in made]
+        report(f"coverage at {queries} queries", number + 1, draws)
+    rows = zip(names, whole.truth.values(), found.transpose(1, 2, 0), strict=True)
+    return [_covered(name, truth, *numbers) for name, truth, numbers in rows]
+
+
+def _covered(name: str, truth: float, value: Floats, low: Floats, high: Floats) -> Covered:
+    held = (low <= truth) & (truth <= high)
+    known = value[~np.isnan(value)]
+    bias = float((known.mean() - truth) / known.std()) if len(known) and known.std() else np.nan
+    return Covered(name, truth, len(value), int(held.sum()), int((high < truth).sum()), bias)
+
+
+def _whole_delta(side: Side) -> float:
+    mask = side.mask
+    if not mask.any():
+        return np.nan
+    return float(relative_delta(side.values_a[mask].mean(), side.values_b[mask].mean()))
+
+
+def _joined(parts: Iterator[Floats]) -> Floats:
+    return np.concatenate(list(parts))
+
+
+def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -> Population:
+    """Some of the queries, as an audit sees them."""
+    collection, run = _rankings(rng, queries)
+    groups = grouping(collection, "source")
+    judgments = Judgments.of(collection, groups)
+    aligned = Aligned.of(run, collection, judgments)
+    found = group_values(aligned, measures, groups, "expected")
+    sides = [
+        Side("simulated", repr(m), *SIDES, values[1], values[2]) for m, values in zip(measures, found, strict=True)
+    ]
+    twins = Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)
+    counts = split_pair_counts(*entries(aligned), twins.rows, (judgments.query, judgments.row))
+    asking = Asking(PAGE, 0)
+    return Population(tuple(sides), tuple(samples(aligned, groups, twins, counts, asking)))
+
+
+def _rankings(rng: np.random.Generator, queries: int) -> tuple[Collection, Run]:
+    """The same documents for every query; which are relevant, and all scores, are each query's own."""
+    wanted = np.exp(rng.normal(1.0, 1.0, queries)).round()
+    relevant = np.clip(wanted, 1, _MOST_RELEVANT).astype(np.int64)
+    grades = np.where(np.arange(PAIRS) < relevant[:, None], 1 + (rng.random((queries, PAIRS)) < 0.3), 0)
+    grades = rng.permuted(grades, axis=1)
+    ease = rng.lognormal(0.2, 0.5, (queries, 1))
+    shared = rng.normal(0, 1, (queries, PAIRS)) + ease * np.sqrt(grades)
+    own = rng.normal(0, 0.5, (queries, PAIRS, 2))
+    lead = np.where(grades > 0, rng.normal(0.15, 0.3, (queries, 1)), rng.normal(-0.1, 0.3, (queries, 1)))
+    own[:, :, 0] += lead
+    own[rng.random((queries, PAIRS)) < _TIED] = 0.0
+    scores = (shared[:, :, None] + own).reshape(queries, 2 * PAIRS)
+    collection = _collection(grades)
+    every = np.arange(2 * PAIRS)
+    parts = cut(((every, row) for row in scores), collection.tie_keys(), DEPTH)
+    return collection, Run(tuple(collection.judged["id"]), *parts, collection.ids, {"ranker": "simulated"})
+
+
+def _collection(grades: Ints) -> Collection:
+    queries = [f"q{n}" for n in range(len(grades))]
+    docs = pl.DataFrame(
+        [
+            {"id": f"{n}-{side}", "text": "", "source": side, "origin": f"{n}-{SIDES[0]}"}
+            for n in range(PAIRS)
+            for side in SIDES
+        ]
+    )
+    query, pair = np.nonzero(grades)
+    names = pl.Series(queries).gather(np.repeat(query, 2))
+    rows = (2 * pair[:, None] + np.arange(2)).ravel()
+    qrels = pl.DataFrame(
+        {"query_id": names, "doc_id": docs["id"].gather(rows), "grade": np.repeat(grades[query, pair], 2)}
+    )
+    return Collection(docs, pl.DataFrame({"id": queries, "text": [""] * len(queries)}), qrels)

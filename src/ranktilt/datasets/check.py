@@ -1,0 +1,294 @@
+"""Whether a collection makes a fair comparison: what its texts, pairs and judgments lack, before anything is ranked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.collection import Collection
+from ranktilt.datasets.check_result import (
+    DANGLING,
+    LENGTH,
+    LENGTH_NOTICE,
+    LIMITS,
+    MISSING,
+    ONE_SIDED,
+    POOL,
+    REPEATED,
+    Check,
+    Limits,
+    Row,
+    Verdict,
+)
+from ranktilt.datasets.prefix import cut_at, title_prefixed
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.progress import report
+from ranktilt.text import quality
+
+MEANINGS = {
+    MISSING: "documents without a twin of the same origin: the sides do not hold the same content",
+    "identical pairs": "both sides have the same text: they can only tie",
+    "near-identical pairs": "both sides have nearly the same text: little is left to tell them apart",
+    "refusals": "the model declined to write: such a text cannot be relevant",
+    "boilerplate openings": "the text begins with words about the rewrite, which no searcher asks for",
+    "cut-off endings": "the text ends without a full stop: its rest may have held the answer",
+    "empty texts": "there is nothing to rank",
+    "duplicate texts": "the same text again within the source: copies share one fate",
+    LENGTH: "rankers weigh length by themselves: a tilt may be one of length",
+    "script differs": "the twins are written in different scripts: a translation, not a rewrite",
+    "title prefixes": "the text begins with its title, which counts twice then: an advantage if one side dropped it",
+    "texts cut short": "the text stops at one length for all: what stood behind it can be found on the other side only",
+    "shared titles": "both twins carry the same title: ranked with it, they differ less than their texts do",
+    ONE_SIDED: "relevant documents whose twin has another grade or none: the measure favours the judged side",
+    DANGLING: "judgments of documents or queries that the collection does not hold count in no group",
+    REPEATED: "queries with the text of another are no evidence of their own: an audit resamples them together",
+}
+"""Names of the checks, in order, each with why it matters."""
+
+
+def check(collection: Collection, *, reference: str | None = None, limits: Limits = LIMITS, examples: int = 3) -> Check:
+    """Check whether a collection makes a fair comparison of its sources.
+
+    Parameters
+    ----------
+    collection : Collection
+        With two sources or more; load it with ``ignore_unknown=True``, so that judgments of unknown documents are
+        counted.
+    reference : str, optional
+        The source that each of the others is held against: ``"human"`` where there is one, or else the first.
+    limits : Limits, optional
+        From where on a fault voids the comparison.
+    examples : int, optional
+        Most ids to name in a row.
+
+    Returns
+    -------
+    Check
+        A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or
+        every pair identical or near-identical, which leaves nothing to compare;
+        ``warning``: over ``limits.notice`` %, for title prefixes and cuts so many points between the sides, a median
+        length ratio outside 0.9–1.1, any judgment of something
+        unknown, or nothing to count. Where only a pool of documents was rewritten (their column ``pool`` says so), the
+        others miss no twin, unless they are relevant to a query.
+
+    Raises
+    ------
+    UserError
+        If there is one source only, or none of the reference's name.
+    """
+    sources = collection.sources
+    if len(sources) < 2:
+        came = f"only source {sources[0]!r}" if sources else "no document"
+        raise UserError(f"nothing to compare: {came}; expected two sources, such as human text and its rewrites")
+    if reference is not None and reference not in sources:
+        raise unknown("source", reference, sources)
+    first = reference or ("human" if "human" in sources else sources[0])
+    others = tuple(s for s in sources if s != first)
+    docs = _examined(collection)
+    rows = [row for other in others for row in _compared(_Twins(docs, first, other, limits, examples), collection)]
+    rows += [_dangling(collection, examples), _repeated(collection, examples)]
+    spec = {
+        **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        "documents": collection.docs.height,
+        "queries": collection.queries.height,
+        "judgments": collection.qrels.height,
+        "ranktilt": __version__,
+    }
+    return Check(tuple(rows), first, others, limits, spec)
+
+
+_FEATURES = {
+    "opening": lambda text: quality.opening(text).is_not_null(),
+    "refusal": quality.refusal,
+    "cut_off": quality.cut_off,
+    "script": quality.script,
+    "words": quality.words,
+}
+
+
+def _examined(collection: Collection) -> pl.DataFrame:
+    """Every document with what can be seen in its text."""
+    docs = collection.docs.select("id", "title", pl.col("text").str.strip_chars(), "source", "origin", given="text")
+    docs = docs.with_columns(outside=_outside(collection), relevant=_relevant(collection))
+    for number, (name, look) in enumerate(_FEATURES.items()):
+        report("examining texts", number, len(_FEATURES))
+        docs = docs.with_columns(look(docs["text"]).alias(name))
+    report("examining texts", len(_FEATURES), len(_FEATURES))
+    empty = pl.col("text") == ""
+    copy = ~empty & ~pl.struct("source", "text").is_first_distinct()
+    prefixed = title_prefixed(collection.docs).fill_null(False)
+    return _with_cuts(docs.with_columns(empty=empty, copy=copy, prefixed=prefixed))
+
+
+def _with_cuts(docs: pl.DataFrame) -> pl.DataFrame:
+    """Add the length at which each source is cut, null where it is not, and which texts have it."""
+    found = {source: cut_at(part["words"])[0] for (source,), part in docs.partition_by("source", as_dict=True).items()}
+    limit = pl.col("source").replace_strict(found, return_dtype=pl.Int64)
+    return docs.with_columns(limit=limit).with_columns(cut=(pl.col("words") == pl.col("limit")).fill_null(False))
+
+
+def _outside(collection: Collection) -> pl.Series:
+    """Documents that a pool left out."""
+    docs = collection.docs
+    if POOL not in docs.columns or docs[POOL].dtype != pl.Boolean:
+        return pl.repeat(False, docs.height, dtype=pl.Boolean, eager=True)
+    return ~docs[POOL].fill_null(True)
+
+
+def _relevant(collection: Collection) -> pl.Series:
+    """Documents that are relevant to a query."""
+    return collection.ids.is_in(collection.qrels.filter(pl.col("grade") > 0)["doc_id"].implode())
+
+
+class _Twins:
+    """A source beside the reference: the documents of both, and their pairs."""
+
+    def __init__(self, docs: pl.DataFrame, reference: str, other: str, limits: Limits, examples: int) -> None:
+        self.name, self.limits, self.examples = other, limits, examples
+        self.reference = docs.filter(pl.col("source") == reference)
+        self.docs = docs.filter(pl.col("source") == other)
+        self.pairs = self.reference.join(self.docs, on="origin", suffix="_b", maintain_order="left_right")
+        # A source that holds a twin of what a pool left out was not made from that pool.
+        self.pooled = not self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series().any()
+
+    def lone(self) -> tuple[pl.Series, str]:
+        """Ids of one document for each origin that only one side has and should not; and a word on the others."""
+        left = self.reference.join(self.docs, on="origin", how="anti", maintain_order="left")
+        right = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
+        found = pl.concat([left, right]).unique("origin", keep="first", maintain_order=True)
+        outside = found.filter("outside") if self.pooled else found.clear()
+        asked = outside.filter("relevant").height
+        notes = [
+            f"{counted(outside.height - asked, 'document', 'documents')} outside the pool have no twin by design",
+            f"{asked:,} outside the pool are relevant to a query and count as missing: pool with these queries too",
+        ]
+        note = "; ".join(text for text, n in zip(notes, (outside.height - asked, asked), strict=True) if n)
+        missing = found.filter(~pl.col("outside") | pl.col("relevant")) if self.pooled else found
+        return missing["id"], note
+
+    def row(self, name: str, found: pl.Series, total: int, *, limit: float | None = None, **more: Any) -> Row:
+        """What was found of a total, judged by its share."""
+        value = 100 * len(found) / total if total else math.nan
+        return Row(
+            name, self.name, MEANINGS[name], len(found), total, value, _verdict(value, limit, self.limits.notice),
+            limit="" if limit is None else f"≤ {limit:g} %", examples=tuple(found.head(self.examples)), **more,
+        )  # fmt: skip
+
+    def twins(self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = "") -> Row:
+        """Pairs with a fault, named by their other side."""
+        return self.row(name, self.pairs.filter(fault)["id_b"], self.pairs.height, limit=limit, note=note)
+
+    def texts(self, name: str, column: str, *, limit: float | None = None) -> Row:
+        """Documents of the other side with a fault, beside the reference's own share."""
+        beside = 100 * int(self.reference[column].sum()) / self.reference.height
+        found = self.docs.filter(pl.col(column))["id"]
+        return self.row(name, found, self.docs.height, limit=limit, reference=beside)
+
+    def apart(self, name: str, column: str, *, note: str = "") -> Row:
+        """Documents of the other side with something that favours the side that has more of it, on either side."""
+        row = self.texts(name, column)
+        gap = abs(row.value - row.reference)
+        return replace(row, verdict=_verdict(gap, None, self.limits.notice), note=note)
+
+
+def _limits(twins: _Twins) -> str:
+    sides = ((side["source"][0], side["limit"][0]) for side in (twins.reference, twins.docs))
+    return "; ".join(f"{source} at {limit:,} words" for source, limit in sides if limit is not None)
+
+
+def _compared(twins: _Twins, collection: Collection) -> Iterator[Row]:
+    pairs, limits = twins.pairs, twins.limits
+    lone, note = twins.lone()
+    alike = pl.Series(quality.likeness(pairs["given"], pairs["given_b"], limits.near_identical))
+    titled = (pl.col("title") == pl.col("title_b")) & (pl.col("title").str.strip_chars() != "")
+    total, one_sided = _one_sided(pairs, collection)
+    missing = len(lone) + pairs["origin"].n_unique()
+    note = note if pairs.height else "no origin is shared: twins need one origin, or one _id in two files"
+    yield twins.row(MISSING, lone, missing, limit=limits.missing, note=note)
+    same = twins.twins("identical pairs", alike == 2, limit=limits.identical)
+    yield same
+    note = f"Jaccard similarity of terms ≥ {limits.near_identical:g}"
+    near = twins.twins("near-identical pairs", alike == 1, note=note)
+    near = replace(near, limit=f"< 100 %{' with identical ones' if same.found else ''}")
+    none_left = bool((alike > 0).any()) and bool(((alike > 0) | (pairs["empty"] & pairs["empty_b"])).all())
+    yield replace(near, verdict="void") if none_left else near
+    yield twins.texts("refusals", "refusal", limit=limits.refusals)
+    yield twins.texts("boilerplate openings", "opening", limit=limits.boilerplate)
+    yield twins.texts("cut-off endings", "cut_off", limit=limits.cut_off)
+    yield twins.texts("empty texts", "empty")
+    yield twins.texts("duplicate texts", "copy")
+    yield _length(twins)
+    yield twins.twins("script differs", pl.col("script") != pl.col("script_b"))
+    yield twins.apart("title prefixes", "prefixed")
+    yield twins.apart("texts cut short", "cut", note=_limits(twins))
+    yield twins.twins("shared titles", titled)
+    yield twins.row(ONE_SIDED, one_sided, total, limit=limits.one_sided)
+
+
+def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
+    if limit is not None and value > limit:
+        return "void"
+    return "ok" if value <= notice else "warning"  # what is undefined is no reason to be at ease
+
+
+def _length(twins: _Twins) -> Row:
+    """Words of the rewrite over words of the reference, pairs without words in the reference left out."""
+    limits, known = twins.limits, twins.pairs.filter(pl.col("words") > 0)
+    ratio = known["words_b"].to_numpy() / known["words"].to_numpy()
+    outside = (ratio < limits.shortest) | (ratio > limits.longest)
+    low, median, high = np.quantile(ratio, (0.25, 0.5, 0.75)) if len(ratio) else (math.nan,) * 3
+    verdict: Verdict = "ok" if LENGTH_NOTICE[0] <= median <= LENGTH_NOTICE[1] else "warning"
+    if median < limits.shortest or median > limits.longest:
+        verdict = "void"
+    note = f"words for each word of the reference, median; quartiles {low:.2f} and {high:.2f}"
+    return Row(
+        LENGTH, twins.name, MEANINGS[LENGTH], int(outside.sum()), len(ratio), float(median), verdict,
+        limit=f"{limits.shortest:g}–{limits.longest:g}", note=note if len(ratio) else "",
+        examples=tuple(known["id_b"].filter(pl.Series(outside, dtype=pl.Boolean)).head(twins.examples)),
+    )  # fmt: skip
+
+
+def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Series]:
+    """How many relevant (query, pair) there are, and those whose sides do not have the same grade, named."""
+    relevant = collection.qrels.filter(pl.col("grade") > 0)
+    relevant = relevant.join(collection.queries, left_on="query_id", right_on="id", how="semi")
+    key = ["query_id", "id", "id_b"]
+    a = relevant.join(pairs.select("id", "id_b"), left_on="doc_id", right_on="id", coalesce=False)
+    b = relevant.join(pairs.select("id", "id_b"), left_on="doc_id", right_on="id_b", coalesce=False)
+    both = a.select(*key, a="grade").join(b.select(*key, b="grade"), on=key, how="full", coalesce=True)
+    both = both.with_columns(pl.col("a", "b").fill_null(0)).sort(key)
+    higher = pl.when(pl.col("a") > pl.col("b")).then("id").otherwise("id_b")
+    odd = both.filter(pl.col("a") != pl.col("b")).select(pl.format("{} {}", "query_id", higher).alias("name"))
+    return both.height, odd["name"]
+
+
+def _dangling(collection: Collection, examples: int) -> Row:
+    """Judgments that name a document or a query that the collection does not hold."""
+    qrels = collection.qrels
+    sound = qrels.join(collection.docs, left_on="doc_id", right_on="id", how="semi")
+    sound = sound.join(collection.queries, left_on="query_id", right_on="id", how="semi")
+    odd = qrels.join(sound, on=["query_id", "doc_id"], how="anti", maintain_order="left")
+    total = qrels.height
+    value = 100 * odd.height / total if total else math.nan
+    names = odd.head(examples).select(pl.format("{} {}", "query_id", "doc_id").alias("name"))["name"]
+    return Row(
+        DANGLING, "", MEANINGS[DANGLING], odd.height, total, value, _verdict(value, None, 0),
+        examples=tuple(names),
+    )  # fmt: skip
+
+
+def _repeated(collection: Collection, examples: int) -> Row:
+    """Queries with the text of an earlier one."""
+    asked = collection.judged.with_columns(pl.col("text").str.strip_chars())
+    again = asked.filter((pl.col("text") != "") & ~pl.col("text").is_first_distinct())["id"]
+    value = 100 * len(again) / asked.height if asked.height else math.nan
+    return Row(
+        REPEATED, "", MEANINGS[REPEATED], len(again), asked.height, value, _verdict(value, None, 0),
+        examples=tuple(again.head(examples)),
+    )  # fmt: skip

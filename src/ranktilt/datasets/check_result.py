@@ -1,0 +1,203 @@
+"""What a check of a collection found: its limits, a row a check, and the verdict on the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from ranktilt.errors import UserError, counted
+from ranktilt.io.artifact import record, typed
+from ranktilt.text.quality import NEAR_IDENTICAL
+
+Verdict = Literal["ok", "warning", "void"]
+
+FORMAT = "ranktilt-check"
+VERSION = 1
+MISSING, LENGTH, ONE_SIDED, DANGLING, REPEATED = (
+    "pairs missing a side",
+    "length ratio",
+    "one-sided judgments",
+    "dangling judgments",
+    "repeated queries",
+)
+POOL = "pool"
+"""Boolean column of the documents of a pooled collection: whether one was chosen to be rewritten."""
+LENGTH_NOTICE = (0.9, 1.1)
+"""Median length ratios outside of this are a warning."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From where on a fault voids a comparison; shares in %.
+
+    Parameters
+    ----------
+    missing : float, optional
+        Most pairs that may miss a side, of all pairs.
+    identical : float, optional
+        Most pairs whose texts may be the same.
+    boilerplate, refusals, cut_off : float, optional
+        Most documents of a rewritten source that may begin with boilerplate, be a refusal, or end in the middle.
+    one_sided : float, optional
+        Most relevant judgments of pairs that may hold for one side only.
+    shortest, longest : float, optional
+        Range of the median length ratio, words of the rewrite over words of the reference.
+    near_identical : float, optional
+        Jaccard similarity of term sets, 0 to 1, from which a pair counts as near-identical.
+    notice : float, optional
+        Share above which a fault that voids nothing is a warning.
+
+    Raises
+    ------
+    UserError
+        If a limit is outside of its range, or `shortest` is not below `longest`.
+    """
+
+    missing: float = 10.0
+    identical: float = 5.0
+    boilerplate: float = 10.0
+    refusals: float = 10.0
+    cut_off: float = 10.0
+    one_sided: float = 5.0
+    shortest: float = 0.67
+    longest: float = 1.5
+    near_identical: float = NEAR_IDENTICAL
+    notice: float = 1.0
+
+    def __post_init__(self) -> None:
+        tops = {"shortest": math.inf, "longest": math.inf, "near_identical": 1.0}
+        for name, value in asdict(self).items():
+            top = tops.get(name, 100.0)
+            if not 0 <= value <= top:
+                expected = {1.0: "0 to 1", 100.0: "0 to 100 %"}.get(top, "0 or more")
+                raise UserError(f"limit {name!r}: expected {expected}, got {value:g}")
+        if not self.shortest < self.longest:
+            raise UserError(
+                f"limits of the length ratio: expected the lower below the upper, got {self.shortest:g} and "
+                f"{self.longest:g}"
+            )
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one check found."""
+
+    name: str
+    source: str
+    """The source that is held against the reference; empty for the collection as a whole."""
+    meaning: str
+    """Why it matters, in one line."""
+    found: int
+    """Documents, pairs or judgments with the fault; for the length ratio, pairs outside of the limits."""
+    total: int
+    value: float
+    """Share in %, or the median length ratio; NaN where there is nothing to count."""
+    verdict: Verdict
+    limit: str = ""
+    """The values that do not void the comparison, in words; empty where none does."""
+    reference: float = math.nan
+    """The share in the reference, where it has one of its own."""
+    note: str = ""
+    examples: tuple[str, ...] = ()
+    """Ids of the first documents with the fault; for judgments, query and document."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The result of `check`.
+
+    Parameters
+    ----------
+    rows : tuple of Row
+        By source, and those on the whole collection last.
+    reference : str
+        The source that the others are held against.
+    sources : tuple of str
+        The others.
+    limits : Limits
+        The limits used.
+    spec : mapping, optional
+        What was checked: path, split, counts, version.
+    """
+
+    rows: tuple[Row, ...]
+    reference: str
+    sources: tuple[str, ...]
+    limits: Limits = LIMITS
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, verdict: Verdict) -> tuple[Row, ...]:
+        """Return the rows with a verdict."""
+        return tuple(row for row in self.rows if row.verdict == verdict)
+
+    @property
+    def fair(self) -> bool:
+        """Whether no row voids the comparison."""
+        return not self.of("void")
+
+    @property
+    def sentence(self) -> str:
+        """The verdict on the whole, in one sentence."""
+        faults, warnings = self.of("void"), self.of("warning")
+        if faults:
+            return f"Void because of {'; '.join(self._named(row, amounts=True) for row in faults)}."
+        text = f"A fair comparison of {' and '.join(self.sources)} with {self.reference}: nothing found that voids it"
+        names = ", ".join(self._named(row) for row in warnings)
+        return f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}." if warnings else f"{text}."
+
+    def _named(self, row: Row, *, amounts: bool = False) -> str:
+        where = f" of {row.source}" if row.source and len(self.sources) > 1 else ""
+        amount = f"median {shown(row)}" if row.name == LENGTH else f"{row.found:,} of {row.total:,}, {shown(row)}"
+        return f"{row.name}{where}" + (f" ({amount}; limit {row.limit})" if amounts else "")
+
+    def to_json(self) -> bytes:
+        """Return the whole check as JSON: versioned, floats exact, NaN as null."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "fair": self.fair,
+            "sentence": self.sentence,
+            "reference": self.reference,
+            "sources": self.sources,
+            "limits": asdict(self.limits),
+            "rows": [asdict(row) for row in self.rows],
+            "spec": dict(self.spec),
+        }
+        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Check:
+        """Make it from what `to_json` writes, as JSON brings it back; null stands for NaN."""
+        return cls(
+            tuple(record(Row, one) for one in row["rows"]),
+            typed(row["reference"], str, "reference"),
+            typed(row["sources"], tuple[str, ...], "sources"),
+            record(Limits, row["limits"]),
+            typed(row["spec"], dict, "spec"),
+        )
+
+
+def shown(row: Row) -> str:
+    """Print a row's value with its unit, a dash where it is undefined."""
+    if math.isnan(row.value):
+        return "–"
+    return f"{row.value:.2f}" if row.name == LENGTH else percent(row.value)
+
+
+def percent(share: float) -> str:
+    """Print a share in %; what is not nothing never reads 0, and what is not all never 100."""
+    if math.isnan(share):
+        return ""
+    text = f"{share:.1f}"
+    if text == "0.0" and share:
+        text = "< 0.1"
+    if text == "100.0" and share < 100:
+        text = "> 99.9"
+    return f"{text} %"

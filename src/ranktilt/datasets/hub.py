@@ -1,0 +1,231 @@
+"""Data sets of the Hugging Face hub: fetched once, kept in the hub's own cache, known again by their commit."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import uuid
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.assemble import judged, read_documents, read_rows, unjudged
+from ranktilt.datasets.hub_layouts import SUFFIXES, Inventory, inventory, is_hidden
+from ranktilt.datasets.named import NO_QRELS, Named, Wanted
+from ranktilt.errors import DataError, UserError
+from ranktilt.io.cache import cache_folder
+from ranktilt.io.files import cannot_write
+from ranktilt.io.jsonl import stack
+from ranktilt.io.parquet import read_judgments
+from ranktilt.io.qrels import read_qrels
+from ranktilt.optional import may_fetch, need
+
+_PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
+_TOO_MANY = 8
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The files of a data set at one commit.
+
+    Parameters
+    ----------
+    id : str
+        ``OWNER/NAME``.
+    folder : Path
+        Where they lie.
+    commit : str
+        The full hash.
+    """
+
+    id: str
+    folder: Path
+    commit: str
+
+
+def load_hub(name: Named, wanted: Wanted) -> Collection:
+    """Load a data set of the Hugging Face hub.
+
+    Parameters
+    ----------
+    name : Named
+        Its owner, name and revision.
+    wanted : Wanted
+        What of it. Judgments that it lacks are looked for in ``OWNER/NAME-qrels``, as BEIR keeps them.
+
+    Returns
+    -------
+    Collection
+        ``spec`` has the commit as ``revision``.
+
+    Raises
+    ------
+    UserError
+        If it cannot be had, or lies in no layout that is known; see `ranktilt.datasets.hub_layouts.inventory`.
+    DataError
+        Naming the file, and the line, of what is wrong.
+    """
+    fetched = snapshot(name)
+    found = inventory(_unpacked(fetched))
+    if not found.corpora or not found.queries:
+        raise _no_layout(name, found)
+    documents = read_documents(found.corpora)
+    queries = stack([read_rows(file) for file in found.queries])
+    files = [str(file) for file in (*(file for _, file in found.corpora), *found.queries)]
+    spec: dict[str, Any] = {"path": f"hub:{name.id}", "revision": fetched.commit, "layout": found.layout}
+    if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
+        return unjudged(documents[0], queries, {**spec, "qrels": NO_QRELS, "files": files})
+    more, judgments = _judgments(name, found, wanted)
+    tables = [
+        read_judgments(f) if f.name.endswith((".parquet", ".jsonl", ".jsonl.gz")) else read_qrels(f) for f in judgments
+    ]
+    spec |= {**more, "files": [*files, *map(str, judgments)]}
+    qrels = pl.concat(tables, how="vertical_relaxed")
+    return judged(documents, queries, qrels, judgments[0], spec=spec, ignore_unknown=wanted.ignore_unknown)
+
+
+def _judgments(name: Named, found: Inventory, wanted: Wanted) -> tuple[dict[str, Any], tuple[Path, ...]]:
+    """What the spec says of the judgments, and their files."""
+    if wanted.qrels is not None:
+        return {"split": str(wanted.qrels)}, (Path(wanted.qrels),)
+    if found.splits:
+        split, files = found.split(wanted.split, f"hub:{name.id}")
+        return {"split": split}, files
+    beside = Named("hub", f"{name.id}-qrels")
+    try:
+        other = snapshot(beside)
+    except UserError as error:
+        hint = "name a file of judgments with --qrels, or --qrels none"
+        raise UserError(
+            f"{name} holds no judgments, nor does {beside}, where BEIR keeps them; {hint} ({error})"
+        ) from error
+    split, files = inventory(other.folder, judgments_only=True).split(wanted.split, str(beside))
+    return {"split": split, "qrels": str(beside), "qrels_revision": other.commit}, files
+
+
+def snapshot(name: Named) -> Snapshot:
+    """Fetch the files of a data set, or find them in the hub's cache.
+
+    Parameters
+    ----------
+    name : Named
+        Its owner, name and revision.
+
+    Returns
+    -------
+    Snapshot
+        Folder and commit.
+
+    Raises
+    ------
+    MissingExtra
+        If huggingface_hub is not installed.
+    UserError
+        If there is no such data set or revision, one needs leave to read it, or the hub cannot be reached
+        and its cache does not hold it.
+    """
+    hub = need("huggingface_hub", extra="datasets", for_=str(name))
+    try:
+        folder = hub.snapshot_download(
+            name.id, repo_type="dataset", revision=name.revision, allow_patterns=_PATTERNS,
+            local_files_only=not may_fetch(),
+        )  # fmt: skip
+    except Exception as error:  # the library's transport raises errors of its own, which no name holds together
+        raise _refused(name, error) from error
+    return Snapshot(name.id, Path(folder), Path(folder).name)
+
+
+def _refused(name: Named, error: Exception) -> UserError:
+    errors = need("huggingface_hub.errors", extra="datasets", for_=str(name))
+    page = f"https://huggingface.co/datasets/{name.id}"
+    if isinstance(error, errors.HFValidationError):
+        return UserError(f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact")
+    if isinstance(error, errors.GatedRepoError):
+        login = "log in with `hf auth login` or set HF_TOKEN"
+        return UserError(f"{name}: its owner must let you read it: ask at {page}, then {login}")
+    if isinstance(error, errors.RepositoryNotFoundError):
+        login = "a private one needs `hf auth login` or HF_TOKEN"
+        return UserError(f"{name}: the hub has no such data set; look at https://huggingface.co/datasets ({login})")
+    if isinstance(error, errors.RevisionNotFoundError):
+        return UserError(
+            f"{name}: no revision {name.revision!r}; its branches, tags and commits are at {page}/tree/main"
+        )
+    if isinstance(error, errors.LocalEntryNotFoundError):
+        return _not_cached(name, error)
+    first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return UserError(f"{name}: could not be fetched: {first}; try again, or see {page}")
+
+
+def _not_cached(name: Named, error: Exception) -> UserError:
+    constants = need("huggingface_hub.constants", extra="datasets", for_=str(name))
+    place = Path(constants.HF_HUB_CACHE) / f"datasets--{name.id.replace('/', '--')}"
+    offline = constants.HF_HUB_OFFLINE
+    why = "HF_HUB_OFFLINE is set" if offline else "the hub cannot be reached"
+    why = why if may_fetch() else "nothing is fetched for a report"
+    part = "only in part " if "incomplete" in type(error).__name__.lower() else ""
+    there = f"is {part or 'not '}in the cache ({place})"
+    command = f"hf download {name.id} --repo-type dataset" + (f" --revision {name.revision}" if name.revision else "")
+    online = "unset it" if offline and may_fetch() else "load it first" if not may_fetch() else "try again"
+    return UserError(
+        f"{name}: {why}, and it {there}; {online}, or run `{command}` where there is a network, and copy that folder"
+    )
+
+
+def _unpacked(fetched: Snapshot) -> Path:
+    """The folder that holds the files themselves, unpacked where the data set is a zip file, as Cocktail's are."""
+    archives = sorted(fetched.folder.glob("*.zip"))
+    if not archives or inventory(fetched.folder).corpora:
+        return fetched.folder
+    if len(archives) > 1:
+        named = ", ".join(file.name for file in archives)
+        raise UserError(
+            f"hub:{fetched.id}: expected one zip file, got {len(archives)}: {named}; unpack the one you want"
+        )
+    target = cache_folder() / "collections" / f"{fetched.id.replace('/', '--')}-{fetched.commit}"
+    if not target.is_dir():
+        _unpack(archives[0], target)
+    return _inner(target)
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Unpack what is data, whole or not at all."""
+    waiting = target.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        waiting.mkdir(parents=True)
+        with zipfile.ZipFile(archive) as packed:
+            wanted = [n for n in packed.namelist() if n.endswith(SUFFIXES) and not is_hidden(PurePosixPath(n))]
+            packed.extractall(waiting, wanted)
+        os.replace(waiting, target)
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError) as error:
+        raise DataError(archive, f"cannot be unpacked: {error}; delete it, so that it is fetched again") from error
+    except (RuntimeError, NotImplementedError) as error:  # a password, or a compression that Python does not have
+        raise DataError(archive, f"cannot be unpacked here: {error}; unpack it yourself and load the folder") from error
+    except OSError as error:
+        if error.errno is None:  # a damaged bzip2 stream
+            raise DataError(archive, f"cannot be unpacked: {error}; delete it, so that it is fetched again") from error
+        if not target.is_dir():  # another process was faster
+            raise cannot_write(target, error) from error
+    finally:
+        shutil.rmtree(waiting, ignore_errors=True)
+
+
+def _inner(folder: Path) -> Path:
+    """Go into folders that hold nothing but one folder, such as ``scifact/`` in scifact.zip."""
+    while True:
+        entries = list(folder.iterdir())
+        if len(entries) != 1 or not entries[0].is_dir() or entries[0].name in ("corpus", "queries", "qrels"):
+            return folder
+        folder = entries[0]
+
+
+def _no_layout(name: Named, found: Inventory) -> UserError:
+    what = "queries (queries.jsonl, queries/*.parquet)" if found.corpora else "documents (corpus.jsonl, corpus/*)"
+    shown = ", ".join(found.files[:_TOO_MANY]) or "no file of .jsonl, .parquet, .tsv or .zip"
+    rest = f" and {len(found.files) - _TOO_MANY} more" if len(found.files) > _TOO_MANY else ""
+    return UserError(f"{name}: expected {what} in the layout of Cocktail, BEIR or MTEB; there are: {shown}{rest}")

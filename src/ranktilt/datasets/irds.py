@@ -1,0 +1,258 @@
+"""Collections of ir_datasets: its documents, queries and judgments, streamed through its own interface."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.assemble import judged, unjudged
+from ranktilt.datasets.named import NO_QRELS, Named, Wanted
+from ranktilt.errors import DataWarning, UserError, counted, shorten, unknown
+from ranktilt.io.columns import whole_or_fractions
+from ranktilt.io.qrels import read_qrels
+from ranktilt.optional import may_fetch, need
+from ranktilt.progress import report
+
+_CHUNK = 50_000
+_SHOWN = 12
+_BODIES = ("text", "body")
+_AGREE = "confirm you agree"
+
+
+def load_irds(name: Named, wanted: Wanted) -> Collection:
+    """Load a collection of ir_datasets.
+
+    Parameters
+    ----------
+    name : Named
+        Its id, which names the subset too: ``beir/scifact/test``.
+    wanted : Wanted
+        What of it; there is no split. ``docs="judged"`` holds no other document in memory at any time.
+
+    Returns
+    -------
+    Collection
+        Title and text of a document are its fields ``title`` and ``text`` (or ``body``); where it has neither of the
+        latter, its text is what ir_datasets calls the default text. A query's text is its field ``text``, or else
+        its default text.
+
+    Raises
+    ------
+    MissingExtra
+        If ir_datasets is not installed.
+    UserError
+        If the id is unknown, the subset has no documents, queries or judgments, or its files are not there and
+        cannot be fetched.
+    DataError
+        If something unknown is judged.
+    """
+    if wanted.split is not None:
+        raise UserError(
+            f"{name}: an id of ir_datasets names its split itself, such as beir/scifact/test; leave --split out"
+        )
+    with _library(name) as library:
+        dataset = _dataset(library, name)
+        kinds = ["docs", "queries"] + ["qrels"] * (wanted.qrels is None)
+        missing = [kind for kind in kinds if not dataset.has(kind)]
+        if missing:
+            raise _lacking(library, name, missing[0], kinds)
+        if str(wanted.qrels) == NO_QRELS:
+            qrels, split = None, NO_QRELS
+        else:
+            qrels = _qrels(dataset, name) if wanted.qrels is None else read_qrels(Path(wanted.qrels))
+            split = name.id.rpartition("/")[2] if wanted.qrels is None else str(wanted.qrels)
+        queries = _queries(dataset)
+        only = None
+        if wanted.docs == "judged":
+            if qrels is None:
+                raise UserError(f"{name}: docs 'judged' needs judgments")
+            only = set(qrels["doc_id"])
+        docs, total = _docs(dataset, only)
+    spec: dict[str, Any] = {"path": str(name), "layout": "irds", "ir_datasets": library.__version__}
+    if only is not None:
+        spec |= {"docs": "judged", "docs_of": total}
+    if qrels is None:
+        return unjudged(docs, queries, {**spec, "qrels": NO_QRELS})
+    spec |= {"split": split} if wanted.qrels is None else {"split": split, "files": [split]}
+    where = str(name) if wanted.qrels is None else str(wanted.qrels)
+    return judged((docs, docs["id"]), queries, qrels, where, spec=spec, ignore_unknown=wanted.ignore_unknown)
+
+
+@contextmanager
+def _library(name: Named) -> Iterator[Any]:
+    """Give ir_datasets; what it would print is kept for the error, and what it asks to agree to becomes a warning."""
+    said: list[str] = []
+
+    def hear(record: logging.LogRecord) -> bool:
+        text = " ".join(record.getMessage().split())
+        said.append(text)
+        if _AGREE in text:
+            warnings.warn(f"{name}: {text}", DataWarning, stacklevel=4)
+        return False
+
+    logger = logging.getLogger("ir_datasets")
+    logger.addFilter(hear)
+    try:
+        library = need("ir_datasets", extra="datasets", for_=str(name))
+        try:
+            with nullcontext() if may_fetch() else _held_back(library):
+                yield library
+        except UserError:
+            raise
+        except Exception as error:  # whatever the library's many formats raise
+            raise _failed(name, error, said, library.util.home_path()) from error
+    finally:
+        logger.removeFilter(hear)
+
+
+@contextmanager
+def _held_back(library: Any) -> Iterator[None]:
+    """Let ir_datasets read what it has, and reach for nothing else: each of its ways to a network ends here."""
+
+    def refuse(self: object) -> NoReturn:
+        raise PermissionError("nothing is fetched")
+
+    module = library.util.download
+    kinds: list[Any] = [
+        kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, module.BaseDownload)
+    ]
+    far = [kind for kind in kinds if kind is not module.LocalDownload]
+    before = {kind: vars(kind)["stream"] for kind in far if "stream" in vars(kind)}
+    for kind in before:
+        kind.stream = refuse
+    try:
+        yield
+    finally:
+        for kind, stream in before.items():
+            kind.stream = stream
+
+
+def _failed(name: Named, error: Exception, said: list[str], home: Path) -> UserError:
+    keeps = f"ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
+    told = next((text for text in reversed(said) if str(home) in text), "").removesuffix(".")
+    if not may_fetch():
+        return UserError(f"{name}: not all of it is on this machine, and nothing is fetched for a report; {keeps}")
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{name}: {told or f'{error.filename or error} is not there'}; {keeps}")
+    failed = _unreachable(error)
+    if failed is not None:
+        hint = f"; {told[0].lower()}{told[1:]}" if told else ""
+        return UserError(f"{name}: {failed} could not be fetched{hint}; {keeps}")
+    reason = " ".join((str(error).strip() or type(error).__name__).split())
+    again = "delete what is broken there, so that it is fetched again"
+    return UserError(f"{name}: its files cannot be read: {shorten(reason, 200)}; {keeps}; {again}")
+
+
+def _unreachable(error: Exception) -> str | None:
+    """The first address that a download failed at, with the reason; None where something else failed."""
+    tried = [error]
+    if len(error.args) == 2 and isinstance(error.args[1], list):  # what it raises where a file has mirrors
+        tried = [part[1] for part in error.args[1]]
+    for one in tried:
+        url = getattr(getattr(one, "request", None), "url", None)
+        if url is not None:
+            status = getattr(getattr(one, "response", None), "status_code", None)
+            return f"{url} ({'no connection' if status is None else f'HTTP status {status}'})"
+    return None
+
+
+def _dataset(library: Any, name: Named) -> Any:
+    try:
+        return library.load(name.id)
+    except KeyError:
+        family = name.id.partition("/")[0]
+        known = _below(library, name.id, []) or _below(library, family, [])
+        if not known:
+            known = sorted({text.partition("/")[0] for text in library.registry})
+        raise UserError(f"{name}: {unknown('collection', name.id, _few(known, name.id))}") from None
+
+
+def _lacking(library: Any, name: Named, kind: str, kinds: list[str]) -> UserError:
+    noun = {"docs": "documents", "queries": "queries", "qrels": "judgments"}[kind]
+    near = _below(library, name.id, kinds)
+    advice = f"these have them: {', '.join(_few(near, name.id))}" if near else "see https://ir-datasets.com"
+    none = "; or --qrels none to do without" if kind == "qrels" else ""
+    return UserError(f"{name}: has no {noun} of its own; {advice}{none}")
+
+
+def _below(library: Any, id: str, kinds: list[str]) -> list[str]:
+    """Collections whose id goes on where this one ends, and that have what is wanted."""
+    names = sorted(text for text in library.registry if text.startswith(f"{id}/"))
+    return [text for text in names if all(library.registry[text].has(kind) for kind in kinds)]
+
+
+def _few(names: list[str], id: str) -> list[str]:
+    if len(names) <= _SHOWN:
+        return names
+    near = difflib.get_close_matches(id, names, n=_SHOWN, cutoff=0.0)
+    return [*near, f"and {len(names) - _SHOWN} more"]
+
+
+def _qrels(dataset: Any, name: Named) -> pl.DataFrame:
+    """Judgments, one for a pair: the last where there are several, as the library's own ``qrels_dict`` has it."""
+    fields = dataset.qrels_cls()._fields
+    if "relevance" not in fields:
+        raise UserError(f"{name}: its judgments have no relevance, only {', '.join(fields)}; name a file with --qrels")
+    rows = [(q.query_id, q.doc_id, q.relevance) for q in dataset.qrels_iter()]
+    schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    grades = whole_or_fractions(table["grade"])
+    broken = table.filter(grades.is_null())
+    if broken.height:
+        query, doc, grade = broken.row(0)
+        raise UserError(f"{name}: expected numbers as grades, got {grade} for query {query!r} and document {doc!r}")
+    table = table.with_columns(grades)
+    key = ["query_id", "doc_id"]
+    odd = table.group_by(key).agg(pl.col("grade").n_unique()).filter(pl.col("grade") > 1).height
+    if odd:
+        pairs = counted(odd, "pair has", "pairs have")
+        warnings.warn(
+            f"{name}: {pairs} several grades; the last one counts, as in ir_datasets", DataWarning, stacklevel=4
+        )
+    return table.unique(key, keep="last", maintain_order=True)
+
+
+def _queries(dataset: Any) -> pl.DataFrame:
+    own = "text" in dataset.queries_cls()._fields
+    rows = [(q.query_id, q.text if own else q.default_text()) for q in dataset.queries_iter()]
+    return pl.DataFrame(rows, schema={"id": pl.String, "text": pl.String}, orient="row")
+
+
+def _docs(dataset: Any, only: set[str] | None) -> tuple[pl.DataFrame, int]:
+    """Documents, and how many the library has; a chunk of them at a time as Python objects."""
+    fields = dataset.docs_cls()._fields
+    body = next((field for field in _BODIES if field in fields), None)
+    titled = body is not None and "title" in fields
+
+    def row(doc: Any) -> tuple[str, str, str]:
+        text = doc.default_text() if body is None else getattr(doc, body)
+        return doc.doc_id, (doc.title or "") if titled else "", text or ""
+
+    return _streamed(dataset.docs_iter(), row, only, dataset.docs_count() or 0)
+
+
+def _streamed(
+    docs: Iterable[Any], row: Callable[[Any], tuple[str, str, str]], only: set[str] | None, expected: int
+) -> tuple[pl.DataFrame, int]:
+    frames, chunk, total = list[pl.DataFrame](), list[tuple[str, str, str]](), 0
+    schema = {"id": pl.String, "title": pl.String, "text": pl.String}
+    for doc in docs:
+        total += 1
+        if only is None or doc.doc_id in only:
+            chunk.append(row(doc))
+        if len(chunk) == _CHUNK:
+            frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
+            chunk = []
+        if total % _CHUNK == 0 and total < expected:
+            report("reading documents", total, expected)
+    frames.append(pl.DataFrame(chunk, schema=schema, orient="row"))
+    report("reading documents", total, total)
+    return pl.concat(frames), total

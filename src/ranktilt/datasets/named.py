@@ -1,0 +1,84 @@
+"""Collections by name: ``hub:OWNER/NAME@REVISION`` and ``irds:ID``, beside folders."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ranktilt.errors import UserError
+
+KINDS = ("hub", "irds")
+NO_QRELS = "none"
+DOCS = ("all", "judged")
+"""Which documents to keep: all of them, or the judged ones and their versions only."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A collection's name, taken apart.
+
+    Parameters
+    ----------
+    kind : {"hub", "irds"}
+        The library that keeps it.
+    id : str
+        The library's own name for it.
+    revision : str, optional
+        A branch, tag or commit of the hub; its main branch by default.
+    """
+
+    kind: str
+    id: str
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}" + (f"@{self.revision}" if self.revision else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What of a collection is loaded; see `ranktilt.datasets.load.load`."""
+
+    split: str | None = None
+    qrels: str | Path | None = None
+    ignore_unknown: bool = False
+    docs: str = "all"
+
+
+def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:
+    """Read the name of a collection that a library keeps.
+
+    Parameters
+    ----------
+    path : str or Path
+        What the user typed.
+    revision : str, optional
+        The hub's revision, where the name has none of its own.
+
+    Returns
+    -------
+    Named or None
+        None for a folder: whatever has neither prefix, or is there on disk under this very name.
+
+    Raises
+    ------
+    UserError
+        If nothing follows the prefix, or a revision is given twice or where there are none.
+    """
+    kind, colon, rest = str(path).partition(":")
+    if not colon or kind not in KINDS or os.path.exists(path):
+        if revision is not None:
+            raise UserError(f"{path}: a folder has no revision; revisions are for hub:OWNER/NAME")
+        return None
+    example = "hub:IR-Cocktail/scifact" if kind == "hub" else "irds:beir/scifact/test"
+    if not rest.strip("/"):
+        raise UserError(f"{path}: expected a name after the colon, such as {example}")
+    if kind == "irds":
+        if revision is not None:
+            raise UserError(f"{path}: collections of ir_datasets have no revision; revisions are for hub:OWNER/NAME")
+        return Named(kind, rest.strip("/"))
+    name, at, own = rest.partition("@")
+    if at and (not own or revision is not None):
+        raise UserError(f"{path}: expected one revision after @, got {'two' if own else 'none'}")
+    return Named(kind, name.strip("/"), own or revision)

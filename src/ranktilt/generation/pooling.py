@@ -1,0 +1,198 @@
+"""Pooling: only the documents that can matter are rewritten, those that are judged or that a ranker finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.check_result import POOL
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.progress import report
+from ranktilt.rankers.base import FirstStage, Ranker, cut
+from ranktilt.rankers.candidates import reranked
+from ranktilt.run import collection_rows
+
+JUDGED = "judged"
+USUAL_DEPTH = 100
+Flags = npt.NDArray[np.bool_]
+
+
+class Reason(NamedTuple):
+    """Why documents are in a pool."""
+
+    name: str
+    """``judged``, or the text of a ranker."""
+    documents: int
+    """Documents that it chose."""
+    alone: int
+    """Of these, the ones that nothing else chose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The documents that are worth a rewrite.
+
+    Parameters
+    ----------
+    ids : polars.Series
+        Ids of the chosen documents, in the collection's order.
+    reasons : tuple of Reason
+        Judgments first, then ranker by ranker.
+    documents : int
+        Documents of that source in the collection, chosen or not.
+    queries : int
+        Queries that chose.
+    spec : mapping
+        How it was made: ``of``, ``rankers``, ``depth``, and the collection's ``path`` and ``split``.
+    """
+
+    ids: pl.Series
+    reasons: tuple[Reason, ...]
+    documents: int
+    queries: int
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def saved(self) -> int:
+        """Documents that need no rewrite."""
+        return self.documents - len(self.ids)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was chosen and why, in words: for a note, or for a data card."""
+        share = f" ({100 * self.saved / self.documents:.1f} %)" if self.documents else ""
+        chosen = counted(self.documents, "document", "documents")
+        whose = counted(self.queries, "query", "queries")
+        return (
+            f"pool: {len(self.ids):,} of {chosen} chosen by {whose}; {self.saved:,} need no rewrite{share}",
+            *(f"{_named(r, self.spec)}: {r.documents:,}, of these {r.alone:,} by nothing else" for r in self.reasons),
+        )
+
+
+def _named(reason: Reason, spec: Mapping[str, Any]) -> str:
+    return "judged, whatever the grade" if reason.name == JUDGED else f"top {spec.get('depth')} of {reason.name}"
+
+
+def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUAL_DEPTH, of: str = "human") -> Pool:
+    """Choose the documents that can matter to an audit: the judged ones, and what rankers find for each judged query.
+
+    Judged documents are in whatever their grade. The relevant ones must be: they are what Relative Δ counts, and one
+    without a twin would count for one side only. Those of grade 0 are in because some system found them likely enough
+    to be judged; they stand where a ranker outside of the pool may put them.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its queries choose: those that are judged, all where nothing is judged. A split that is not loaded has no say.
+    rankers : sequence of Ranker
+        Each ranks the documents of that source alone; none: the judged documents only.
+    depth : int, optional
+        Documents of each ranker and query. A ranker that gives fewer by its own ``@k`` adds those.
+    of : str, optional
+        The source whose documents are chosen; other sources are not looked at.
+
+    Returns
+    -------
+    Pool
+        Their ids, and how many came in by what.
+
+    Raises
+    ------
+    UserError
+        If there is no such source, the depth is below 1, a ranker is given twice, or nothing is judged and no ranker
+        is given.
+    """
+    rankers = list(rankers)
+    _check(collection, rankers, depth, of)
+    side = _side(collection, of)
+    chosen = {JUDGED: side.ids.is_in(side.qrels["doc_id"].implode()).to_numpy()}
+    for number, one in enumerate(rankers):
+        report("pooling", number, len(rankers))
+        chosen[repr(one)] = _found(one, side, depth)
+    report("pooling", len(rankers), len(rankers))
+    votes = np.sum(list(chosen.values()), axis=0)
+    reasons = (Reason(name, int(flags.sum()), int((flags & (votes == 1)).sum())) for name, flags in chosen.items())
+    known = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    spec = {"of": of, "rankers": [repr(one) for one in rankers], "depth": depth, **known}
+    return Pool(side.ids.filter(pl.Series(votes > 0)), tuple(reasons), side.docs.height, side.judged.height, spec)
+
+
+def pooled(collection: Collection, chosen: Pool) -> Collection:
+    """Return the collection as if only a pool had been rewritten: other sources keep the twins of chosen documents.
+
+    Parameters
+    ----------
+    collection : Collection
+        With rewrites of more than the pool.
+    chosen : Pool
+        Of the source ``chosen.spec["of"]``, all of whose documents are kept.
+
+    Returns
+    -------
+    Collection
+        Its documents have a Boolean column ``pool``. Judgments of documents that are left out are left out too.
+
+    Raises
+    ------
+    UserError
+        If a chosen document is not in the collection.
+    """
+    strange = chosen.ids.filter(~chosen.ids.is_in(collection.ids.implode()))
+    if len(strange):
+        raise UserError(f"the pool's document {strange[0]!r} is not in this collection; pool the same collection")
+    docs = collection.docs
+    origins = docs.filter(pl.col("id").is_in(chosen.ids.implode()))["origin"]
+    docs = docs.with_columns(pl.col("origin").is_in(origins.implode()).alias(POOL))
+    docs = docs.filter((pl.col("source") == chosen.spec["of"]) | pl.col(POOL))
+    gone = collection.docs.join(docs, on="id", how="anti")["id"]
+    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(gone.implode()))
+    return Collection(docs, collection.queries, qrels, {**collection.spec, "pool": dict(chosen.spec)})
+
+
+def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: str) -> None:
+    if of not in collection.sources:
+        raise unknown("source", of, collection.sources)
+    if depth < 1:
+        raise UserError(f"expected a pool of at least 1 document deep, got {depth}")
+    if not rankers and not collection.qrels.height:
+        raise UserError("nothing chooses a document: there are no judgments, so a pool needs a ranker, such as bm25")
+    names = [repr(one) for one in rankers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"ranker {twice!r} is given twice")
+    for one in rankers:
+        one.check()
+
+
+def _side(collection: Collection, of: str) -> Collection:
+    """The documents of one source, with all queries that choose."""
+    if collection.sources == (of,):
+        return collection
+    return Collection(
+        collection.docs.filter(pl.col("source") == of), collection.queries, collection.qrels, collection.spec
+    )
+
+
+def _found(ranker: Ranker, side: Collection, depth: int) -> Flags:
+    """Which documents a ranker finds for any query, down to a depth."""
+    run = reranked(_no_deeper(ranker, depth).rank(side), None, ranker)
+    rows = collection_rows(run, side)
+    bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
+    known = ((rows[run.docs[low:high]], run.scores[low:high]) for low, high in bounds)
+    found = cut(((r[r >= 0], s[r >= 0]) for r, s in known), side.tie_keys(), depth)[1]
+    flags = np.zeros(side.docs.height, dtype=bool)
+    flags[found] = True
+    return flags
+
+
+def _no_deeper(ranker: Ranker, depth: int) -> Ranker:
+    """The same search, cut where the pool ends."""
+    if isinstance(ranker, FirstStage) and "k" in {f.name for f in fields(ranker)} and ranker.depth > depth:
+        return replace(ranker, k=depth)
+    return ranker

@@ -1,0 +1,1 @@
+"""Rewrite a collection with a language model."""

@@ -1,0 +1,261 @@
+"""The data card: what was asked of which model, what came back, and what to know before it is used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.errors import listed, visible
+from ranktilt.generation.rewrite.rewrite import Made, Rewritten
+from ranktilt.text import quality
+
+_TITLES = {
+    "keep": "Both twins carry the human title. A ranker that reads titles sees the same one twice, so the twins differ "
+    "less than their texts do; `--text text` ranks without titles.",
+    "rewrite": "Titles were rewritten too, each by a request of its own; a document whose title failed is left out.",
+    "drop": "Rewrites have no title, human documents keep theirs: a ranker that reads titles sees more of the human "
+    "side. Rank with `--text text`.",
+}
+_LICENCE = (
+    "The source texts keep the licence they came with, and a rewrite is made from them: what that licence asks for "
+    "(naming the authors, no commercial use, sharing alike) holds for the rewrites too. The terms of the model, or of "
+    "whoever serves it, say what may be done with its answers. Neither is known to the program that wrote this card. "
+    "Look both up before you pass this folder on."
+)
+_NONE = "–"
+
+
+def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
+    """Write the data card of a collection with rewrites.
+
+    Parameters
+    ----------
+    rewritten : Rewritten
+        What it is about.
+    splits : sequence of str
+        Names of the judgments that come with it.
+
+    Returns
+    -------
+    str
+        Markdown; the same for the same answers.
+    """
+    parts = [
+        "# A collection and its rewrites",
+        _opening(rewritten, splits),
+        "## Model",
+        _model(rewritten),
+        "## Prompt",
+        _prompt(rewritten),
+        "## What came of the documents",
+        _counts(rewritten),
+        "## Quality",
+        _quality(rewritten),
+        *_pool(rewritten),
+        "## Titles",
+        _TITLES[rewritten.spec["titles"]],
+        *_earlier(rewritten),
+        "## Licence",
+        _LICENCE,
+        "## Files",
+        _files(splits),
+    ]
+    return visible("\n\n".join(parts)) + "\n"
+
+
+def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
+    spec, made = rewritten.spec, rewritten.made
+    sources = listed([f"`{one.source}`" for one in made])
+    path = spec["collection"].get("path")
+    origin = f" from `{path}`" if path else ""
+    judged = (
+        f"Judgments ({', '.join(splits)}) hold for a document and its rewrites alike." if splits else "No judgments."
+    )
+    made_here = {spec["of"], *(one.source for one in made)}
+    others = [f"`{name}`" for name in rewritten.collection.sources if name not in made_here]
+    before = (
+        f" The collection came with {listed(others)} already; counts and figures below are not "
+        f"about {'it' if len(others) == 1 else 'them'}."
+        if others
+        else ""
+    )
+    first = f" This is a trial: only the first {spec['first']:,} were asked for." if spec["first"] else ""
+    return (
+        f"Documents of source `{spec['of']}`{origin}, and beside them their rewrites by a language model, as "
+        f"{'source' if len(made) == 1 else 'sources'} {sources}. A rewrite and what it was made of have the same "
+        f"`origin`. {judged}{before}{first} Made by ranktilt {spec['ranktilt']}."
+    )
+
+
+def _earlier(rewritten: Rewritten) -> list[str]:
+    """How the rewrites that were there before were made, as far as their own folder said so."""
+    specs = rewritten.spec["earlier"]
+    if not specs:
+        return []
+    rows = [
+        (f"`{name}`", _where(spec["llm"]), f"`{spec['prompt']['name']}`", f"{t:g}", f"`{spec['of']}`", spec["titles"])
+        for spec in specs
+        for name, t in spec["sources"].items()
+    ]
+    table = _table(["source", "by", "prompt", "temperature", "made of", "titles"], rows)
+    return ["## Earlier rewrites", f"{table}\n\n`manifest.json` holds all that is known of them, as `earlier`."]
+
+
+def _model(rewritten: Rewritten) -> str:
+    spec, answers = rewritten.spec, rewritten.answers
+    lines = [
+        ("asked for", f"`{spec['llm'].get('model', '')}`"),
+        ("answered", _names(answers["model"])),
+        ("revision", _names(answers["revision"])),
+        ("where", _where(spec["llm"])),
+        ("temperature", listed([repr(one.temperature) for one in rewritten.made])),
+        ("top_p", f"{spec['top_p']:g}"),
+        ("most tokens of an answer", _or_none(spec["max_tokens"], "the server's own limit")),
+        ("seed", _or_none(spec["seed"], "none")),
+        ("attempts", f"up to {spec['attempts']} until an answer passes the checks"),
+        ("first answer", _or_none(answers["time"].min(), _NONE)),
+        ("last answer", _or_none(answers["time"].max(), _NONE)),
+    ]
+    asked, came = spec["llm"].get("model"), set(answers["model"].drop_nulls())
+    note = "" if came <= {asked} else "\n\nAnother name answered than was asked for: the names of both are above."
+    return _table(["", ""], lines) + note
+
+
+def _where(llm: Mapping[str, Any]) -> str:
+    url = llm.get("base_url")
+    return f"`{llm.get('llm', '')}`" + (f" at `{url}`" if url else "")
+
+
+def _prompt(rewritten: Rewritten) -> str:
+    prompt = rewritten.spec["prompt"]
+    fence = "`" * max(3, 1 + max((len(run) for run in _ticks(prompt["text"])), default=0))
+    whose = (
+        f"from `{prompt['file']}`" if "file" in prompt else f"the prompt `{prompt['name']}` that comes with ranktilt"
+    )
+    known = "the document's text" + (" and title" if "{title}" in prompt["text"] else "")
+    return (
+        f"{whose[0].upper()}{whose[1:]}; `{{text}}` stands for the document. It is given {known}, and nothing of the "
+        f"queries or judgments.\n\n{fence}text\n{prompt['text']}\n{fence}"
+    )
+
+
+def _ticks(text: str) -> Iterator[str]:
+    return iter("".join(c if c == "`" else " " for c in text).split())
+
+
+def _counts(rewritten: Rewritten) -> str:
+    made = rewritten.made
+    reasons = sorted({reason for one in made for reason in one.lost})
+    flags = sorted({flag for one in made for flag in one.flags})
+    rows: list[tuple[str, Callable[[Made], int]]] = [
+        ("documents", lambda one: one.documents),
+        ("rewritten", lambda one: one.rewritten),
+        *((f"left out: {reason}", lambda one, r=reason: one.lost.get(r, 0)) for reason in reasons),
+        ("made of a text that was cut", lambda one: one.cut),
+        ("answers", lambda one: one.answers),
+        *((f"answers flagged: {flag}", lambda one, f=flag: one.flags.get(f, 0)) for flag in flags),
+        ("tokens read", lambda one: one.prompt_tokens),
+        ("tokens written", lambda one: one.completion_tokens),
+    ]
+    table = _table(
+        ["", *(one.source for one in made)], [(name, *(f"{of(one):,}" for one in made)) for name, of in rows]
+    )
+    said = (
+        "An answer may have several flags. A flagged answer is asked for again; a document whose every answer was "
+        "flagged is left out. `left-out.jsonl` lists each such document with its reason; `answers.jsonl.gz` holds "
+        "every answer as it came. Tokens are as the model counts them, of all answers."
+    )
+    cut = " Texts that were cut have the number of words that the model was given in `cut_to`."
+    return f"{table}\n\n{said}{cut if any(one.cut for one in made) else ''}"
+
+
+def _quality(rewritten: Rewritten) -> str:
+    columns = [_figures(pairs) for pairs in _pairs(rewritten)]
+    if not columns:
+        return "There is no rewrite to look at."
+    table = _table(
+        ["", *(one.source for one in rewritten.made if one.rewritten)],
+        [(name, *(column[name] for column in columns)) for name in columns[0]],
+        numbers=True,
+    )
+    return (
+        f"{table}\n\nOf each rewrite and the text it was made of. Words are separated by white space; Jaccard "
+        "similarity and overlap are those of the sets of terms (Dai et al., KDD 2024): terms of both over terms of "
+        "either, and over terms of the human text. `ranktilt check` and `ranktilt validate` look closer."
+    )
+
+
+def _pairs(rewritten: Rewritten) -> Iterator[pl.DataFrame]:
+    """Texts of the originals and of their rewrites, source by source."""
+    docs = rewritten.collection.docs
+    original = docs.filter(pl.col("source") == rewritten.spec["of"]).select("origin", a="text")
+    for one in rewritten.made:
+        side = docs.filter(pl.col("source") == one.source).select("origin", b="text")
+        pairs = original.join(side, on="origin", maintain_order="left")
+        if pairs.height:
+            yield pairs
+
+
+def _figures(pairs: pl.DataFrame) -> dict[str, str]:
+    a, b = (quality.words(pairs[side]).to_numpy() for side in "ab")
+    ratio = b[a > 0] / a[a > 0]
+    jaccard, overlap = quality.jaccard(pairs["a"], pairs["b"]), quality.overlap(pairs["a"], pairs["b"])
+    alike = quality.likeness(pairs["a"], pairs["b"])
+    same, near = (f"{n:,} ({100 * n / pairs.height:.1f} %)" for n in (int((alike == kind).sum()) for kind in (2, 1)))
+    low, median, high = np.quantile(ratio, (0.25, 0.5, 0.75)) if len(ratio) else (math.nan,) * 3
+    return {
+        "pairs": f"{pairs.height:,}",
+        "mean words of the text": f"{a.mean():.1f}",
+        "mean words of the rewrite": f"{b.mean():.1f}",
+        "length ratio, median (quartiles)": f"{median:.2f} ({low:.2f}–{high:.2f})",
+        "Jaccard similarity, mean": f"{np.nanmean(jaccard):.2f}",
+        "overlap, mean": f"{np.nanmean(overlap):.2f}",
+        "identical": same,
+        f"near-identical (Jaccard ≥ {quality.NEAR_IDENTICAL:g})": near,
+    }
+
+
+def _pool(rewritten: Rewritten) -> list[str]:
+    spec = rewritten.spec
+    if not spec["partial"]:
+        return []
+    sentences = spec["pool"] or ["only documents that were named were rewritten"]
+    said = "\n".join(f"- {sentence}" for sentence in sentences)
+    chosen = (
+        "Queries chose the documents: only what is judged, or what a ranker found for a query, was rewritten. The "
+        "column `pool` says which. The rest of the collection stands on the human side alone, so a ranker outside of "
+        "the pool may find human text without a twin; figures hold for the cutoffs and rankers that the pool covers."
+    )
+    named = "The column `pool` says which; the rest of the collection stands on the human side alone."
+    return ["## Pool", f"{said}\n\n{chosen if spec['pool'] else named}"]
+
+
+def _files(splits: Sequence[str]) -> str:
+    rows = [
+        ("`corpus.jsonl`", "all documents, with `source`, `origin`, and for rewrites `model`, `temperature`, `prompt`"),
+        ("`queries.jsonl`", "the queries, as they were"),
+        *((f"`qrels/{split}.tsv`", "judgments, carried over to the rewrites") for split in splits),
+        ("`left-out.jsonl`", "documents without a rewrite, each with the reason"),
+        ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
+        ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
+    ]
+    return _table(["file", "what it holds"], rows)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
+    lines = [header, ["---", *["---:" if numbers else "---"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _names(series: pl.Series) -> str:
+    counts = series.drop_nulls().value_counts(sort=True, name="n")
+    names = [f"`{name}`" if counts.height == 1 else f"`{name}` ({n:,})" for name, n in counts.iter_rows()]
+    return ", ".join(names) or _NONE
+
+
+def _or_none(value: Any, none: str) -> str:
+    return none if value is None else str(value)

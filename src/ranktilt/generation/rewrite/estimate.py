@@ -1,0 +1,206 @@
+"""What a rewriting would cost, before anything is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ranktilt.errors import UserError, counted
+from ranktilt.generation.rewrite.plan import Plan
+from ranktilt.generation.rewrite.prompts import TITLE, Template, template
+from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, Order
+from ranktilt.generation.rewrite.tokens import TEMPLATE_TOKENS, counting
+from ranktilt.llm.base import LLM, Prompt
+from ranktilt.llm.entry import key
+from ranktilt.llm.journal import Journal
+
+TOKENS_A_SECOND = 50.0
+"""Speed of one answer of a server that is assumed where no rate is given."""
+
+LATENCY = 0.5
+"""Seconds until an answer begins, assumed likewise."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What would be asked.
+
+    Parameters
+    ----------
+    documents : int
+        That are to be rewritten, for each source.
+    empty, too_long : int
+        Documents that would not be asked for.
+    sources : tuple of str
+        Names of the sources that would be made.
+    requests : int
+        Different requests, the first of each text; flagged answers are asked for again on top.
+    journalled : int
+        Requests whose answer is known already.
+    tokens_in, tokens_out : int
+        Of the requests that are left.
+    counted : str
+        How tokens were counted.
+    price : float or None
+        For all of them, in the currency of the price; None where none was given.
+    seconds : float or None
+        Time it would take; None where nothing is known about the model's speed.
+    pace : str
+        What `seconds` rests on.
+    retries : int
+        Further requests, at most, for each text whose answers are flagged.
+    """
+
+    documents: int
+    empty: int
+    too_long: int
+    sources: tuple[str, ...]
+    requests: int
+    journalled: int
+    tokens_in: int
+    tokens_out: int
+    counted: str
+    price: float | None
+    seconds: float | None
+    pace: str
+    retries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {**asdict(self), "sources": list(self.sources)}
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """The estimate in words: what, and how much."""
+        left = self.requests - self.journalled
+        skipped = [(self.empty, "empty"), (self.too_long, "too long for the context")]
+        why = ", ".join(f"{n:,} {what}" for n, what in skipped if n)
+        asked = counted(self.documents, "document", "documents") + (f" (not asked for: {why})" if why else "")
+        retries = f"; up to {self.retries} more for each text whose answers are flagged" if self.retries else ""
+        price = "give one with --price IN,OUT per million tokens" if self.price is None else f"{self.price:,.2f}"
+        return (
+            ("documents", asked),
+            ("sources", ", ".join(self.sources)),
+            ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}"),
+            ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
+            ("tokens out", f"{self.tokens_out:,}, if a rewrite is as long as its text"),
+            ("price", price),
+            ("time", f"{_time(self.seconds)}{self.pace}"),
+        )
+
+
+def estimate(
+    planned: Plan,
+    llm: LLM,
+    *,
+    price: tuple[float, float] | None = None,
+    rpm: float | None = None,
+    tpm: float | None = None,
+    journal: Journal | None = None,
+) -> Estimate:
+    """Estimate what is left to ask; asks nothing and needs no key.
+
+    Parameters
+    ----------
+    planned : Plan
+        What is to be rewritten.
+    llm : LLM
+        Who would be asked.
+    price : (float, float), optional
+        Of a million tokens that are read, and of a million that are written.
+    rpm, tpm : float, optional
+        Requests and tokens a minute that are allowed.
+    journal : Journal, optional
+        What was answered before; by default the model's own.
+
+    Returns
+    -------
+    Estimate
+        Tokens are counted by the model's tokenizer where it lies on this machine, or else estimated.
+
+    Raises
+    ------
+    UserError
+        If a price or rate is below 0.
+    """
+    if price is not None and not all(0 <= one < math.inf for one in price):
+        raise UserError(f"a price must be 0 or more, got {price[0]:g},{price[1]:g}")
+    journal = Journal.of(llm) if journal is None else journal
+    requests, left = _requests(planned, llm, journal)
+    by = counting(llm)
+    read = sum(by.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
+    answers = by.count([text for _, text in left])
+    most = planned.rewriting.max_tokens
+    written = sum(answers if most is None else [min(most, n) for n in answers])
+    seconds, pace = _seconds(llm, (len(left), read, written), rpm, tpm)
+    reasons = [one.reason for one in planned.lost]
+    return Estimate(
+        documents=planned.chosen,
+        empty=reasons.count(EMPTY),
+        too_long=reasons.count(TOO_LONG),
+        sources=tuple(planned.sources),
+        requests=requests,
+        journalled=requests - len(left),
+        tokens_in=read,
+        tokens_out=written,
+        counted=by.how,
+        price=None if price is None else (read * price[0] + written * price[1]) / 1e6,
+        seconds=seconds,
+        pace=pace,
+        retries=planned.rewriting.attempts - 1,
+    )
+
+
+def _requests(planned: Plan, llm: LLM, journal: Journal) -> tuple[int, list[tuple[Prompt, str]]]:
+    """Number of different requests, and prompt and text of those without an answer."""
+    seen, left = set[str](), list[tuple[Prompt, str]]()
+    for sampling in planned.sources.values():
+        for said, order in _texts(planned):
+            prompt = Prompt(said.render(order.text, order.title))
+            name = key(llm, prompt, sampling, 1)
+            if name not in seen:
+                seen.add(name)
+                if name not in journal:
+                    left.append((prompt, order.text))
+    return len(seen), left
+
+
+def _texts(planned: Plan) -> Iterator[tuple[Template, Order]]:
+    for order in planned.orders:
+        yield planned.template, order
+    if planned.rewriting.titles == "rewrite":
+        title = template(TITLE)
+        for order in planned.orders:
+            if order.title.strip():
+                yield title, order._replace(text=order.title, title="")
+
+
+def _seconds(llm: LLM, left: Sequence[int], rpm: float | None, tpm: float | None) -> tuple[float | None, str]:
+    """Time by the narrowest limit, and what that is."""
+    requests, read, written = left
+    if hasattr(llm, "count_tokens"):  # a model on this machine
+        return None, "unknown for a model on this machine; try some documents with --limit"
+    each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0
+    speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
+    times = {speed: each * max(1.0, requests / llm.concurrency)}
+    if rpm:
+        times[f", by {rpm:g} requests a minute"] = 60 * requests / rpm
+    if tpm:
+        times[f", by {tpm:g} tokens a minute"] = 60 * (read + written) / tpm
+    pace = max(times, key=times.__getitem__)
+    return times[pace], pace
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    minutes = int(seconds // 60)
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{minutes // 60} h {minutes % 60} min"
+        if minutes > 99
+        else f"{minutes} min"
+    )

@@ -1,0 +1,196 @@
+"""The manifest of an output folder: what went in, what came out, each by its hash, and whether it is still so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ranktilt._version import __version__
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.io.files import cannot_write, read_bytes, require_place, sha256
+
+MANIFEST = "manifest.json"
+SYSTEM = "lost+found"
+"""What a file system has at its root, and nobody else may look into."""
+WHAT = "ranktilt rewrite"
+_PACKAGES = ("openai", "polars", "torch", "transformers")
+
+
+def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
+    """Describe a folder.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made; its ``inputs`` are the hashes of what was read.
+    contents : mapping of str to bytes
+        Each file's bytes as they will lie on disk, by its path in the folder.
+
+    Returns
+    -------
+    bytes
+        JSON, the same for the same content.
+    """
+    packages = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    content = {
+        "what": WHAT,
+        "version": 1,
+        "ranktilt": __version__,
+        "packages": packages,
+        "spec": {name: value for name, value in spec.items() if name != "inputs"},
+        "inputs": dict(spec.get("inputs", {})),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())},
+    }
+    # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+
+
+def require_ours(folder: Path) -> dict[str, Any] | None:
+    """Refuse a folder that cannot be replaced: one that holds something else, or something of the user's own.
+
+    Parameters
+    ----------
+    folder : Path
+        Where an output is to go.
+
+    Returns
+    -------
+    dict or None
+        The manifest of what is there; None for a new or empty folder.
+
+    Raises
+    ------
+    UserError
+        Naming the file that would be lost.
+    """
+    try:
+        require_place(folder)
+        if not folder.exists():
+            return None
+        if not folder.is_dir():
+            raise UserError(f"{folder}: expected a folder to write to, this is a file")
+        file = folder / MANIFEST
+        known = _read(file) if file.is_file() else None
+        there = list(_files(folder) if known is not None else islice(_files(folder), 1))
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    if not there:
+        return None
+    if known is None:
+        first = there[0].relative_to(folder)
+        raise UserError(f"{folder}: holds something else ({first}); choose an empty folder")
+    for path in there:
+        name = path.relative_to(folder).as_posix()
+        if name == MANIFEST:
+            continue
+        if name not in known["files"]:
+            raise UserError(f"{path}: is no part of the rewrites and would be lost; move it, or choose another folder")
+        if _digest(path) != known["files"][name]:
+            raise UserError(f"{path}: was changed by hand and would be lost; move it, or choose another folder")
+    return known
+
+
+def _digest(path: Path) -> str | None:
+    """The hash of a file; None for what cannot be read, such as a link to nothing."""
+    try:
+        return sha256(path)
+    except OSError:
+        return None
+
+
+def earlier(path: str | Path | None) -> list[dict[str, Any]]:
+    """Read how the rewrites in a folder were made, the first ones first.
+
+    Parameters
+    ----------
+    path : str, Path or None
+        A collection's folder; None where it comes from none.
+
+    Returns
+    -------
+    list of dict
+        The ``spec`` of each manifest; none for a folder that is no output of a rewriting.
+    """
+    file = None if path is None else Path(path) / MANIFEST
+    known = _read(file) if file is not None and os.path.isfile(file) else None
+    if file is None or known is None:
+        return []
+    spec = dict(known["spec"])
+    before = spec.pop("earlier", [])
+    found = [*before, spec] if isinstance(before, list) else [before]
+    for one in found:
+        if not _told(one):
+            raise DataError(file, f"expected how rewrites were made (model, prompt, sources), got {shorten(one)}")
+    return found
+
+
+def _told(spec: Any) -> bool:
+    """Whether a spec says what a data card tells of earlier rewrites."""
+    kinds = {"llm": dict, "prompt": dict, "sources": dict, "of": str, "titles": str}
+    if not isinstance(spec, dict) or any(not isinstance(spec.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return "name" in spec["prompt"] and set(map(type, spec["sources"].values())) <= {int, float}
+
+
+def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Path | None) -> None:
+    """Refuse to replace the rewrites of another collection.
+
+    Parameters
+    ----------
+    folder : Path
+        Where an output is to go.
+    known : mapping or None
+        The manifest of what is there; see `require_ours`.
+    given : str, Path or None
+        The collection that is rewritten; None where it comes from no folder.
+
+    Raises
+    ------
+    UserError
+        If what is there was made of a folder elsewhere, none of whose files is as in this one.
+    """
+    before = None if known is None else known.get("spec", {}).get("collection", {}).get("path")
+    if known is None or before is None or given is None or Path(before).absolute() == Path(given).absolute():
+        return
+    inputs = {name: digest for name, digest in known.get("inputs", {}).items() if Path(name).is_relative_to(before)}
+    now = {name: Path(given) / Path(name).relative_to(before) for name in inputs}
+    if not any(os.path.isfile(now[name]) and sha256(now[name]) == digest for name, digest in inputs.items()):
+        raise UserError(f"{folder}: holds rewrites of another collection, {before}; choose another folder or remove it")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files, one by one: what is no folder of ours may be a whole disk."""
+    for path in sorted(folder.iterdir()):
+        if path.name == SYSTEM:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path)
+        else:
+            yield path
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    """A manifest of ours; None for any other JSON."""
+    try:
+        content = json.loads(read_bytes(file).decode("utf-8-sig"))
+    except (RecursionError, ValueError) as error:
+        raise DataError(file, f"expected a manifest as JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("what") != WHAT or not isinstance(content.get("files"), dict):
+        return None
+    spec = content.get("spec")
+    collection = spec.get("collection", {}) if isinstance(spec, dict) else None
+    path = collection.get("path") if isinstance(collection, dict) else 0
+    if not isinstance(path, str | None) or not isinstance(content.get("inputs", {}), dict):
+        raise DataError(file, "expected a manifest with a spec, its collection's path, and inputs")
+    return content

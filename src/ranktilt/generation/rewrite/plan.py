@@ -1,0 +1,317 @@
+"""What is to be rewritten, and how: settled before anything is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.check_result import POOL
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.generation.rewrite.flags import Limits
+from ranktilt.generation.rewrite.prompts import Template, template
+from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Lost, Order, first_words
+from ranktilt.generation.rewrite.tokens import TEMPLATE_TOKENS, Counting, counting
+from ranktilt.llm.base import LLM, Sampling
+
+if TYPE_CHECKING:
+    from ranktilt.generation.pooling import Pool
+
+TITLES = ("keep", "rewrite", "drop")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewriting:
+    """How documents are rewritten; the defaults are those of Dai et al. (KDD 2024).
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        Name of a prompt, or a file; see `ranktilt.generation.rewrite.prompts.template`.
+    temperatures : tuple of float, optional
+        Each makes one source.
+    top_p, max_tokens, seed
+        As in `ranktilt.llm.base.Sampling`.
+    attempts : int, optional
+        Answers to ask for, at most, until one passes the checks.
+    titles : {"keep", "rewrite", "drop"}, optional
+        What becomes of titles: the same for both twins, a request of their own, or none for the rewrite.
+    of : str, optional
+        The source whose documents are rewritten.
+    source : str, optional
+        Name of the rewrites' source; by default made of model, temperature and prompt.
+    truncate : bool, optional
+        Shorten what is too long for the model instead of leaving it out.
+    context : int, optional
+        Tokens that prompt and answer may have together; by default only the model itself says what is too long.
+    limits : Limits, optional
+        Of the checks; by default those that suit the prompt.
+    first : int, optional
+        Rewrite so many documents only, for a trial.
+
+    Raises
+    ------
+    UserError
+        If a value is out of its range, or one source is named for several temperatures.
+    """
+
+    prompt: str | Path = "paper"
+    temperatures: tuple[float, ...] = (0.2,)
+    top_p: float = 1.0
+    max_tokens: int | None = None
+    seed: int | None = None
+    attempts: int = 3
+    titles: str = "keep"
+    of: str = "human"
+    source: str | None = None
+    truncate: bool = False
+    context: int | None = None
+    limits: Limits | None = None
+    first: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.titles not in TITLES:
+            raise unknown("choice of titles", self.titles, TITLES)
+        for name, least in (("attempts", 1), ("context", 1), ("first", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UserError(f"{name} must be {least} or more, got {value}")
+        if not self.temperatures:
+            raise UserError("expected a temperature, got none")
+        twice = [t for t in self.temperatures if self.temperatures.count(t) > 1]
+        if twice:
+            raise UserError(f"temperature {twice[0]:g} is given twice; each makes one source")
+        if self.source is not None and len(self.temperatures) > 1:
+            n = len(self.temperatures)
+            raise UserError(f"{n} temperatures make {n} sources, and one name was given: {self.source!r}")
+        if self.source is not None and not self.source.strip():
+            raise UserError("expected a name for the source, got an empty one")
+
+    def sampling(self, temperature: float) -> Sampling:
+        """Return how answers are drawn at a temperature."""
+        return Sampling(temperature=temperature, top_p=self.top_p, max_tokens=self.max_tokens, seed=self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What will be asked.
+
+    Parameters
+    ----------
+    rewriting : Rewriting
+        How.
+    template : Template
+        The prompt.
+    limits : Limits
+        Of the checks.
+    sources : mapping of str to Sampling
+        Names of the sources to be made, each with how its answers are drawn.
+    orders : tuple of Order
+        The texts, in the collection's order.
+    lost : tuple of Lost
+        Documents that are not asked for: empty ones, and those that do not fit the context.
+    words : mapping of int to int
+        By row: words that are left of a text that was cut to fit the context.
+    chosen : int
+        Documents that were to be rewritten: `orders` and `lost` together.
+    only : bool
+        Whether not all documents of the source were to be rewritten.
+    pool : Pool or None
+        What chose the documents, where that was a pool.
+    """
+
+    rewriting: Rewriting
+    template: Template
+    limits: Limits
+    sources: Mapping[str, Sampling]
+    orders: tuple[Order, ...]
+    lost: tuple[Lost, ...] = ()
+    words: Mapping[int, int] = field(default_factory=dict)
+    chosen: int = 0
+    only: bool = False
+    pool: Pool | None = None
+
+
+def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool | Iterable[str] | None = None) -> Plan:
+    """Settle what is asked.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its documents of one source are rewritten.
+    llm : LLM
+        Who will be asked; nothing is asked yet.
+    rewriting : Rewriting
+        How.
+    only : Pool or iterable of str, optional
+        Ids of the documents to rewrite; by default all, or those of the pool that earlier rewrites were made of.
+
+    Returns
+    -------
+    Plan
+        In the collection's order.
+
+    Raises
+    ------
+    UserError
+        If there is no such source or no such document, a source's name is taken, or two documents have one origin.
+    """
+    prompt = template(rewriting.prompt)
+    sources = {_source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures}
+    _check_names(collection, sources, rewriting)
+    only = earlier_pool(collection, rewriting.of) if only is None else only
+    rows = _chosen(collection, rewriting, only)
+    _check_pool(collection, rewriting, rows)
+    rows = rows.head(rewriting.first or len(rows))
+    side = collection.docs[rows]
+    given = zip(rows.to_list(), side["text"], side["title"], strict=True)
+    orders = [Order(row, text, title, _content(title, text)) for row, text, title in given]
+    lost = [Lost(o.row, "text", EMPTY, (), 0, "") for o in orders if not o.text.strip()]
+    orders = [o for o in orders if o.text.strip()]
+    words: dict[int, int] = {}
+    if rewriting.context is not None:
+        orders, long, words = _fitting(orders, prompt, rewriting, counting(llm))
+        lost += long
+    limits = rewriting.limits or replace(Limits(), **prompt.limits)
+    return Plan(
+        rewriting, prompt, limits, sources, tuple(orders), tuple(lost), words, side.height, only is not None,
+        None if isinstance(only, Iterable) else only,
+    )  # fmt: skip
+
+
+def _source(llm: LLM, temperature: float, prompt: Template, rewriting: Rewriting) -> str:
+    if rewriting.source is not None:
+        return rewriting.source
+    model = re.sub(r"\s+", "_", llm.name.rstrip("/").rpartition("/")[2])
+    ending = "" if prompt.name == "paper" and not prompt.place else f"-{prompt.name}"
+    return f"{model}-tmp{float(temperature)!r}{ending}"
+
+
+def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
+    if rewriting.of not in collection.sources:
+        raise unknown("source", rewriting.of, collection.sources)
+    taken = next((name for name in sources if name in collection.sources), None)
+    if taken is not None:
+        raise UserError(
+            f"source {taken!r} is in this collection already, and a document has one rewrite of a source; name "
+            "another with --source, or leave that source out"
+        )
+    bare = collection.bare_ids()
+    twice = pl.DataFrame({"bare": bare, "source": collection.docs["source"]}).is_duplicated()
+    if twice.any():
+        one, two, *_ = collection.ids.filter(twice & (bare == bare.filter(twice)[0]))
+        raise UserError(
+            f"documents {one!r} and {two!r} would have one id beside their rewrites, where each ends with its source; "
+            "rename one"
+        )
+    bare = bare.filter(collection.docs["source"] == rewriting.of)
+    for name in sources:
+        ids = pl.Series([f"{one}-{name}" for one in bare], dtype=pl.String)
+        both = ids.filter(ids.is_in(collection.ids.implode()))
+        if len(both):
+            raise UserError(f"the rewrite would be document {both[0]!r}, and there is one; name another --source")
+
+
+def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Series:
+    """Rows of the documents to rewrite; two of one origin would be twins of each other's rewrites."""
+    side = collection.docs.select("id", "origin", "source").with_row_index("row")
+    side = side.filter(pl.col("source") == rewriting.of)
+    if isinstance(only, str):
+        raise UserError(f"expected the ids of documents in a list, got one text: {only!r}")
+    if only is not None:
+        ids = pl.Series(list(getattr(only, "ids", only)), dtype=pl.String)
+        strange = ids.filter(~ids.is_in(side["id"].implode()))
+        if len(strange):
+            raise UserError(f"document {strange[0]!r} is to be rewritten, and source {rewriting.of!r} has none such")
+        side = side.filter(pl.col("id").is_in(ids.implode()))
+    twice = side.filter(pl.col("origin").is_duplicated()).sort("origin", maintain_order=True)
+    if twice.height:
+        one, two = twice["id"][0], twice["id"][1]
+        raise UserError(
+            f"documents {one!r} and {two!r} of source {rewriting.of!r} have one origin, {twice['origin'][0]!r}: nobody "
+            "could tell which rewrite belongs to which; remove one, or give them origins of their own"
+        )
+    return side["row"]
+
+
+def earlier_pool(collection: Collection, of: str) -> pl.Series | None:
+    """Find the documents that a collection's rewrites were made of, where these were a pool.
+
+    Parameters
+    ----------
+    collection : Collection
+        With a Boolean column ``pool``, or without.
+    of : str
+        The source whose documents were rewritten.
+
+    Returns
+    -------
+    polars.Series or None
+        Their ids; None where there are no rewrites yet, or no pool.
+    """
+    docs = collection.docs
+    if docs.schema.get(POOL) != pl.Boolean or (docs["source"] == of).all():
+        return None
+    return docs.filter(pl.col(POOL).fill_null(True) & (pl.col("source") == of))["id"]
+
+
+def _check_pool(collection: Collection, rewriting: Rewriting, rows: pl.Series) -> None:
+    """Refuse another choice than that of the rewrites that are there: one column says what was chosen, for all."""
+    old = earlier_pool(collection, rewriting.of)
+    if old is not None and set(old) != set(collection.ids.gather(rows)):
+        raise UserError(
+            f"this collection's rewrites are those of a pool of {counted(len(old), 'document', 'documents')}, and "
+            f"{len(rows):,} are to be rewritten: an audit would leave out what is in one choice only; leave the "
+            "choice out (--pool), or rewrite the collection that the pool was made of"
+        )
+
+
+def _content(title: str, text: str) -> str:
+    return hashlib.sha256(orjson.dumps([title, text])).hexdigest()
+
+
+def _fitting(
+    orders: Sequence[Order], prompt: Template, rewriting: Rewriting, by: Counting
+) -> tuple[list[Order], list[Lost], dict[int, int]]:
+    """Orders that fit the context, those that do not, and the words that are left of those that were cut."""
+    room = rewriting.context or 0
+    fixed = TEMPLATE_TOKENS + by.count([prompt.render("", "")])[0]
+    texts = by.count([order.text for order in orders])
+    titles = by.count([order.title for order in orders]) if "title" in prompt.fields else [0] * len(orders)
+    fit, lost, words = list[Order](), list[Lost](), dict[int, int]()
+    for order, tokens, more in zip(orders, texts, titles, strict=True):
+        answer = rewriting.max_tokens
+        left = room - fixed - more - (answer or 0)
+        left = left if answer else left // 2  # a rewrite is about as long as its text
+        if tokens <= left:
+            fit.append(order)
+            continue
+        cut = _cut(order, left, tokens, by) if rewriting.truncate else None
+        if cut is None:
+            needed = fixed + more + tokens + (answer or tokens)
+            message = f"prompt and answer need about {needed:,} tokens, the context has {room:,}"
+            lost.append(Lost(order.row, "text", TOO_LONG, (), 0, message))
+        else:
+            fit.append(cut)
+            words[order.row] = len(cut.text.split())
+    return fit, lost, words
+
+
+def _cut(order: Order, room: int, tokens: int, by: Counting) -> Order | None:
+    """The beginning of a text, of at most so many tokens; None where too few words would be left."""
+    count = len(order.text.split())
+    fewer = int(count * room / tokens)
+    while fewer >= min(FEWEST_WORDS, count):
+        text = first_words(order.text, fewer)
+        came = by.count([text])[0]
+        if came <= room:
+            return order._replace(text=text)
+        fewer = min(fewer - 1, int(fewer * room / came))
+    return None

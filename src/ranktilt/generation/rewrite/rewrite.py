@@ -1,0 +1,288 @@
+"""Rewrite the documents of a collection with a language model: each human document gets its machine-written twin."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.collection import Collection
+from ranktilt.datasets.check_result import POOL
+from ranktilt.datasets.mix import mix
+from ranktilt.errors import DataWarning
+from ranktilt.generation.rewrite.checks import check_text, check_title
+from ranktilt.generation.rewrite.manifest import earlier
+from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
+from ranktilt.generation.rewrite.prompts import TITLE, template
+from ranktilt.generation.rewrite.rounds import UNANSWERED, Lost, Outcome, Way, rounds
+from ranktilt.io.files import sha256
+from ranktilt.llm.base import LLM
+from ranktilt.llm.journal import Journal
+
+if TYPE_CHECKING:
+    from ranktilt.generation.pooling import Pool
+
+LEFT_OUT = pl.Schema(
+    {
+        "id": pl.String(), "source": pl.String(), "part": pl.String(), "reason": pl.String(),
+        "flags": pl.List(pl.String()), "attempts": pl.Int64(), "message": pl.String(),
+    }
+)  # fmt: skip
+"""Columns of the documents without a rewrite."""
+
+_MADE = ("model", "temperature", "prompt", "cut_to")
+_PLAIN = ("of", "titles", "top_p", "max_tokens", "seed", "attempts", "truncate", "context", "first")
+
+
+class Made(NamedTuple):
+    """What became of the documents in one source."""
+
+    source: str
+    temperature: float
+    documents: int
+    """That were to be rewritten."""
+    rewritten: int
+    lost: Mapping[str, int]
+    """Documents without a rewrite, by reason."""
+    flags: Mapping[str, int]
+    """Answers by flag, among all answers; one answer may have several."""
+    answers: int
+    fresh: int
+    """Answers that were asked for by this run; the others were in the journal."""
+    cut: int
+    """Rewrites of a text that was cut."""
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """A collection with its rewrites.
+
+    Parameters
+    ----------
+    collection : Collection
+        All documents that were there, and the new ones: `source` named after model and temperature, `origin` that of
+        the document they were made of, judgments carried over, and columns ``model``, ``temperature``, ``prompt``
+        (null for the others), ``cut_to`` (words that the model was given, where a text was cut) and, for a pool,
+        ``pool``.
+    given : Collection
+        What was rewritten, with the column ``pool`` where not all of it was.
+    added : polars.DataFrame
+        The new documents, under the ids of the given ones without their source.
+    left_out : polars.DataFrame
+        Documents without a rewrite, a row each and source; see `LEFT_OUT`. A document may be left out for its title.
+    answers : polars.DataFrame
+        Every answer, with ``id`` and ``source`` of its document and the columns of `rounds.RECORD`.
+    made : tuple of Made
+        Counts, source by source.
+    spec : mapping
+        How it was made; plain JSON values.
+    """
+
+    collection: Collection
+    given: Collection
+    added: pl.DataFrame
+    left_out: pl.DataFrame
+    answers: pl.DataFrame
+    made: tuple[Made, ...]
+    spec: Mapping[str, Any]
+
+    @property
+    def unanswered(self) -> int:
+        """Documents that the model did not answer for; the same call again asks only these."""
+        return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
+
+    def united(self, qrels: pl.DataFrame) -> Collection:
+        """Unite the rewrites with the documents under other judgments.
+
+        Parameters
+        ----------
+        qrels : polars.DataFrame
+            Of another split, by the ids that the documents had before.
+
+        Returns
+        -------
+        Collection
+            As `collection`, these judgments carried over.
+        """
+        given = self.given
+        return _united(Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec)
+
+
+def rewrite(
+    collection: Collection,
+    llm: LLM,
+    rewriting: Rewriting | None = None,
+    *,
+    only: Pool | Iterable[str] | None = None,
+    journal: Journal | None = None,
+) -> Rewritten:
+    """Rewrite documents and unite the rewrites with the collection.
+
+    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice. Wrappers such as
+    "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``rewriting.attempts``, and
+    a document without a good one is left out and listed. A prompt holds the document and nothing else of the
+    collection: no query, no judgment.
+
+    Parameters
+    ----------
+    collection : Collection
+        With human text; it may hold rewrites already.
+    llm : LLM
+        Who rewrites.
+    rewriting : Rewriting, optional
+        How; by default as Dai et al. (KDD 2024) did.
+    only : Pool or iterable of str, optional
+        Documents to rewrite, by id; all of the source by default.
+    journal : Journal, optional
+        What was answered before; by default the model's own in the cache.
+
+    Returns
+    -------
+    Rewritten
+        `unanswered` says for how many documents the same call would ask again.
+
+    Raises
+    ------
+    UserError
+        As `plan`, or if the model cannot be asked; what was answered until then is kept in the journal.
+
+    References
+    ----------
+    Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 2.
+    """
+    rewriting = rewriting or Rewriting()
+    planned = plan(collection, llm, rewriting, only=only)
+    llm.check()
+    spec = _spec(collection, llm, planned)
+    with Journal.of(llm) if journal is None else journal as kept:
+        found = {name: _asked(collection, llm, kept, planned, name) for name in planned.sources}
+    added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
+    marked = _marked(collection, planned)
+    united = _united(marked, added, spec)
+    names = united.ids.head(collection.docs.height).alias("id")
+    answers = pl.concat(_named(names, name, pl.concat(one.records)) for name, one in found.items())
+    left_out = pl.concat(_left_out(names, name, one.lost) for name, one in found.items())
+    made = tuple(_counted(planned, name, one) for name, one in found.items())
+    return Rewritten(united, marked, added, left_out, answers, made, spec)
+
+
+def _asked(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> Outcome:
+    """All texts of one source, and then their titles where these are rewritten too."""
+    rewriting, sampling = planned.rewriting, planned.sources[source]
+    way = Way(
+        llm, journal, sampling, planned.template, check_text(planned.limits), rewriting.attempts,
+        truncate=rewriting.truncate, label=f"rewriting as {source}",
+    )  # fmt: skip
+    outcome = rounds(way, planned.orders)
+    outcome.words = {**planned.words, **outcome.words}
+    if rewriting.titles == "rewrite":
+        orders = [o._replace(text=o.title, title="") for o in planned.orders if o.row in outcome.kept]
+        way = replace(
+            way, template=template(TITLE), check=check_title, part="title", label=f"titles of {source}", truncate=False
+        )
+        titles = rounds(way, [o for o in orders if o.text.strip()])
+        outcome.titles = titles.kept
+        outcome.records += titles.records
+        outcome.lost += titles.lost
+        for one in titles.lost:
+            outcome.kept.pop(one.row)
+    outcome.lost = sorted([*planned.lost, *outcome.lost])
+    return outcome
+
+
+def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: Outcome) -> pl.DataFrame:
+    """The new documents: what else is known of the one they were made of is true of them too."""
+    rows = sorted(found.kept)
+    docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
+    docs = docs.select(pl.exclude(pl.Binary)).drop([name for name in _MADE if name in docs.columns])
+    made: dict[str, pl.Expr | pl.Series] = {
+        "text": pl.Series([found.kept[row] for row in rows], dtype=pl.String),
+        "model": pl.lit(llm.name),
+        "temperature": pl.lit(planned.sources[source].temperature, dtype=pl.Float64),
+        "prompt": pl.lit(planned.template.name),
+        "cut_to": pl.Series([found.words.get(row) for row in rows], dtype=pl.Int64),
+        "source": pl.lit(source),
+    }
+    if planned.rewriting.titles == "drop":
+        made["title"] = pl.lit("")
+    elif planned.rewriting.titles == "rewrite":
+        made["title"] = pl.Series([found.titles.get(row, "") for row in rows], dtype=pl.String)
+    if planned.only:
+        made[POOL] = pl.lit(True)
+    return docs.with_columns(**made)
+
+
+def _marked(collection: Collection, planned: Plan) -> Collection:
+    """The collection with a column that says which documents were chosen, where not all were."""
+    if not planned.only or earlier_pool(collection, planned.rewriting.of) is not None:
+        return collection
+    rows = [*(o.row for o in planned.orders), *(one.row for one in planned.lost)]
+    origins = collection.docs["origin"][rows]
+    chosen = collection.docs["origin"].is_in(origins.implode()).alias(POOL)
+    return Collection(collection.docs.with_columns(chosen), collection.queries, collection.qrels, collection.spec)
+
+
+def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]) -> Collection:
+    parts = [
+        Collection(docs, collection.queries.clear(), collection.qrels.clear())
+        for docs in added.partition_by("source", maintain_order=True)
+    ]
+    with warnings.catch_warnings():  # documents without a rewrite are listed elsewhere, each with its reason
+        warnings.simplefilter("ignore", DataWarning)
+        mixed = mix(collection, *parts)
+    kept = {name: collection.spec[name] for name in ("path", "split") if name in collection.spec}
+    return Collection(mixed.docs, mixed.queries, mixed.qrels, {**kept, "rewrite": dict(spec)})
+
+
+def _named(ids: pl.Series, source: str, records: pl.DataFrame) -> pl.DataFrame:
+    named = records.with_columns(ids.gather(records["row"]).alias("id"), pl.lit(source).alias("source"))
+    return named.select("id", "source", pl.exclude("id", "source", "row"))
+
+
+def _left_out(ids: pl.Series, source: str, lost: Iterable[Lost]) -> pl.DataFrame:
+    rows = [(ids[one.row], source, one.part, one.reason, list(one.flags), one.attempts, one.message) for one in lost]
+    return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
+
+
+def _counted(planned: Plan, source: str, found: Outcome) -> Made:
+    records = pl.concat(found.records)
+    flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
+    return Made(
+        source=source,
+        temperature=planned.sources[source].temperature,
+        documents=planned.chosen,
+        rewritten=len(found.kept),
+        lost=dict(sorted(Counter(one.reason for one in found.lost).items())),
+        flags=dict(flags.iter_rows()),
+        answers=records.height,
+        fresh=int(records["fresh"].sum()),
+        cut=sum(row in found.kept for row in found.words),
+        prompt_tokens=int(records["prompt_tokens"].sum()),
+        completion_tokens=int(records["completion_tokens"].sum()),
+    )
+
+
+def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
+    rewriting, prompt = planned.rewriting, planned.template
+    files = [Path(str(file)) for file in collection.spec.get("files", ())]
+    return {
+        "llm": llm.spec,
+        "prompt": {"name": prompt.name, "text": prompt.text, **({"file": prompt.place} if prompt.place else {})},
+        "sources": {name: sampling.temperature for name, sampling in planned.sources.items()},
+        **{name: getattr(rewriting, name) for name in _PLAIN},
+        "limits": asdict(planned.limits),
+        "partial": planned.only,
+        "pool": None if planned.pool is None else list(planned.pool.sentences),
+        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        "inputs": {str(file): sha256(file) for file in files if file.is_file()},
+        "earlier": earlier(collection.spec.get("path")),
+        "ranktilt": __version__,
+    }

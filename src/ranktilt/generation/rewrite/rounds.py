@@ -1,0 +1,255 @@
+"""Ask for each text, check what comes, and ask again what failed the checks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+import polars as pl
+
+from ranktilt.generation.rewrite.prompts import Template
+from ranktilt.llm.asked import Asked, Request, journalled
+from ranktilt.llm.base import LLM, Prompt, Sampling
+from ranktilt.llm.entry import key
+from ranktilt.llm.journal import Journal
+
+TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswered", "flagged", "empty"
+"""Why a document has no rewrite."""
+
+FEWEST_WORDS = 10
+"""A text is not cut below so many words."""
+
+_SHORTER = 0.75
+_CHECKED_AT_ONCE = 4_096
+"""Few answers at a time cost several times as much each, and get in the way of those that are asked for."""
+RECORD = pl.Schema(
+    {
+        "row": pl.Int64(), "part": pl.String(), "attempt": pl.Int64(), "prompt": pl.String(), "answer": pl.String(),
+        "text": pl.String(), "opening": pl.String(), "closing": pl.String(), "flags": pl.List(pl.String()),
+        "finish": pl.String(), "model": pl.String(), "revision": pl.String(), "prompt_tokens": pl.Int64(),
+        "completion_tokens": pl.Int64(), "time": pl.String(), "fresh": pl.Boolean(),
+    }
+)  # fmt: skip
+"""Columns of the answers: one row for each answer of a text, in order of attempts."""
+
+
+class Order(NamedTuple):
+    """A text that is to be rewritten."""
+
+    row: int
+    """Of its document in the collection."""
+    text: str
+    title: str
+    document: str
+    """Hash of the document's content."""
+
+
+class Lost(NamedTuple):
+    """A text without a rewrite."""
+
+    row: int
+    part: str
+    reason: str
+    flags: tuple[str, ...]
+    """Of its last answer."""
+    attempts: int
+    """Answers that it got."""
+    message: str
+    """What the server said, where it did not answer."""
+
+
+Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
+"""From source texts, raw answers and finish reasons to columns ``text``, ``opening``, ``closing`` and ``flags``."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How texts are rewritten.
+
+    Parameters
+    ----------
+    llm : LLM
+        Who is asked.
+    journal : Journal
+        What was answered before.
+    sampling : Sampling
+        How answers are drawn.
+    template : Template
+        What is said.
+    check : callable
+        Tells good answers from others.
+    attempts : int
+        Answers to ask for until one is good.
+    truncate : bool
+        Cut a text that is too long for the server until it takes it.
+    part : str
+        ``text`` or ``title``.
+    label : str
+        Of the progress bar.
+    """
+
+    llm: LLM
+    journal: Journal
+    sampling: Sampling
+    template: Template
+    check: Check
+    attempts: int
+    truncate: bool = False
+    part: str = "text"
+    label: str = "rewriting"
+
+
+@dataclass
+class Outcome:
+    """What became of all orders.
+
+    Parameters
+    ----------
+    kept : dict of int to str
+        The rewrite of each document's row.
+    lost : list of Lost
+        The others.
+    words : dict of int to int
+        Words that were given to the model, where the text was cut.
+    records : list of polars.DataFrame
+        All answers, with the columns of `RECORD`.
+    titles : dict of int to str
+        Rewritten titles, where there are some.
+    """
+
+    kept: dict[int, str] = field(default_factory=dict)
+    lost: list[Lost] = field(default_factory=list)
+    words: dict[int, int] = field(default_factory=dict)
+    records: list[pl.DataFrame] = field(default_factory=list)
+    titles: dict[int, str] = field(default_factory=dict)
+
+
+def rounds(way: Way, orders: Sequence[Order]) -> Outcome:
+    """Rewrite texts: one round for all, then one for those whose answer was flagged, up to the attempts.
+
+    Parameters
+    ----------
+    way : Way
+        How.
+    orders : sequence of Order
+        The texts; one a document.
+
+    Returns
+    -------
+    Outcome
+        Each order is either kept or lost.
+
+    Raises
+    ------
+    UserError
+        If nothing can be answered; what was answered until then is in the journal.
+    """
+    outcome = Outcome()
+    current = {order.row: order for order in orders}
+    waiting = list(current)
+    for attempt in range(1, way.attempts + 1):
+        records = _attempt(way, current, waiting, attempt, outcome)
+        outcome.records.append(records)
+        good = pl.col("flags").list.len() == 0
+        outcome.kept.update(records.filter(good).select("row", "text").iter_rows())
+        flagged = records.filter(~good)
+        waiting = flagged["row"].to_list()
+        if attempt == way.attempts:
+            failed = flagged.select("row", "flags").iter_rows()
+            outcome.lost += [Lost(row, way.part, FLAGGED, tuple(flags), attempt, "") for row, flags in failed]
+    return outcome
+
+
+def _attempt(way: Way, current: dict[int, Order], rows: Sequence[int], attempt: int, outcome: Outcome) -> pl.DataFrame:
+    """Ask once for each text, and again for a shorter one where the server finds it too long."""
+    parts = [RECORD.to_frame()]
+    while rows:
+        records, failed = _ask(way, [current[row] for row in rows], attempt)
+        parts.append(records)
+        rows = []
+        for row, reason, message in failed:
+            shorter = _shorter(current[row]) if way.truncate and reason == TOO_LONG else None
+            if shorter is None:
+                outcome.lost.append(Lost(row, way.part, reason, (), attempt - 1, message))
+            else:
+                current[row], outcome.words[row] = shorter, len(shorter.text.split())
+                rows.append(row)
+    return pl.concat(parts).sort("row")
+
+
+def _shorter(order: Order) -> Order | None:
+    words = len(order.text.split())
+    fewer = max(FEWEST_WORDS, int(words * _SHORTER))
+    return order._replace(text=first_words(order.text, fewer)) if fewer < words else None
+
+
+def first_words(text: str, count: int) -> str:
+    """Cut a text after so many words, the white space between them as it is."""
+    ends = (match.end() for match in re.finditer(r"\S+", text))
+    return text[: next(islice(ends, count - 1, None), len(text))] if count > 0 else ""
+
+
+_REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
+
+
+def _ask(way: Way, orders: Sequence[Order], attempt: int) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
+    """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
+    requests = (
+        Request(Prompt(way.template.render(order.text, order.title)), order.document, attempt) for order in orders
+    )
+    label = way.label if attempt == 1 else f"{way.label}, attempt {attempt}"
+    answers = journalled(way.llm, requests, way.journal, sampling=way.sampling, label=label, total=len(orders))
+    failed = list[tuple[int, str, str]]()
+    waiting = list[Asked]()
+    checked = list[Future[pl.DataFrame]]()
+    # The checks have a thread of their own: what is asked next must not wait for them.
+    with ThreadPoolExecutor(1, "ranktilt-checks") as other, closing(answers):
+        try:
+            for one in answers:
+                if one.failure is not None:
+                    failed.append((orders[one.number].row, _REASONS[one.failure.kind], one.failure.message))
+                    continue
+                waiting.append(one)
+                if len(waiting) == _CHECKED_AT_ONCE:
+                    checked.append(other.submit(_checked, way, orders, waiting, attempt))
+                    waiting = []
+            checked.append(other.submit(_checked, way, orders, waiting, attempt))
+            return pl.concat(part.result() for part in checked), failed
+        finally:
+            other.shutdown(cancel_futures=True)
+
+
+def _checked(way: Way, orders: Sequence[Order], answered: Sequence[Asked], attempt: int) -> pl.DataFrame:
+    """Rows of the answers' table."""
+    pairs = [(orders[one.number], one.answer, one) for one in answered if one.answer is not None]
+    prompts = [Prompt(way.template.render(order.text, order.title)) for order, _, _ in pairs]
+    source = pl.Series([order.text for order, _, _ in pairs], dtype=pl.String)
+    raw = pl.Series([answer.text for _, answer, _ in pairs], dtype=pl.String)
+    finish = pl.Series([answer.finish for _, answer, _ in pairs], dtype=pl.String)
+    found = way.check(source, raw, finish)
+    said = {
+        "row": [order.row for order, _, _ in pairs],
+        "part": [way.part] * len(pairs),
+        "attempt": [attempt] * len(pairs),
+        "prompt": [prompt.digest for prompt in prompts],
+        "answer": raw,
+        **{name: found[name] for name in ("text", "opening", "closing", "flags")},
+        "finish": finish,
+        "model": [answer.model for _, answer, _ in pairs],
+        "revision": [answer.revision for _, answer, _ in pairs],
+        "prompt_tokens": [answer.prompt_tokens for _, answer, _ in pairs],
+        "completion_tokens": [answer.completion_tokens for _, answer, _ in pairs],
+        "time": [_time(way, prompt, attempt) for prompt in prompts],
+        "fresh": [one.fresh for _, _, one in pairs],
+    }
+    return pl.DataFrame(said, schema=RECORD)
+
+
+def _time(way: Way, prompt: Prompt, attempt: int) -> str | None:
+    entry = way.journal.entry(key(way.llm, prompt, way.sampling, attempt))
+    return None if entry is None else entry.time

@@ -1,0 +1,1 @@
+"""Bytes in, bytes out: text files, JSON lines, Parquet, runs, judgments, artifacts and the cache."""

@@ -1,0 +1,248 @@
+"""JSON lines to a table: every line checked, unknown fields kept, memory bounded by a chunk."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from ranktilt.errors import DataError, shorten
+from ranktilt.io.columns import json_series
+from ranktilt.io.files import bad_utf8, line_chunks, not_utf8
+from ranktilt.progress import report
+
+_ID = "_id"
+_SWAP = {"id": _ID, _ID: "id"}
+_FIRST = ("id", "title", "text", "source", "origin")
+STRINGS = ("title", "source", "origin")
+
+
+def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Read a BEIR corpus or query file.
+
+    Parameters
+    ----------
+    path : Path
+        One JSON object a line with ``_id`` and ``text``; plain or gzip.
+    strings : tuple of str, optional
+        Further fields that must be strings where they are given.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as
+        column ``_id``). A field is a column of its own type where its values are all strings, all whole
+        numbers, all fractional ones or all truth values, and a Binary column of raw JSON otherwise.
+        A field that a line lacks, or gives as null, NaN or an infinity, is null.
+
+    Raises
+    ------
+    DataError
+        Naming the line: broken JSON, no object, ``_id`` or ``text`` missing or of another type (NaN too),
+        invalid UTF-8, or an id that came before.
+    """
+    size = path.stat().st_size if path.is_file() else 0
+    frames = []
+    for first_line, offset, lines in line_chunks(path):
+        frame = _frame(lines, strings)
+        if frame is None:
+            raise _first_fault(path, first_line, offset, lines, strings)
+        frames.append(frame)
+        report(f"reading {path.name}", min(offset, size), size)
+    report(f"reading {path.name}", size, size)
+    frame = stack(frames)
+    repeated = frame["id"].is_first_distinct().not_().arg_max()
+    if repeated is not None and frame["id"].n_unique() < frame.height:
+        name = frame["id"][repeated]
+        raise DataError(path, f"_id {name!r} came before; ids must be unique", line=_nth_line(path, repeated))
+    return frame
+
+
+def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:
+    """Table of a chunk, or None where a line is not what it should be."""
+    try:
+        rows = _parsed(lines, (_ID, "text", *strings))
+        ids = [row.pop(_ID, None) for row in rows]
+        texts = [row.pop("text", None) for row in rows]
+    except (orjson.JSONDecodeError, AttributeError, TypeError):
+        return None
+    kinds = set(map(type, ids))
+    known = all(row[name] is None or type(row[name]) is str for name in strings for row in rows if name in row)
+    if not (kinds <= {str, int} and set(map(type, texts)) <= {str} and known and "" not in ids):
+        return None
+    if int in kinds:
+        ids = [str(i) for i in ids]
+    extras = dict.fromkeys(name for row in rows for name in row)
+    try:
+        columns = {_SWAP.get(name, name): _column([row.get(name) for row in rows]) for name in extras}
+    except orjson.JSONEncodeError:  # nested too deeply
+        return None
+    return pl.DataFrame({"id": pl.Series(ids, dtype=pl.String), "text": pl.Series(texts, dtype=pl.String), **columns})
+
+
+def _parsed(lines: list[bytes], used: tuple[str, ...]) -> list[Any]:
+    try:
+        return [orjson.loads(line) for line in lines if line and not line.isspace()]
+    except orjson.JSONDecodeError:
+        return [parse_line(line, used=used) for line in lines if line and not line.isspace()]
+
+
+def parse_line(line: bytes, *, used: Iterable[str] = ()) -> Any:
+    """Parse JSON in which Python's json may have written NaN, Infinity or -Infinity.
+
+    Parameters
+    ----------
+    line : bytes
+        One value.
+    used : iterable of str, optional
+        Fields of an object in which such a number stays a float, to be refused; in all others it is null.
+
+    Returns
+    -------
+    object
+        As orjson gives it.
+
+    Raises
+    ------
+    orjson.JSONDecodeError
+        If anything else is wrong.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        if not (b"NaN" in line or b"Infinity" in line):
+            raise
+        try:
+            found = json.loads(line.decode(), parse_int=orjson.loads)
+            plain = orjson.loads(orjson.dumps(found))  # refuses what else orjson does, and writes null for these
+        except (ValueError, TypeError, RecursionError):
+            found = None
+        if found is None:
+            raise
+    kept = {name: found[name] for name in used if _not_finite(found.get(name))} if isinstance(found, dict) else {}
+    return {**plain, **kept} if kept else plain
+
+
+def _not_finite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _column(values: list[Any]) -> pl.Series:
+    if {type(v) for v in values} - {type(None)} == {int, float}:  # raw, so that nothing depends on the chunks
+        return pl.Series([None if v is None else orjson.dumps(v) for v in values], dtype=pl.Binary)
+    return json_series("", values)
+
+
+def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Stack tables by column name; a column whose type differs between them becomes one of raw JSON.
+
+    Parameters
+    ----------
+    frames : list of polars.DataFrame
+        As `read_jsonl` makes them.
+
+    Returns
+    -------
+    polars.DataFrame
+        Null where a table lacks a column. A `Collection` turns raw JSON that is numbers only into numbers.
+    """
+    kinds: dict[str, set[pl.DataType]] = {}
+    for frame in frames:
+        for name, kind in frame.schema.items():
+            kinds.setdefault(name, set()).add(kind)
+    targets = {name: _common(types - {pl.Null()}) for name, types in kinds.items()}
+    aligned = [frame.with_columns(_as(frame[name], targets[name]) for name in frame.columns) for frame in frames]
+    return pl.concat(aligned, how="diagonal", rechunk=False)
+
+
+def _common(kinds: set[pl.DataType]) -> pl.DataType:
+    return pl.Binary() if len(kinds) > 1 else next(iter(kinds), pl.String())
+
+
+def _as(series: pl.Series, kind: pl.DataType) -> pl.Series:
+    if series.dtype in (kind, pl.Null()):
+        return series.cast(kind)
+    return pl.Series(series.name, [None if v is None else orjson.dumps(v) for v in series], dtype=pl.Binary)
+
+
+def _first_fault(path: Path, first_line: int, offset: int, lines: list[bytes], strings: tuple[str, ...]) -> DataError:
+    """Read a chunk that failed line by line, to name the line."""
+    for number, line in enumerate(lines, start=first_line):
+        if not line or line.isspace():
+            continue
+        before = lines[: number - first_line]
+        index, column = bad_utf8([line])
+        if index == 0:
+            return not_utf8(path, number, offset, before, column)
+        try:
+            message = _fault(parse_line(line, used=(_ID, "text", *strings)), line.decode(), strings)
+        except orjson.JSONDecodeError as error:
+            message = f"expected one JSON object, got broken JSON ({error}): {shorten(line.decode())}"
+        if message:
+            return DataError(path, message, line=number)
+    return DataError(path, "expected JSON objects with _id and text")
+
+
+def _fault(row: Any, line: str, strings: tuple[str, ...]) -> str | None:
+    if not isinstance(row, dict):
+        return f"expected one JSON object, got {type(row).__name__}: {shorten(line)}"
+    for name in (_ID, "text"):
+        if row.get(name) is None:
+            return f"expected the fields _id and text, {name} is missing: {shorten(line)}"
+    if type(row[_ID]) not in (str, int) or row[_ID] == "":
+        return f"expected _id to be a string that is not empty, got {shorten(repr(row[_ID]))}"
+    for name in ("text", *strings):
+        value = row.get(name)
+        if value is not None and type(value) is not str:
+            came = "NaN or an infinity" if _not_finite(value) else type(value).__name__
+            return f"expected {name} to be a string, got {came}: {shorten(line)}"
+    try:
+        orjson.dumps(list(row.values()))
+    except orjson.JSONEncodeError:
+        return f"expected JSON of at most 250 levels, got more: {shorten(line)}"
+    return None
+
+
+def _nth_line(path: Path, row: int) -> int:
+    """1-based line number of the n-th line (from 0) that is not blank."""
+    seen = 0
+    for first, _, lines in line_chunks(path):
+        for number, line in enumerate(lines, start=first):
+            if line and not line.isspace():
+                if seen == row:
+                    return number
+                seen += 1
+    return seen
+
+
+def to_jsonl(frame: pl.DataFrame) -> bytes:
+    """Write a table as JSON lines, the inverse of `read_jsonl`.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        With ``id`` and ``text``; Binary columns hold raw JSON.
+
+    Returns
+    -------
+    bytes
+        One object a line: id, title, text, source and origin, then the other fields by name. Nulls are
+        left out. The same for any order of the table's columns.
+    """
+    rest = sorted(set(frame.columns) - set(_FIRST))
+    frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)
+    names = [_SWAP.get(name, name) for name in frame.columns]
+    columns = [
+        [None if v is None else orjson.Fragment(v) for v in s] if s.dtype == pl.Binary else s.to_list()
+        for s in frame.iter_columns()
+    ]
+    out = []
+    for row in zip(*columns, strict=True):
+        item = {n: v for n, v in zip(names, row, strict=True) if v is not None}
+        out.append(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
+    return b"".join(out)

@@ -1,0 +1,221 @@
+"""Parquet as public data sets hold it: rows of documents and queries, and judgments of Parquet or JSON lines."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from ranktilt.errors import DataError, counted, shorten
+from ranktilt.io.columns import whole_or_fractions
+from ranktilt.io.files import line_chunks, require_regular
+from ranktilt.io.jsonl import parse_line
+from ranktilt.progress import report
+
+PARQUET = ".parquet"
+_SWAP = {"id": "_id", "_id": "id"}
+_JUDGMENT = {
+    "query_id": ("query-id", "query_id", "qid"),
+    "doc_id": ("corpus-id", "corpus_id", "doc_id", "docid"),
+    "grade": ("score", "relevance", "grade", "label"),
+}
+
+
+def read_parquet(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Read documents or queries from a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        A table with the columns ``_id`` (or ``id``) and ``text``.
+    strings : tuple of str, optional
+        Further columns that must be strings where they are given.
+
+    Returns
+    -------
+    polars.DataFrame
+        As `ranktilt.io.jsonl.read_jsonl` gives it: ``id`` and ``text`` first, the others in their order;
+        lists and structures are Binary columns of raw JSON.
+
+    Raises
+    ------
+    DataError
+        If it is no Parquet file, or a column is missing, of another type, or without a value in some row.
+    """
+    table = _rows_of(path)
+    named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
+    _require(path, table, {"_id": (named,), "text": ("text",)})
+    if named == "_id":
+        table = table.rename({name: _SWAP[name] for name in table.columns if name in _SWAP})
+    table = table.with_columns(_plain(path, table["id"], "_id"))
+    for name in ("text", *strings):
+        if name in table.columns and table[name].dtype not in (pl.String, pl.Null):
+            raise DataError(path, f"expected {name} to be a string, got {table[name].dtype}")
+    _complete(path, table, {"id": "_id", "text": "text"}, pl.int_range(1, table.height + 1, eager=True))
+    repeated = table.filter(pl.col("id").is_first_distinct().not_())
+    if repeated.height:
+        raise DataError(path, f"_id {repeated['id'][0]!r} came before; ids must be unique")
+    raw = [_raw(s) for s in table.iter_columns() if s.dtype.is_nested() or s.dtype.is_temporal()]
+    return table.with_columns(raw).select("id", "text", pl.exclude("id", "text"))
+
+
+def read_judgments(path: Path) -> pl.DataFrame:
+    """Read judgments from a Parquet file, or from JSON lines.
+
+    Parameters
+    ----------
+    path : Path
+        With the columns or fields ``query-id``, ``corpus-id`` and ``score``, a number.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction), and ``line``, the number of the
+        line or row, from 1.
+
+    Raises
+    ------
+    DataError
+        Naming the line: a field is missing or empty, or a score is no number.
+    """
+    table, lines = _rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
+    found = _require(path, table, _JUDGMENT)
+    lines = pl.int_range(1, table.height + 1, eager=True) if lines is None else lines
+    table = table.select(*(pl.col(column).alias(name) for name, column in found.items()), line=lines)
+    table = table.with_columns(_plain(path, table[name], found[name]) for name in ("query_id", "doc_id"))
+    _complete(path, table, found, table["line"])
+    grade = whole_or_fractions(table["grade"])
+    bad = table.filter(grade.is_null())
+    if bad.height:
+        line, raw = bad["line"][0], bad["grade"][0]
+        raise DataError(path, f"expected a number as {found['grade']}, got {raw!r}", line=line)
+    return table.with_columns(grade.alias("grade"))
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read a Parquet file's columns of texts, numbers, truth values, times, lists and structures.
+
+    Bytes that are UTF-8 are text, which some writers keep so; columns of other kinds are passed over. A file that is
+    no Parquet, or a damaged one, is a `DataError`.
+    """
+    require_regular(path)
+    report(f"reading {path.name}", 0, 1)
+    try:
+        with _silenced():
+            table = pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise DataError(path, f"cannot be read as Parquet: {reason}; fetch it again") from error
+    report(f"reading {path.name}", 1, 1)
+    return pl.DataFrame([kept for series in table.iter_columns() if (kept := _readable(series)) is not None])
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep what a library says on stderr as it breaks to itself; what it says otherwise is passed on."""
+    with tempfile.TemporaryFile() as said:
+        stderr = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+            said.seek(0)
+            os.write(stderr, said.read())
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def _readable(series: pl.Series) -> pl.Series | None:
+    """A column in a kind that is read here; None for any other."""
+    kind = series.dtype
+    try:
+        if kind == pl.Binary or isinstance(kind, pl.Categorical | pl.Enum):
+            return series.cast(pl.String)
+        if kind.is_decimal():
+            return series.cast(pl.Float64)
+    except pl.exceptions.PolarsError:  # bytes of another kind
+        return None
+    known = kind in (pl.String, pl.Boolean, pl.Null) or kind.is_nested() or kind.is_temporal() or kind.is_float()
+    return series if known or (kind.is_integer() and _within_64_bits(series)) else None
+
+
+def _within_64_bits(series: pl.Series) -> bool:
+    return series.cast(pl.Int64, strict=False).null_count() == series.null_count()
+
+
+def _rows_of(path: Path) -> pl.DataFrame:
+    table = read_table(path)
+    if not table.height:
+        raise DataError(path, "the file is empty")
+    return table
+
+
+def _rows(path: Path) -> tuple[pl.DataFrame, pl.Series]:
+    """The objects of JSON lines, each value as text, and the numbers of their lines."""
+    lines, rows = zip(*_objects(path), strict=True)
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: pl.Series([row.get(name) for row in rows], dtype=pl.String) for name in names}
+    return pl.DataFrame(columns), pl.Series(lines, dtype=pl.Int64)
+
+
+def _objects(path: Path) -> Iterator[tuple[int, dict[str, str | None]]]:
+    for first, _, lines in line_chunks(path):
+        for number, line in enumerate(lines, start=first):
+            if not line or line.isspace():
+                continue
+            try:
+                row = parse_line(line)  # NaN is null, which no field of a judgment may be
+            except orjson.JSONDecodeError as error:
+                message = f"expected one JSON object, got broken JSON ({error})"
+                raise DataError(path, f"{message}: {shorten(line.decode(errors='replace'))}", line=number) from error
+            if not isinstance(row, dict):
+                raise DataError(path, f"expected one JSON object, got {type(row).__name__}", line=number)
+            try:
+                cells = {name: _cell(value) for name, value in row.items()}
+            except TypeError as error:
+                message = f"expected JSON of at most 250 levels, got more: {shorten(line.decode())}"
+                raise DataError(path, message, line=number) from error
+            yield number, cells
+
+
+def _cell(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _require(path: Path, table: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """The column that holds each wanted thing."""
+    found = {name: next((c for c in names if c in table.columns), "") for name, names in wanted.items()}
+    missing = [wanted[name][0] for name, column in found.items() if not column]
+    if missing:
+        came = ", ".join(table.columns)
+        noun = "column" if len(missing) == 1 else "columns"
+        raise DataError(path, f"expected the {noun} {' and '.join(missing)}, got {came or 'none'}")
+    return found
+
+
+def _plain(path: Path, ids: pl.Series, name: str) -> pl.Series:
+    if not (ids.dtype == pl.String or ids.dtype.is_integer()):
+        raise DataError(path, f"expected {name} to be strings or whole numbers, got {ids.dtype}")
+    return ids.cast(pl.String)
+
+
+def _complete(path: Path, table: pl.DataFrame, columns: dict[str, str], lines: pl.Series) -> None:
+    for name, shown in columns.items():
+        blank = table[name].is_null()
+        if name.endswith("id"):
+            blank = blank | (table[name] == "")
+        if blank.any():
+            raise DataError(
+                path, f"{counted(int(blank.sum()), 'row', 'rows')} without {shown}", line=lines.filter(blank)[0]
+            )
+
+
+def _raw(series: pl.Series) -> pl.Series:
+    values = [None if v is None else orjson.dumps(v, default=str) for v in series.to_list()]
+    return pl.Series(series.name, values, dtype=pl.Binary)

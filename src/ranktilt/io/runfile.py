@@ -1,0 +1,373 @@
+"""Files that hold a run: TREC lines, and JSON as BEIR, Pyserini and ranx write it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+
+from ranktilt.errors import DataError, DataWarning, counted, shorten, unknown
+from ranktilt.io.files import decode_lines, line_chunks, read_bytes
+
+_ORDERED = 3
+"""Documents from which ranks say something that one score for all of them hides."""
+SCORE_ORDERS = ("score", "rank")
+
+_FIELDS = "query-id, Q0, document-id, rank, score"
+_PLACES = {4: (0, 1, 2, 3), 5: (0, 2, 3, 4), 6: (0, 2, 3, 4)}
+"""Where query, document, rank and score stand in lines of so many fields."""
+_BLANKS = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
+_SHAPE = "{query: {document: score}}"
+_LEVELS = 50
+"""How deep a spec may lie in what is made of it: an audit of runs that re-ranked what others re-ranked."""
+_KINDS = {
+    "ranker": (str, "a text"),
+    "score_order": (str, "a text"),
+    "file": (str, "a text"),
+    "own_documents_dropped": (int, "a whole number"),
+    "truncated": (dict, "names and values"),
+    "candidates": (dict, "names and values"),
+}
+"""Of a sidecar, what is read and not only passed on."""
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """What a file holds, entry by entry in its own order."""
+
+    frame: pl.DataFrame
+    """``query_id``, ``doc_id``, ``score`` (Float64, finite)."""
+    queries: pl.Series
+    """Every query in order of first appearance; in JSON one may have no entry."""
+    has_lines: bool
+    """Whether each entry is a line of its own, as in TREC files."""
+
+
+def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
+    """Read a run's file; its content tells the format, whatever its name.
+
+    Parameters
+    ----------
+    path : Path
+        Plain or gzip. TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id,
+        document-id, rank and score alone, split by any blanks and tabs; every line has as many fields as the
+        first. JSON: ``{query: {document: score}}``; a file whose first character is ``{``, unless it is no JSON
+        and its first line has TREC's fields.
+    score_order : {"score", "rank"}, optional
+        What orders a query's documents. Under ``"rank"`` the score column is not read: the rank, a whole
+        number, is; scores become −rank, and equal ranks are ties.
+
+    Returns
+    -------
+    RunFile
+        Not sorted; a document may still come twice.
+
+    Raises
+    ------
+    DataError
+        Naming the line (TREC), or query and document (JSON), of what is wrong; and where JSON, which has
+        no ranks, is asked for its ranks.
+    UserError
+        If `score_order` is neither.
+
+    Warns
+    -----
+    DataWarning
+        If a TREC file's ranks contradict its scores.
+    """
+    if score_order not in SCORE_ORDERS:
+        raise unknown("score order", score_order, SCORE_ORDERS)
+    frames, width, chunks = list[pl.DataFrame](), 0, line_chunks(path)
+    for first_line, offset, lines in chunks:
+        text = decode_lines(path, first_line, offset, lines)
+        if not width:
+            start = text.lstrip(" \t\n\r\x0b\x0c")
+            if not start:
+                continue
+            if start[0] in "{[":  # the whole of it, read on and not once more: a pipe is read once only
+                text = "\n" * (first_line - 1) + "\n".join([text, *(decode_lines(path, *chunk) for chunk in chunks)])
+                if start[0] == "{" and not (_like_trec(start) and not _is_json(text)):
+                    return _read_json(path, text, score_order)
+                if start[0] == "[" and not _like_trec(start) and _is_json(text):
+                    raise DataError(path, f"expected {_SHAPE}, got a list")
+                first_line, lines = 1, text.encode().split(b"\n")
+            width = _width(path, first_line, lines)
+        frames.append(_parse(path, first_line, lines, width=width, order=score_order))
+    frame = pl.concat(frames).rechunk()
+    if score_order == "score":
+        _warn_of_ranks(path, frame)
+    return RunFile(frame.drop("rank"), frame["query_id"].unique(maintain_order=True), True)
+
+
+def line_of(path: Path, row: int) -> int:
+    """1-based number of the line that holds a TREC file's entry `row` (from 0); blank lines hold none."""
+    for first_line, _, lines in line_chunks(path):
+        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        if row < len(held):
+            return held[row]
+        row -= len(held)
+    return 0
+
+
+def _like_trec(text: str) -> bool:
+    """Whether the first line could be TREC's: a query's id may begin with a brace."""
+    fields = text.partition("\n")[0].split()
+    try:
+        return len(fields) in _PLACES and math.isfinite(float(fields[_PLACES[len(fields)][-1]]))
+    except ValueError:
+        return False
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (RecursionError, ValueError):
+        return False
+    return True
+
+
+def _width(path: Path, first_line: int, lines: list[bytes]) -> int:
+    """How many fields the first line has."""
+    number, line = next((n, line) for n, line in enumerate(lines, start=first_line) if line.strip())
+    width = len(line.split())
+    if width not in _PLACES:
+        expected = f"{_FIELDS} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
+        hint = "; judgments are named with --qrels" if width == 3 else ""
+        raise DataError(path, f"expected {expected}, got {width}: {shorten(line.decode())}{hint}", line=number)
+    if width == 4 and all(line.split()[1] in (b"0", b"Q0") for line in lines if line.strip()):
+        message = f"expected a run, got judgments (query, 0, document, grade): {shorten(line.decode())}"
+        raise DataError(path, f"{message}; they are named with --qrels", line=number)
+    return width
+
+
+def _parse(path: Path, first_line: int, lines: list[bytes], *, width: int, order: str) -> pl.DataFrame:
+    """Table of a chunk: ``query_id``, ``doc_id``, ``rank`` (null where it is no whole number), ``score``."""
+    data = _single_blanks(lines)
+    if not data:
+        return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int32, "score": pl.Float64})
+    first_blanks, blanks = data.split(b"\n", 1)[0].count(b" "), data.count(b" ")
+    if first_blanks != width - 1 or blanks != (width - 1) * (data.count(b"\n") + 1):
+        raise _wrong_width(path, first_line, lines, width)
+    names = [f"f{i}" for i in range(width)]
+    frame = pl.read_csv(
+        data, separator=" ", quote_char=None, has_header=False, schema=dict.fromkeys(names, pl.String),
+        truncate_ragged_lines=True,
+    )  # fmt: skip
+    if frame[names[-1]].null_count():  # one line too long, another too short
+        raise _wrong_width(path, first_line, lines, width)
+    query_id, doc_id, ranked, scored = (names[place] for place in _PLACES[width])
+    rank = pl.col(ranked).cast(pl.Int32, strict=False)
+    score = pl.col(scored).cast(pl.Float64, strict=False)
+    score = score if order == "score" else (-rank.cast(pl.Int64)).cast(pl.Float64)
+    found = frame.select(query_id=query_id, doc_id=doc_id, rank=rank, score=score)
+    bad = found["score"].is_null() | ~found["score"].is_finite()
+    # Without Q0 the rank is what tells a run from other tables of four columns.
+    unranked = found["rank"].is_null() & (width == 4 or order == "rank")
+    wrong = (bad | unranked).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        expected, raw = ("a whole number as rank", ranked) if unranked[row] else ("a finite number as score", scored)
+        raise DataError(path, f"expected {expected}, got {shorten(frame[raw][row])}", line=held[row])
+    return found
+
+
+def _single_blanks(lines: list[bytes]) -> bytes:
+    """The lines with one space between fields and none around them, without blank lines."""
+    data = b"\n".join(lines).translate(_BLANKS)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
+    while b"\n\n" in data:
+        data = data.replace(b"\n\n", b"\n")
+    return data.strip(b" \n")
+
+
+def _wrong_width(path: Path, first_line: int, lines: list[bytes], width: int) -> DataError:
+    fields = {4: _FIELDS.replace(" Q0,", ""), 5: _FIELDS, 6: f"{_FIELDS}, tag"}[width]
+    for number, line in enumerate(lines, start=first_line):
+        found = len(line.split())
+        if found not in (0, width):
+            line_text = shorten(line.decode())
+            message = f"expected {fields} ({width} fields, as in the first line), got {found}: {line_text}"
+            return DataError(path, message, line=number)
+    return DataError(path, f"expected {fields} ({width} fields) in every line")
+
+
+def _warn_of_ranks(path: Path, frame: pl.DataFrame) -> None:
+    """Warn where scores contradict the ranks, or say nothing: engines differ in which of the two they mean."""
+    ranked = frame.filter(pl.col("rank").is_not_null())
+    _warn_of_constant_scores(path, ranked)
+    if _falls(ranked):
+        return
+    ranked = ranked.sort("query_id", "rank", -pl.col("score"), maintain_order=True)
+    after = (pl.col("query_id") == pl.col("query_id").shift()) & (pl.col("rank") > pl.col("rank").shift())
+    against = ranked.filter(after & (pl.col("score") > pl.col("score").shift()))["query_id"]
+    if len(against):
+        queries = counted(frame["query_id"].n_unique(), "query", "queries")
+        warnings.warn(
+            f"{path}: the rank column contradicts the scores in {against.n_unique():,} of {queries}; scores decide "
+            '(--score-order rank, score_order="rank" goes by the ranks)',
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_constant_scores(path: Path, ranked: pl.DataFrame) -> None:
+    """Some engines export one score for every document; the ranks alone hold the order."""
+    if ranked["score"].n_unique() > max(ranked["query_id"].n_unique(), 1):
+        return
+    spans = [pl.col(c).n_unique().alias(c) for c in ("score", "rank")]
+    queries = ranked.group_by("query_id").agg(spans).filter(pl.col("rank") >= _ORDERED)
+    flat = queries.filter(pl.col("score") == 1)
+    if 2 * flat.height > queries.height:
+        warnings.warn(
+            f"{path}: all scores are equal in {flat.height:,} of {counted(queries.height, 'query', 'queries')}, though "
+            'the rank column orders them; such documents are tied (--score-order rank, score_order="rank" goes by the '
+            "ranks)",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
+def _falls(frame: pl.DataFrame) -> bool:
+    """Whether queries stand together and, in the file's order, ranks rise and scores do not: the usual case, fast."""
+    query, rank, score = frame["query_id"].rle_id().to_numpy(), frame["rank"].to_numpy(), frame["score"].to_numpy()
+    if not len(query) or query[-1] + 1 != frame["query_id"].n_unique():
+        return False
+    return bool(((query[1:] > query[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] <= score[:-1]))).all())
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object as its pairs, so that a key that comes twice is seen."""
+
+
+def _read_json(path: Path, text: str, order: str) -> RunFile:
+    if order == "rank":
+        raise DataError(path, "JSON holds scores and no ranks; leave --score-order rank (score_order) out")
+    try:
+        run = json.loads(text, object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        got = "more behind it" if error.msg == "Extra data" else f"broken JSON ({error.msg}, column {error.colno})"
+        raise DataError(path, f"expected one JSON object {_SHAPE}, got {got}", line=error.lineno) from error
+    except (RecursionError, ValueError) as error:
+        raise DataError(path, f"expected one JSON object {_SHAPE}: {error}") from error
+    if not run:
+        raise DataError(path, f"expected {_SHAPE}, got no query")
+    seen, docs, scores, lengths = set[str](), list[str](), list[np.ndarray](), list[int]()
+    for query, found in run:
+        if query in seen:
+            raise DataError(path, f"query {query!r} comes twice")
+        if type(found) is not _Object:
+            raise DataError(path, f"query {query!r}: expected {{document: score}}, got {_kind(found)}")
+        seen.add(query)
+        docs += (doc for doc, _ in found)
+        scores.append(_scores(path, query, found))
+        lengths.append(len(found))
+    queries, doc_ids = _ids(path, "query", [query for query, _ in run]), _ids(path, "document", docs)
+    entry_queries = queries.gather(np.repeat(np.arange(len(queries)), lengths))
+    frame = pl.DataFrame({"query_id": entry_queries, "doc_id": doc_ids, "score": np.concatenate(scores)})
+    return RunFile(frame, queries, False)
+
+
+def _ids(path: Path, noun: str, ids: list[str]) -> pl.Series:
+    try:
+        names = pl.Series(ids, dtype=pl.String)
+    except UnicodeEncodeError as error:  # JSON can name halves of characters
+        raise DataError(path, f"{noun} id {error.object!a} is no Unicode text") from error
+    if (names == "").any():
+        raise DataError(path, f"a {noun} id is empty")
+    return names
+
+
+def _scores(path: Path, query: str, found: _Object) -> np.ndarray:
+    seen = set[str]()
+    for doc, score in found:
+        if doc in seen:
+            raise DataError(path, f"document {doc!r} comes twice for query {query!r}")
+        if type(score) not in (int, float) or not _is_finite(score):
+            message = f"query {query!r}, document {doc!r}: expected a finite number as score, got {_kind(score)}"
+            raise DataError(path, message)
+        seen.add(doc)
+    return np.array([score for _, score in found], dtype=np.float64)
+
+
+def _is_finite(score: float) -> bool:
+    try:
+        return math.isfinite(score)
+    except OverflowError:  # a whole number beyond any float
+        return False
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is, in JSON's words."""
+    if isinstance(value, list):
+        return "an object" if type(value) is _Object else "a list"
+    text = json.dumps(value, ensure_ascii=False)
+    text = text if len(text) <= 80 else text[:79] + "…"
+    return f"the string {text}" if isinstance(value, str) else text
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """Read the spec in a run's sidecar, empty where there is none; what is used of it is of its kind.
+
+    A whole number beyond 64 bits, such as NumPy's entropy, is kept as its digits, for no other JSON can hold it.
+    """
+    if not os.path.exists(path):
+        return {}
+    try:
+        spec = json.loads(read_bytes(path).decode("utf-8-sig"), parse_int=_whole)
+    except (RecursionError, ValueError) as error:
+        raise DataError(path, f"expected the run's spec as JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise DataError(path, f"expected a JSON object, got {type(spec).__name__}")
+    if spec and all(isinstance(value, dict) for value in spec.values()):
+        return {}  # the same run in JSON may lie beside it under that name
+    fault = _fault(spec) or unwritable(spec)
+    if fault:
+        raise DataError(path, fault)
+    return spec
+
+
+def unwritable(spec: Mapping[str, Any]) -> str:
+    """Say why a spec cannot be written into a result's JSON, some levels down; empty where it can."""
+    try:
+        deep: Any = dict(spec)
+        for _ in range(_LEVELS):
+            deep = [deep]
+        orjson.dumps(deep, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+    except (RecursionError, TypeError, ValueError) as error:
+        return f"expected what JSON can hold: {error}"
+    return ""
+
+
+def _whole(digits: str) -> int | str:
+    number = int(digits) if len(digits) <= 20 else 2**64
+    return number if -(2**63) <= number < 2**64 else digits
+
+
+def _fault(spec: Any, where: str = "") -> str:
+    """Say which part of a spec, or of those of its candidates, is not of its kind."""
+    for _ in range(_LEVELS):
+        for name, (kind, said) in _KINDS.items():
+            value = spec.get(name)
+            if name in spec and (not isinstance(value, kind) or isinstance(value, bool)):
+                return f"{where}{name}: expected {said}, got {shorten(value)}"
+        cut = spec.get("truncated", {"limit": 0, "share": {}})
+        share = cut.get("share")
+        shares = share.values() if isinstance(share, dict) else [None]
+        if type(cut.get("limit")) is not int or not set(map(type, shares)) <= {int, float}:
+            return f"{where}truncated: expected a limit, and a share of each source, got {shorten(cut)}"
+        if "candidates" not in spec:
+            return ""
+        spec, where = spec["candidates"], f"{where}candidates: "
+    return f"expected candidates of candidates at most {_LEVELS} deep"

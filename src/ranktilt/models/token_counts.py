@@ -1,0 +1,163 @@
+"""How many tokens a model sees in a text, and where a budget of tokens ends: without loading the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import UserError
+from ranktilt.io.cache import VectorCache, cache_folder, content_keys
+from ranktilt.io.files import sha256
+from ranktilt.optional import need
+from ranktilt.progress import report
+
+Ints = npt.NDArray[np.int64]
+MOST_TOKENS = 1 << 24
+"""Far more than any model reads."""
+_AT_ONCE = 2048
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokenizer of a model in a local folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+    max_tokens : int or None
+        The user's limit; the model's own where None.
+    prompt : str
+        What the model puts before each document.
+    """
+
+    folder: Path
+    max_tokens: int | None
+    prompt: str = ""
+
+    @cached_property
+    def limit(self) -> int | None:
+        """Tokens, special ones included, after which a text is cut; None where nothing says so."""
+        if self.max_tokens is not None:
+            return self.max_tokens
+        for pattern, key in _LIMITS:
+            for file in sorted(self.folder.rglob(pattern), key=lambda f: len(f.parts)):
+                value = _read(file).get(key)
+                if isinstance(value, int) and 0 < value < 1 << 30:
+                    return value
+        return None
+
+    def counts(self, texts: Sequence[str], label: str) -> Ints:
+        """Count the tokens of each text as the model would see it whole, special tokens included.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Any number, repeats allowed; counts are kept by content.
+        label : str
+            Names the progress.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_texts,)
+            Before any cut.
+        """
+        distinct = list(dict.fromkeys(texts))
+        keys = content_keys(distinct, prefix=f"tokens {self.prompt}")
+        about = {"model": str(self.folder.absolute())}
+        cache = VectorCache(cache_folder() / "tokens" / self._fingerprint, about=about)
+        found, kept = cache.get(keys)
+        missing = np.flatnonzero(~found)
+        made = np.zeros(len(distinct), dtype=np.int64)
+        if found.any():
+            made[found] = kept.take(np.flatnonzero(found))[:, 0].astype(np.int64)
+        for start in range(0, len(missing), _AT_ONCE):
+            part = missing[start : start + _AT_ONCE]
+            encoded = self._tokenizer.encode_batch([self.prompt + distinct[i] for i in part])
+            made[part] = [len(e.ids) for e in encoded]
+            report(label, start + len(part), len(missing))
+        if len(missing):
+            with suppress(UserError):  # a cache that cannot be written: counts are soon made again
+                cache.put(keys[missing], made[missing, None].astype(np.float32))
+        number = {text: i for i, text in enumerate(distinct)}
+        return made[np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))]
+
+    def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
+        """Find where each text must end to have so many tokens, special ones included.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            Texts.
+        budgets : ndarray of int64, shape (n_texts,)
+            Tokens that may stay.
+
+        Returns
+        -------
+        list of int
+            Characters to keep; all of a text that is within its budget.
+        """
+        found = []
+        for start in range(0, len(texts), _AT_ONCE):
+            part = texts[start : start + _AT_ONCE]
+            encoded = self._tokenizer.encode_batch([self.prompt + text for text in part])
+            for text, one, budget in zip(part, encoded, budgets[start : start + _AT_ONCE], strict=True):
+                found.append(len(text) if len(one.ids) <= budget else self._end(one, int(budget)))
+        return found
+
+    def _end(self, encoded: Any, budget: int) -> int:
+        special = sum(encoded.special_tokens_mask)
+        inner = [end for (_, end), mark in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not mark]
+        keep = budget - special
+        return max(inner[keep - 1] - len(self.prompt), 0) if keep > 0 else 0
+
+    @property
+    def readable(self) -> bool:
+        """Whether the folder holds a tokenizer that can be read without the model."""
+        return any(self.folder.rglob("tokenizer.json")) and find_spec("tokenizers") is not None
+
+    @cached_property
+    def _file(self) -> Path:
+        files = sorted(self.folder.rglob("tokenizer.json"), key=lambda f: len(f.parts))
+        if not files:
+            raise UserError(f"{self.folder}: no tokenizer.json, so its tokens cannot be counted")
+        return files[0]
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return sha256(self._file)[:32]
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        library = need("tokenizers", extra="neural", for_="counting tokens")
+        try:
+            tokenizer = library.Tokenizer.from_file(str(self._file))
+        except Exception as error:  # the library raises bare Exception
+            raise UserError(f"{self._file}: cannot be read as a tokenizer: {error}") from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+
+_LIMITS = (
+    ("sentence_bert_config.json", "max_seq_length"),
+    ("tokenizer_config.json", "model_max_length"),
+    ("config.json", "max_position_embeddings"),
+)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,113 @@
+"""A distribution over pairs of texts: its values, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import shorten
+from ranktilt.io.artifact import numbers, typed
+
+Floats = npt.NDArray[np.float64]
+BINS = 50
+"""Bars of a histogram, unless a caller wants another number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Values of one quantity over pairs of texts.
+
+    Parameters
+    ----------
+    name : str
+        What is measured, such as ``Jaccard``.
+    values : ndarray of float64, shape (n_pairs,)
+        One a pair, in the order of the pairs; NaN where it is undefined.
+    low, high : float, optional
+        The quantity's range.
+    """
+
+    name: str
+    values: Floats
+    low: float = 0.0
+    high: float = 1.0
+
+    @cached_property
+    def defined(self) -> Floats:
+        """The values that are not NaN, in the same order."""
+        return self.values[~np.isnan(self.values)]
+
+    @property
+    def count(self) -> int:
+        """Pairs with a value."""
+        return len(self.defined)
+
+    @property
+    def undefined(self) -> int:
+        """Pairs without one."""
+        return len(self.values) - self.count
+
+    @property
+    def mean(self) -> float:
+        """Mean of the defined values; NaN where there is none."""
+        return float(np.mean(self.defined)) if self.count else np.nan
+
+    @property
+    def quartiles(self) -> tuple[float, float, float]:
+        """The values below which a quarter, half and three quarters lie (linear interpolation); NaN without values."""
+        if not self.count:
+            return np.nan, np.nan, np.nan
+        low, middle, high = np.quantile(self.defined, (0.25, 0.5, 0.75)).tolist()
+        return low, middle, high
+
+    def above(self, limit: float) -> float:
+        """Return the share of the defined values that are larger than `limit`, 0 to 1; NaN without values."""
+        return float(np.mean(self.defined > limit)) if self.count else np.nan
+
+    def histogram(self, bins: int = BINS) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Count values in bins of equal width over the quantity's range.
+
+        Parameters
+        ----------
+        bins : int, optional
+            How many.
+
+        Returns
+        -------
+        counts : ndarray of int64, shape (bins,)
+            A bin holds its lower edge; the last one its upper edge too.
+        edges : ndarray of float64, shape (bins + 1,)
+            From the low to the high end of the range.
+        """
+        counts, edges = np.histogram(self.defined, bins=bins, range=(self.low, self.high))
+        return counts.astype(np.int64), edges
+
+    def row(self) -> dict[str, Any]:
+        """Return everything by name: what is said of the values, a histogram of `BINS` bars, and the values."""
+        low, median, high = self.quartiles
+        counts, edges = self.histogram()
+        return {
+            "name": self.name,
+            "count": self.count,
+            "undefined": self.undefined,
+            "mean": self.mean,
+            "quartiles": [low, median, high],
+            "least": float(self.defined.min()) if self.count else np.nan,
+            "most": float(self.defined.max()) if self.count else np.nan,
+            "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
+            "range": [self.low, self.high],
+            "values": np.ascontiguousarray(self.values),
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Distribution:
+        """Make it from what `row` gives, as JSON brings it back; what is said of the values is computed anew."""
+        low, high = typed(row["range"], tuple[float, float], "range")
+        if not -1 <= low < high <= 1:
+            raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(row['range'])}")
+        return cls(typed(row["name"], str, "name"), numbers(row["values"], "values"), low, high)

@@ -1,0 +1,113 @@
+"""Both sides of a collection in the plane: t-SNE of their vectors (Dai et al., KDD 2024, Fig. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranktilt.collection import Collection
+from ranktilt.io.artifact import numbers, typed
+from ranktilt.optional import need
+from ranktilt.probes.separation import sample
+from ranktilt.probes.threads import one_thread
+from ranktilt.probes.vectors import DocumentVectors, Floats, Rows
+from ranktilt.progress import report
+
+MAP_PAIRS = 1_000
+"""Pairs in the picture, unless another number is asked for."""
+FEWEST = 4
+"""Pairs below which there is no picture to make."""
+_PERPLEXITY = 30.0
+_LABEL = "drawing the map (t-SNE)"
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Both sides of some pairs in the plane; near points have near vectors, distances mean little else.
+
+    Parameters
+    ----------
+    x, y : ndarray of float64, shape (2 * n_pairs,)
+        First the reference's documents, then their twins in the same order.
+    ids : tuple of str
+        Document of each point.
+    sources : tuple of str
+        Its source.
+    of : int
+        Pairs that there are; those shown are a seeded sample.
+    """
+
+    x: Floats
+    y: Floats
+    ids: tuple[str, ...]
+    sources: tuple[str, ...]
+    of: int
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that are shown."""
+        return len(self.ids) // 2
+
+    def row(self) -> dict[str, Any]:
+        """Return everything by name."""
+        return {
+            "pairs": self.pairs,
+            "of": self.of,
+            "ids": self.ids,
+            "sources": self.sources,
+            "x": self.x.tolist(),
+            "y": self.y.tolist(),
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Map:
+        """Make it from what `row` gives, as JSON brings it back."""
+        x, y = (numbers(row[name], name) for name in "xy")
+        ids, sources = (typed(row[name], tuple[str, ...], name) for name in ("ids", "sources"))
+        if len({len(x), len(y), len(ids), len(sources)}) > 1 or len(ids) % 2:
+            raise ValueError(f"expected a place, an id and a source for both sides of each pair, got {len(ids)} ids")
+        return cls(x, y, ids, sources, typed(row["of"], int, "of"))
+
+
+def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0) -> Map | None:
+    """Lay both sides of some pairs out in the plane, so that documents with near vectors are near.
+
+    Parameters
+    ----------
+    collection : Collection
+        Holds the documents.
+    vectors : DocumentVectors
+        Of its documents.
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Rows of the twins: the reference's document and the other source's.
+    most : int
+        Pairs to show; of more, a seeded sample.
+    seed : int, optional
+        Of the sample and of t-SNE.
+
+    Returns
+    -------
+    Map or None
+        None below four pairs. Made by scikit-learn's t-SNE (perplexity 30 or what few points allow, started from the
+        first two principal components) on vectors of length 1.
+
+    References
+    ----------
+    van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008.
+    """
+    shown = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], most, seed)
+    if len(shown) < FEWEST:
+        return None
+    manifold = need("sklearn.manifold", extra="neural", for_="the map")
+    rows = shown.T.ravel()
+    report(_LABEL, 0, 1)
+    perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
+    made = manifold.TSNE(perplexity=perplexity, init="pca", random_state=seed)
+    with one_thread():
+        points = np.asarray(made.fit_transform(vectors.unit(rows).astype(np.float32)), dtype=np.float64)
+    report(_LABEL, 1, 1)
+    names = collection.docs[rows]
+    return Map(points[:, 0], points[:, 1], tuple(names["id"]), tuple(names["source"]), len(pairs))

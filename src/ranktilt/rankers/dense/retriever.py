@@ -1,0 +1,263 @@
+"""Dense retrieval: exact search over the vectors of a sentence encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.io.cache import Stored
+from ranktilt.models import catalogue as models
+from ranktilt.models import checkpoint as hub
+from ranktilt.models.encoder import POOLINGS, PRECISIONS, STORES, Encoder, Vectors, encoder
+from ranktilt.models.token_counts import MOST_TOKENS, Tokens
+from ranktilt.rankers.base import FirstStage, Rows, Scores, cut
+from ranktilt.rankers.candidates import TAILS, Candidates
+from ranktilt.rankers.dense.embedding_server import PREFIX, Embedded, embedded
+from ranktilt.rankers.dense.search import products, search
+from ranktilt.run import Run
+
+SIMILARITIES = ("auto", "cosine", "dot")
+
+
+@dataclass(frozen=True)
+class Dense(FirstStage):
+    """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
+
+    Parameters
+    ----------
+    model : str
+        A local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
+        model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors.
+    similarity : {"auto", "cosine", "dot"}, optional
+        ``auto`` takes the model's own.
+    max_tokens : int, optional
+        Tokens after which a text is cut; the model's own limit by default. Of ``openai:MODEL``, a token is taken for
+        four bytes; by default nothing is cut, and a text that the server finds too long is an error.
+    precision : {"auto", "float32", "bfloat16"}, optional
+        Of the forward pass; ``auto`` is bfloat16 where the processor has it.
+    device : str, optional
+        Torch's name of the device.
+    store : {"float32", "float16"}, optional
+        As which vectors are cached; float16 halves the cache and rounds the vectors.
+    pooling : {"auto", "mean", "cls", "lasttoken"}, optional
+        How a text's vector is made from its tokens'; ``auto`` is the model's own way, for a bare transformer the
+        model table's, else the mean.
+    query_prefix, document_prefix : str, optional
+        What is put before each text; the model's own, or the model table's, by default.
+    base_url : str, optional
+        Of ``openai:MODEL``: the server's address, where it is not the client's own.
+    rpm, tpm : int, optional
+        Of ``openai:MODEL``: most requests and most tokens a minute.
+    tail : {"drop", "keep"}, optional
+        As a re-ranker: what a pipeline does with documents that the stage before ranked below its ``@k``.
+    k : int, optional
+        How deep to search (1,000 by default), or how many candidates to keep (all by default).
+    """
+
+    name: ClassVar[str] = "dense"
+    argument: ClassVar[str | None] = "model"
+
+    model: str
+    similarity: str = field(default="auto", kw_only=True)
+    max_tokens: int | None = field(default=None, kw_only=True)
+    precision: str = field(default="auto", kw_only=True)
+    device: str | None = field(default=None, kw_only=True)
+    store: str = field(default="float32", kw_only=True)
+    pooling: str = field(default="auto", kw_only=True)
+    query_prefix: str | None = field(default=None, kw_only=True)
+    document_prefix: str | None = field(default=None, kw_only=True)
+    base_url: str | None = field(default=None, kw_only=True)
+    rpm: int | None = field(default=None, kw_only=True)
+    tpm: int | None = field(default=None, kw_only=True)
+    tail: str = field(default="drop", kw_only=True)
+    k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choices = (
+            ("similarity", SIMILARITIES),
+            ("precision", PRECISIONS),
+            ("store", STORES),
+            ("pooling", POOLINGS),
+            ("tail", TAILS),
+        )
+        for option, valid in choices:
+            if getattr(self, option) not in valid:
+                raise unknown(f"{option} of dense", getattr(self, option), valid)
+        if self.max_tokens is not None and not 1 <= self.max_tokens <= MOST_TOKENS:
+            most = f" and at most {MOST_TOKENS:,}" if self.max_tokens > 1 else ""
+            raise UserError(f"dense: expected max_tokens of at least 1{most}, got {self.max_tokens}")
+        for option in () if self.model.startswith(PREFIX) else ("base_url", "rpm", "tpm"):
+            if getattr(self, option) is not None:
+                raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the model's hash, the precision it computes in, and the versions of what computes."""
+        model = self.encoder
+        if isinstance(model, Embedded):
+            return model.provenance
+        packages = ("torch", "transformers", "sentence-transformers")
+        return {
+            "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
+            "precision": model.precision,
+            "packages": {name: version(name) for name in packages if find_spec(name.replace("-", "_"))},
+        }
+
+    def about(self, collection: Collection) -> dict[str, Any]:
+        """Return the share of each source's documents that the model does not read to their end."""
+        limit, over = self._cut(collection.texts(self.text))
+        if limit is None:
+            return {}
+        table = collection.docs.select("source", over=pl.Series(over))
+        shares = table.group_by("source", maintain_order=True).agg(pl.col("over").mean())
+        return {"truncated": {"limit": limit, "share": dict(shares.iter_rows())}}
+
+    def _cut(self, texts: pl.Series) -> tuple[int | None, npt.NDArray[np.bool_]]:
+        """Tokens after which texts are cut, None where that is not known, and which texts are."""
+        model, tokens = self.encoder, self.tokens()
+        if isinstance(model, Embedded):
+            return model.max_tokens, np.array([model.cut(text) != text for text in texts], dtype=np.bool_)
+        if tokens is None or tokens.limit is None:
+            return None, np.zeros(len(texts), dtype=np.bool_)
+        return tokens.limit, tokens.counts(texts.to_list(), f"{self!r}: counting tokens") > tokens.limit
+
+    def tokens(self) -> Tokens | None:
+        """Return the model's tokenizer; None where it has none that can be read without the model's own code."""
+        tokens = self.encoder.tokens if isinstance(self.encoder, Encoder) else None
+        return tokens if tokens is not None and tokens.readable else None
+
+    @cached_property
+    def encoder(self) -> Encoder | Embedded:
+        """The model, with what the model table knows of it; nothing is loaded or asked yet."""
+        if self.model.startswith(PREFIX):
+            return self._served()
+        known = models.model(self.model, self.name)
+        pooling, query, document = self.pooling, self.query_prefix, self.document_prefix
+        if known is not None:
+            bare = not (hub.find(self.model, for_=f"dense:{self.model}") / "modules.json").is_file()
+            pooling = known.pooling if pooling == "auto" and bare and known.pooling else pooling
+            query = known.query_prefix or None if query is None else query
+            document = known.document_prefix or None if document is None else document
+        return encoder(
+            self.model,
+            max_tokens=self.max_tokens,
+            precision=self.precision,
+            device=self.device,
+            store=self.store,
+            pooling=pooling,
+            query_prefix=query,
+            document_prefix=document,
+        )
+
+    def _served(self) -> Embedded:
+        for name in ("precision", "pooling"):
+            if getattr(self, name) != "auto":
+                raise UserError(f"dense:{self.model}: {name} is for a model on this machine; here the server decides")
+        return embedded(
+            self.model,
+            store=self.store,
+            max_tokens=self.max_tokens,
+            query_prefix=self.query_prefix,
+            document_prefix=self.document_prefix,
+            base_url=self.base_url,
+            rpm=self.rpm,
+            tpm=self.tpm,
+        )
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Search the collection, or score a run's candidates; see `Ranker.rank`.
+
+        Parameters
+        ----------
+        collection : Collection
+            What to rank.
+        run : Run, optional
+            Candidates to re-rank; the whole collection is searched without one.
+
+        Returns
+        -------
+        Run
+            A candidate's score is, to the last bit, the one that a search of the whole collection gives it.
+        """
+        if run is not None:
+            return self._rerank(collection, Candidates.of(collection, run, self))
+        if self.tail != "drop":
+            raise UserError(f"{self!r}: tail=keep is for a re-ranker; here no stage stands before it")
+        return super().rank(collection)
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
+        cosine, texts = self.cosine, collection.texts(self.text)
+        documents, row, queries = self._vectors(texts, collection.judged["text"])
+        copies = _Copies.of(row, len(documents))
+        label, k = f"{self!r}: searching", self.depth + slack
+        for found, scores in search(queries, documents, k, cosine=cosine, label=label):
+            yield copies.of_texts(found, scores)
+
+    def _rerank(self, collection: Collection, found: Candidates) -> Run:
+        cosine = self.cosine
+        rows, place = np.unique(found.rows, return_inverse=True)
+        texts = collection.texts(self.text).gather(rows)
+        documents, row, queries = self._vectors(texts, found.texts)
+        scores = products(queries, documents, found.query, row[place], cosine=cosine)
+        parts = cut(found.by_query(scores.astype(np.float64)), collection.tie_keys(), self.k)
+        spec = {**found.spec(self), **self.provenance()}
+        limit, over = self._cut(texts)
+        if limit is not None:
+            spec |= found.truncated(over[place], limit, collection)
+        return Run(tuple(found.names), *parts, collection.ids, spec)
+
+    def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
+        """Vectors of the distinct texts, the row of each text, and each query's vector."""
+        documents, row = self.encoder.encode(texts.to_list(), "document", f"{self!r}: encoding documents")
+        asked, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
+        return documents, row, asked.take(query)
+
+    def check(self) -> None:
+        """Find out without loading the model, or asking the server, whether it is there and can be compared."""
+        _ = self.cosine
+        if isinstance(self.encoder, Embedded):
+            self.encoder.model.check()
+
+    @property
+    def cosine(self) -> bool:
+        """Whether vectors are compared by cosine; by dot product otherwise."""
+        known = models.model(self.model, self.name)
+        similarity = self.similarity
+        if similarity == "auto":
+            similarity = known.similarity if known and known.similarity else self.encoder.similarity
+        if similarity not in SIMILARITIES:
+            message = f"{self!r}: the model asks for {similarity!r}, which is not supported; choose cosine or dot"
+            raise UserError(message)
+        return similarity == "cosine"
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Documents that share a text share its vector and so, to the last bit, its score."""
+
+    order: Rows
+    start: Rows
+    count: Rows
+
+    @classmethod
+    def of(cls, row: Rows, n_texts: int) -> _Copies:
+        count = np.bincount(row, minlength=n_texts)
+        return cls(np.argsort(row, kind="stable"), np.cumsum(count) - count, count)
+
+    def of_texts(self, texts: Rows, scores: npt.NDArray[np.float32]) -> tuple[Rows, Scores]:
+        """Rows and scores of all documents with these texts."""
+        count = self.count[texts]
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        rows = self.order[np.repeat(self.start[texts], count) + within]
+        return rows, np.repeat(scores, count).astype(np.float64)

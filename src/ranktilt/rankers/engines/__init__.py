@@ -1,0 +1,1 @@
+"""Live engines, asked through their clients or a function."""

@@ -1,0 +1,265 @@
+"""Engines that are up and ranked by asking them: what all of them share."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.collection import Collection
+from ranktilt.datasets.labels import no_overlap
+from ranktilt.errors import DataWarning, UserError, counted, unknown
+from ranktilt.progress import report
+from ranktilt.rankers.base import DEPTH, Ranker, Rows, Scores
+from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
+from ranktilt.rankers.engines.requests import Patience, Reply, replies
+from ranktilt.rankers.self_exclusion import own_documents, own_spec
+from ranktilt.run import Run, collection_rows
+
+UNKNOWN = ("drop", "keep")
+_FEWEST = 3
+_SHOWN = 3
+_MANY = 10
+
+
+@dataclass(frozen=True)
+class Session:
+    """An engine that is ready to be asked.
+
+    Parameters
+    ----------
+    ask : callable
+        Takes texts of queries and a depth, returns for each a list of (document id, score), best first.
+    spec : mapping, optional
+        What the run's spec should say of the engine.
+    batch : int, optional
+        Most queries a call.
+    concurrency : int, optional
+        Calls at once; as many as the ranker says where None.
+    """
+
+    ask: Callable[[list[str], int], Sequence[Any]]
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    batch: int = 1
+    concurrency: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveEngine(Ranker):
+    """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
+
+    Parameters
+    ----------
+    k : int, optional
+        Documents asked for a query.
+    exclude_self : bool, optional
+        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.own_documents`.
+    concurrency : int, optional
+        Calls at once.
+    timeout : float, optional
+        Seconds until a call is given up.
+    attempts : int, optional
+        Calls a query is worth; between them it waits half a second, a second, two, … with jitter, or as long as a
+        header Retry-After says.
+    max_failed : float, optional
+        Share of the queries that may fail after all attempts: they are left out of the run, listed in its spec under
+        ``failed`` and warned of, never counted as empty. One more, and there is no run.
+    unknown : {"keep", "drop"}, optional
+        What becomes of results that the collection does not hold: they keep their places, as in a saved run, or are
+        left out, so that the others move up.
+    """
+
+    live: ClassVar[bool] = True
+    """Ranks what it has indexed, in its own way: identical texts may get different scores."""
+
+    k: int = DEPTH
+    exclude_self: bool | None = None
+    concurrency: int = 8
+    timeout: float = 30.0
+    attempts: int = 3
+    max_failed: float = 0.05
+    unknown: str = "keep"
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
+        for option in ("concurrency", "attempts"):
+            if getattr(self, option) < 1:
+                raise UserError(f"{self.name}: expected {option} of at least 1, got {getattr(self, option)}")
+        if not 0 < self.timeout <= 86_400:
+            raise UserError(f"{self.name}: expected a timeout of up to 86400 seconds, got {self.timeout:g}")
+        if not 0 <= self.max_failed <= 1:
+            raise UserError(f"{self.name}: expected max_failed between 0 and 1, got {self.max_failed:g}")
+        if self.unknown not in UNKNOWN:
+            raise unknown(f"choice of {self.name} for unknown documents", self.unknown, UNKNOWN)
+
+    @abstractmethod
+    def connected(self, collection: Collection, depth: int) -> AbstractContextManager[Session]:
+        """Make the engine ready to be asked for up to `depth` documents a query."""
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Ask the engine for each judged query.
+
+        Parameters
+        ----------
+        collection : Collection
+            Its judged queries are asked; its documents are what the engine should have indexed.
+        run : Run, optional
+            Refused: an engine searches.
+
+        Returns
+        -------
+        Run
+            Without the queries that failed; ``spec["failed"]`` gives each one's reason, ``spec["answers"]`` counts
+            what was odd.
+
+        Raises
+        ------
+        UserError
+            If too many queries fail, an answer is of a wrong type, or nothing that is in the collection comes back.
+
+        Warns
+        -----
+        DataWarning
+            Of failed queries, and of duplicates, unknown documents, scores that are not finite or rise.
+        """
+        if run is not None:
+            raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
+        own = own_documents(collection, self.exclude_self)
+        depth = self.k + max(map(len, own.values()), default=0)
+        with self.connected(collection, depth) as session:
+            answers = _Gathering(self, collection).of(session, depth)
+        made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
+        return answers.run(own, {**made, **session.spec, **own_spec(collection, own, self.exclude_self)})
+
+
+class _Gathering:
+    """Answers on their way to a run."""
+
+    def __init__(self, ranker: LiveEngine, collection: Collection) -> None:
+        self.ranker, self.collection = ranker, collection
+        self.names: list[str] = collection.judged["id"].to_list()
+        self.replies: dict[int, list[tuple[str, float]]] = {}
+        self.failed: dict[int, str] = {}
+        self.repeated = 0
+        self.wanted = min(ranker.k, collection.docs.height)
+
+    def of(self, session: Session, depth: int) -> _Gathering:
+        """Ask for every judged query; too many failures end it."""
+        ranker, texts, total = self.ranker, self.collection.judged["text"].to_list(), len(self.names)
+        how = Patience(session.concurrency or ranker.concurrency, ranker.timeout, ranker.attempts, session.batch)
+        label = f"{ranker!r}: asking"
+        with closing(replies(lambda part: session.ask([texts[n] for n in part], depth), total, how)) as coming:
+            for done, reply in enumerate(coming, start=1):
+                self._take(reply)
+                if done % max(total // 100, 1) == 0 or done == total:
+                    report(label, done, total)
+        return self
+
+    def _take(self, reply: Reply[Any]) -> None:
+        self.repeated += reply.repeated
+        if not reply.failure:
+            self.replies[reply.number] = checked(reply.value, self.names[reply.number], repr(self.ranker))
+            return
+        self.failed[reply.number] = reply.failure
+        total, allowed = len(self.names), math.floor(self.ranker.max_failed * len(self.names) + 1e-9)
+        hopeless = not self.replies and len(self.failed) >= min(max(self.ranker.concurrency, _FEWEST), total)
+        if len(self.failed) <= allowed and not hopeless:
+            return
+        failures, queries = len(self.failed), counted(total, "query", "queries")
+        after = f"failed after {counted(self.ranker.attempts, 'attempt', 'attempts')}"
+        if hopeless:
+            raise UserError(
+                f"{self.ranker!r}: the first {failures} of {queries} {after}, none got an answer: {self._why()}"
+            )
+        rule = f"max_failed={self.ranker.max_failed:g} allows {allowed}"
+        raise UserError(f"{self.ranker!r}: {failures} of {queries} {after}, {rule}: {self._why()}")
+
+    def _why(self) -> str:
+        """The first failed queries and why, those with one reason together."""
+        reasons: dict[str, list[str]] = {}
+        for number in sorted(self.failed):
+            reasons.setdefault(self.failed[number], []).append(self.names[number])
+        said = [f"{_listed(names)}: {reason}" for reason, names in list(reasons.items())[:2]]
+        return "; ".join(said) + ("; …" if len(reasons) > 2 else "")
+
+    def run(self, own: Mapping[int, Rows], spec: Mapping[str, Any]) -> Run:
+        """Make the run of the answers, and warn of what is odd about them."""
+        known = self.collection.memo("row of id", lambda: dict(zip(self.collection.ids, count(), strict=False)))
+        odd, strange = Oddities(), dict[str, int]()
+        docs, scores = [np.empty(0, np.int64)], [np.empty(0)]
+        for number, hits in sorted(self.replies.items()):
+            kept = sifted(hits, self.names[number], known, odd)
+            odd.fewer += len(kept) < self.wanted
+            rows = [known[d] if d in known else -1 - strange.setdefault(d, len(strange)) for d, _ in kept]
+            found, values = self._cut(np.array(rows, np.int64), falling([s for _, s in kept]), own.get(number))
+            docs.append(found)
+            scores.append(values)
+        self._check(odd, pl.Series("id", list(strange), dtype=pl.String))
+        for line in self._lines(odd):
+            warnings.warn(f"{self.ranker!r}: {line}", DataWarning, stacklevel=3)
+        names = tuple(self.names[number] for number in sorted(self.replies))
+        table, ids = np.concatenate(docs), self.collection.ids
+        if (table < 0).any():
+            table, ids = (
+                np.where(table < 0, len(ids) - 1 - table, table),
+                pl.concat([ids, pl.Series(ids.name, list(strange))]),
+            )
+        offsets = np.cumsum([len(found) for found in docs])
+        return Run(names, offsets, table.astype(np.int32), np.concatenate(scores), ids, {**spec, **self._said(odd)})
+
+    def _said(self, odd: Oddities) -> dict[str, Any]:
+        """What the run's spec says of the answers."""
+        counts = {**odd.counts(), **({"repeated": self.repeated} if self.repeated else {})}
+        failed = {self.names[number]: reason for number, reason in sorted(self.failed.items())}
+        return {name: said for name, said in (("answers", counts), ("failed", failed)) if said}
+
+    def _cut(self, rows: Rows, scores: Scores, own: Rows | None) -> tuple[Rows, Scores]:
+        keep = np.ones(len(rows), dtype=bool) if self.ranker.unknown == "keep" else rows >= 0
+        if own is not None:
+            keep &= ~np.isin(rows, own)
+        return rows[keep][: self.ranker.k], scores[keep][: self.ranker.k]
+
+    def _check(self, odd: Oddities, strange: pl.Series) -> None:
+        """Refuse answers without any known document, and ids that several documents share."""
+        unknown_only = Run(
+            (), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), strange, {"file": self.ranker}
+        )
+        collection_rows(unknown_only, self.collection)
+        if odd.results and odd.results == odd.unknown:
+            raise UserError(f"{self.ranker!r}: {no_overlap(strange, self.collection)}")
+        if self.replies and not odd.results:
+            raise UserError(f"{self.ranker!r}: no query was answered with any document; is the index empty?")
+
+    def _lines(self, odd: Oddities) -> Iterator[str]:
+        if self.failed:
+            queries = counted(len(self.names), "query", "queries")
+            yield f"{len(self.failed)} of {queries} failed, not in the run: {self._why()}"
+        left = "their places are kept" if self.ranker.unknown == "keep" else "left out, the others move up"
+        said = {
+            "duplicates": "of a document that came before in the same answer; the first place counts",
+            "unknown": f"of a document that is not in the collection; {left}",
+            "not_finite": "with a score that is no finite number; the order counts",
+            "rising": "with a score above the one before; the order counts",
+        }
+        for kind, what in said.items():
+            n = getattr(odd, kind)
+            if n:
+                yield f"{counted(n, 'result', 'results')} {what} (first: {odd.first[kind]})"
+        at_most = sum(len(hits) == odd.most for hits in self.replies.values())
+        if 0 < odd.most < self.wanted and at_most > len(self.replies) / 2 and len(self.replies) >= _MANY:
+            yield f"no query got more than {odd.most:,} of the {self.wanted:,} documents asked for, as if cut there"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown

@@ -1,0 +1,274 @@
+"""Milvus, asked as an engine that is up: embedded in a file, a server or a cluster."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.errors import DataWarning, UserError, counted, unknown
+from ranktilt.models.encoder import Encoder
+from ranktilt.optional import need
+from ranktilt.rankers.dense.embedding_server import Embedded
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.engines.answers import Hits
+from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.engines.milvus_index import (
+    LONGEST,
+    Content,
+    Layout,
+    build,
+    check_place,
+    client,
+    cut_bytes,
+    is_address,
+    is_whole,
+    name_of,
+    order,
+)
+from ranktilt.rankers.engines.milvus_schema import Found, check_documents, check_vectors, described, stored_fields
+from ranktilt.rankers.engines.requests import said
+
+MODES = ("dense", "bm25", "hybrid")
+METRICS = ("auto", "cosine", "ip", "l2")
+FUSION = 60
+"""The constant of reciprocal rank fusion, as its authors chose it (Cormack et al., SIGIR 2009)."""
+_OF_SIMILARITY = {"cosine": "COSINE", "dot": "IP"}
+_BATCH = 16
+
+
+@dataclass(frozen=True)
+class Milvus(LiveEngine):
+    """Ranks by asking Milvus, in which the collection is indexed when it is not yet.
+
+    The index is named after what it holds, so that other documents, texts, models or settings get another one.
+
+    Parameters
+    ----------
+    place : str
+        A file that ends in ``.db`` (Milvus Lite, embedded) or the address of a server or cluster. A server's token
+        is read from ``MILVUS_TOKEN``.
+    mode : {"dense", "bm25", "hybrid"}, optional
+        Exact search over a model's vectors, Milvus's own BM25, or both with reciprocal rank fusion.
+    model : str, optional
+        As of `Dense`.
+    metric : {"auto", "cosine", "ip", "l2"}, optional
+        By which vectors are compared; ``auto`` takes the model's own. That of the index is read back and must be it.
+    text : {"title+text", "text", "title"}, optional
+        What of a document is indexed.
+    analyzer : str, optional
+        Of BM25; one that is built into Milvus. Milvus Lite has only ``standard``.
+    collection : str, optional
+        Name of an index that is there already. It must hold the collection's documents under their ids and, where a
+        model is asked, its vectors: numbers, texts and vectors of a sample are compared.
+    """
+
+    name: ClassVar[str] = "milvus"
+    argument: ClassVar[str | None] = "place"
+
+    place: str
+    mode: str = field(default="dense", kw_only=True)
+    model: str = field(default="minilm", kw_only=True)
+    metric: str = field(default="auto", kw_only=True)
+    text: str = field(default="title+text", kw_only=True)
+    analyzer: str = field(default="standard", kw_only=True)
+    collection: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_place(self.place)
+        for option, choices in (("mode", MODES), ("metric", METRICS), ("text", TEXT_CHOICES)):
+            if getattr(self, option) not in choices:
+                raise unknown(f"{option} of milvus", getattr(self, option), choices)
+        if self.mode == "bm25" and self.metric != "auto":
+            raise UserError(f"milvus: metric={self.metric} is for vectors; mode=bm25 has a metric of its own")
+
+    @contextmanager
+    def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
+        """Connect, and build the index where there is none; see `LiveEngine.connected`."""
+        with client(self.place, self.timeout) as made:
+            try:
+                search = _Search.of(self, made, collection)
+            except Exception as error:
+                if not type(error).__module__.startswith(("pymilvus", "grpc")):
+                    raise
+                raise UserError(f"{self!r}: {said(error)}") from error
+            limit = max(min(depth, collection.docs.height), 1)
+            # Milvus Lite runs in this process, where calls at once would only slow each other down.
+            concurrency = self.concurrency if is_address(self.place) else 1
+            yield Session(lambda texts, _: search.ask(texts, limit), search.spec, _BATCH, concurrency)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """An index that is ready to be asked."""
+
+    ranker: Milvus
+    made: Any
+    found: Found
+    name: Callable[[Any], str]
+    vector: dict[str, npt.NDArray[np.float32]]
+    spec: dict[str, Any]
+
+    @classmethod
+    def of(cls, ranker: Milvus, made: Any, collection: Collection) -> _Search:
+        neural = ranker.mode != "bm25"
+        dense = Dense(ranker.model, text=ranker.text)
+        model = dense.encoder if neural else None
+        metric = _metric(ranker, "cosine" if dense.cosine else "dot") if model else ""
+        index = _Index(ranker, made, collection, model, metric)
+        found, cut = index.opened()
+        spec: dict[str, Any] = {"engine": {"version": made.get_server_version(), "index": found.name}}
+        if cut:
+            spec["cut"] = {"limit": LONGEST, "documents": cut}
+        if not model:
+            return cls(ranker, made, found, index.name, {}, spec)
+        spec["engine"] |= {"metric": found.metric, "kind": found.kind}
+        queries = list(dict.fromkeys(collection.judged["text"].to_list()))
+        vectors, row = model.encode(queries, "query", f"{ranker!r}: encoding queries")
+        of_text = dict(zip(queries, vectors.take(row), strict=True)) if queries else {}
+        return cls(ranker, made, found, index.name, of_text, {**spec, **dense.provenance(), **dense.about(collection)})
+
+    def ask(self, texts: list[str], limit: int) -> list[Hits]:
+        """Search for several queries at once; only ids come back, which is several times as fast."""
+        mode, name, timeout = self.ranker.mode, self.found.name, self.ranker.timeout
+        asked = {"limit": limit, "output_fields": [self.found.key], "timeout": timeout}
+        if mode == "hybrid":
+            library = need("pymilvus", extra="milvus", for_="milvus")
+            both = [library.AnnSearchRequest(limit=limit, **self._part(one, texts)) for one in ("bm25", "dense")]
+            answers = self.made.hybrid_search(name, both, library.RRFRanker(FUSION), **asked)
+        else:
+            part = self._part(mode, texts)
+            answers = self.made.search(name, search_params=part.pop("param"), **part, **asked)
+        sign = signed("RRF" if mode == "hybrid" else "BM25" if mode == "bm25" else self.found.metric)
+        return [
+            [(self.name(key), sign(score)) for key, score in zip(one.ids, one.distances, strict=True)]
+            for one in answers
+        ]
+
+    def _part(self, mode: str, texts: list[str]) -> dict[str, Any]:
+        if mode == "bm25":
+            return {"data": texts, "anns_field": self.found.sparse, "param": {"metric_type": "BM25"}}
+        data = [self.vector[text] for text in texts]
+        return {"data": data, "anns_field": self.found.vector, "param": {"metric_type": self.found.metric}}
+
+
+def signed(metric: str) -> Callable[[float], float]:
+    """How a metric's distance becomes a score that is higher for better documents.
+
+    Parameters
+    ----------
+    metric : str
+        ``BM25`` comes as a score from a server and negated from Milvus Lite, but is never below 0 itself; ``L2`` is
+        a distance; ``COSINE``, ``IP`` and ``RRF`` are scores.
+
+    Returns
+    -------
+    callable
+        Of a number.
+    """
+    return {"BM25": abs, "L2": lambda distance: -distance}.get(metric, float)
+
+
+def _metric(ranker: Milvus, similarity: str) -> str:
+    return _OF_SIMILARITY[similarity] if ranker.metric == "auto" else ranker.metric.upper()
+
+
+class _Index:
+    """The index of one collection: ours, built where it is not there, or one that the user named."""
+
+    def __init__(
+        self, ranker: Milvus, made: Any, collection: Collection, model: Encoder | Embedded | None, metric: str
+    ) -> None:
+        self.ranker, self.made, self.collection = ranker, made, collection
+        self.model, self.metric = model, metric
+        self.order = order(collection)
+        self.ids = collection.ids.gather(self.order).to_list()
+
+    def opened(self) -> tuple[Found, dict[str, int]]:
+        """The index, loaded and checked, and by source how many of its texts are cut."""
+        cut: dict[str, int] = {}
+        if self.ranker.collection is None:
+            name, cut = self._built()
+        else:
+            name = self.ranker.collection
+        found = described(self.made, name)
+        self._check(found)
+        self.made.load_collection(name)
+        if self.ranker.collection is not None:
+            self._compare(found)
+        return found, cut
+
+    def name(self, key: Any) -> str:
+        """A document's id by what the index calls it."""
+        return self.ids[key] if self.ranker.collection is None else str(key)
+
+    def _built(self) -> tuple[str, dict[str, int]]:
+        texts = self.collection.texts(self.ranker.text).gather(self.order).to_list()
+        made: dict[str, Any] = {"mode": self.ranker.mode, "layout": 1}
+        if self.ranker.mode != "dense":
+            made["analyzer"] = self.ranker.analyzer
+        if self.model is not None:
+            made |= {"model": self.model.fingerprint, "metric": self.metric}
+        name = name_of(self.ids, texts, made)
+        fitting, cut = self._fitting(texts) if self.ranker.mode != "dense" else (texts, {})
+        if not is_whole(self.made, name, len(self.ids)):
+            self._build(name, texts, fitting)
+        return name, cut
+
+    def _build(self, name: str, texts: list[str], fitting: list[str]) -> None:
+        content, dimension = Content(self.ids, fitting), 0
+        if self.model is not None:
+            vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: encoding documents")
+            content, dimension = Content(self.ids, fitting, vectors, row), int(vectors.shape[1])
+        layout = Layout(self.ranker.mode != "dense", dimension, self.metric, self.ranker.analyzer)
+        build(self.made, name, layout, content, f"{self.ranker!r}: indexing")
+
+    def _fitting(self, texts: list[str]) -> tuple[list[str], dict[str, int]]:
+        """Texts that a field holds, and by source how many had to be cut."""
+        fitting = [cut_bytes(text) for text in texts]
+        over = pl.Series([one is not two for one, two in zip(texts, fitting, strict=True)], dtype=pl.Boolean)
+        sources = self.collection.docs["source"].gather(self.order).filter(over)
+        by_source = {name: int((sources == name).sum()) for name in self.collection.sources if len(sources)}
+        if len(sources):
+            which = ", ".join(f"{n} of {name}" for name, n in by_source.items())
+            documents = counted(len(sources), "document", "documents")
+            warnings.warn(
+                f"{self.ranker!r}: {documents} cut after {LONGEST:,} bytes, the most that Milvus holds ({which})",
+                DataWarning,
+                stacklevel=8,
+            )
+        return fitting, by_source
+
+    def _check(self, found: Found) -> None:
+        """Refuse an index without the field that the mode searches, or that compares otherwise than the model."""
+        who = f"{self.ranker!r}: {found.name!r}"
+        if self.ranker.mode != "dense" and not found.sparse:
+            raise UserError(f"{who} has no function for BM25; choose mode=dense, or leave collection= out")
+        if self.model is None:
+            return
+        if not found.vector:
+            raise UserError(f"{who} has no vectors; choose mode=bm25, or leave collection= out")
+        if found.metric != self.metric:
+            hint = (
+                f"; metric={found.metric.lower()} ranks by it all the same" if found.metric.lower() in METRICS else ""
+            )
+            raise UserError(f"{who} compares by {found.metric or 'nothing'}, expected {self.metric}{hint}")
+
+    def _compare(self, found: Found) -> None:
+        sample = check_documents(self.made, found, self.collection)
+        if self.model is None or not sample:
+            return
+        names = [self.collection.ids[row] for row in sample]
+        stored = stored_fields(self.made, found, names, [found.key, found.vector])
+        texts = self.collection.texts(self.ranker.text).gather(sample).to_list()
+        vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: comparing with the index")
+        held = np.array([stored[name][found.vector] for name in names], dtype=np.float32)
+        check_vectors(f"{self.ranker!r}: {found.name!r}", held, vectors.take(row))

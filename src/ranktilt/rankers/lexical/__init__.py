@@ -1,0 +1,1 @@
+"""BM25 and TF-IDF over a shared index."""

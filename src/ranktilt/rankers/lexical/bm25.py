@@ -1,0 +1,211 @@
+"""Lexical rankers: BM25 and TF-IDF over a shared index; only the queries' terms are ever weighed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.executing.memory_limits import memory
+from ranktilt.rankers.base import FirstStage, Rows, Scores, worth_a_look
+from ranktilt.rankers.lexical.index import Ints, Postings, Terms, terms
+from ranktilt.text.analyzers import analyzer
+
+Array = npt.NDArray[np.float64]
+_POSTING = 192
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexical(FirstStage):
+    """A ranker whose score is a sum of term weights over the query's words.
+
+    Parameters
+    ----------
+    analyzer : str, optional
+        How text becomes terms; see `ranktilt.text.analyzers.analyzer`.
+    """
+
+    analyzer: str = "english"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        analyzer(self.analyzer)
+
+    @abstractmethod
+    def weights(self, found: Postings, lengths: Array) -> Array:
+        """Weigh terms in the documents that hold them.
+
+        Parameters
+        ----------
+        found : Postings
+            Some terms.
+        lengths : ndarray of float64, shape (n_documents,)
+            Terms of each document of the collection, repeats counted.
+
+        Returns
+        -------
+        ndarray of float64
+            A weight a posting, at least 0; it depends on no other posting.
+        """
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
+        shared: Terms = terms(collection, self.analyzer, self.text)
+        queries = shared.of_queries(collection.judged["text"])
+        lengths, scores = shared.lengths, np.zeros(len(shared.lengths))
+        for first, last in _groups(queries.indptr, queries.indices, shared.sizes):
+            asked = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
+            found = shared.postings(asked)
+            weights = self.weights(found, lengths)
+            ends = np.concatenate([[0], np.cumsum(found.sizes)])
+            for low, high in zip(queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True):
+                weightless = []
+                numbers = np.searchsorted(asked, queries.indices[low:high])
+                for term, times in zip(numbers, queries.data[low:high], strict=True):
+                    rows, values = found.rows[ends[term] : ends[term + 1]], weights[ends[term] : ends[term + 1]]
+                    scores[rows] += values if times == 1 else float(times) * values
+                    if not values[0]:
+                        weightless.append(rows)
+                best = worth_a_look(scores, self.k + slack)
+                if len(best) < self.k + slack:  # a word of no weight finds its documents too
+                    for rows in weightless:
+                        best = np.union1d(best, rows)
+                yield best, scores[best]
+                scores.fill(0)
+
+
+def _groups(starts: Ints, asked: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
+    """First and last of consecutive queries whose terms' postings fit into the memory together; at least one query."""
+    most = memory() // _POSTING
+    held: set[int] = set()
+    first = room = 0
+    for query, (low, high) in enumerate(pairwise(starts.tolist())):
+        new = set(asked[low:high].tolist()) - held
+        more = int(sizes[list(new)].sum())
+        if more and query > first and room + more > most:
+            yield first, query
+            held, first, room = set(), query, 0
+            new = set(asked[low:high].tolist())
+            more = int(sizes[list(new)].sum())
+        held |= new
+        room += more
+    if first < len(starts) - 1:
+        yield first, len(starts) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25(Lexical):
+    """BM25 with Elasticsearch's defaults.
+
+    Parameters
+    ----------
+    k1 : float, optional
+        Term-frequency saturation, at least 0.
+    b : float, optional
+        Length normalization, 0 to 1.
+    method : {"lucene", "robertson", "atire", "bm25l", "bm25+"}, optional
+        The variant: ``lucene`` idf ``ln(1 + (N - df + .5)/(df + .5))``; ``robertson`` idf
+        ``ln((N - df + .5)/(df + .5))``, at least 0; ``atire`` idf ``ln(N/df)`` and the numerator
+        ``(k1 + 1)·tf``; ``bm25l`` and ``bm25+`` (δ = .5 and 1) lift long documents.
+    delta : float, optional
+        δ of ``bm25l`` and ``bm25+``; their usual values by default.
+
+    Notes
+    -----
+    Robertson & Zaragoza 2009; variants as in Kamphuis et al., ECIR 2020, and Lv & Zhai, CIKM and SIGIR 2011.
+    The two variants with δ sum over the words that query and document share.
+    """
+
+    name: ClassVar[str] = "bm25"
+    k1: float = 1.2
+    b: float = 0.75
+    method: str = "lucene"
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in _VARIANTS:
+            raise unknown("method of bm25", self.method, _VARIANTS)
+        if not (np.isfinite(self.k1) and self.k1 >= 0):
+            raise UserError(f"bm25: expected k1 of at least 0, got {self.k1}")
+        if not 0 <= self.b <= 1:
+            raise UserError(f"bm25: expected b between 0 and 1, got {self.b}")
+        if self.delta is not None and self.method not in _DELTA:
+            raise UserError(f"bm25: delta goes with {' and '.join(_DELTA)}, not with {self.method}")
+        if self.delta is not None and not (np.isfinite(self.delta) and self.delta >= 0):
+            raise UserError(f"bm25: expected delta of at least 0, got {self.delta}")
+
+    def weights(self, found: Postings, lengths: Array) -> Array:
+        """BM25 weight of terms in documents; see `Lexical.weights`."""
+        mean = lengths.mean() if lengths.any() else 1.0
+        norm = 1 - self.b + self.b * lengths / mean
+        idf, frequency = _VARIANTS[self.method]
+        delta = _DELTA.get(self.method, 0.0) if self.delta is None else self.delta
+        saturated = frequency(found.times, norm[found.rows], self.k1, delta)
+        return saturated * np.repeat(idf(float(len(lengths)), found.sizes.astype(np.float64)), found.sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TFIDF(Lexical):
+    """TF-IDF: the sum of ``(1 + ln tf)·ln(N/df)`` over the query's words, as Dai et al. (2024) use it."""
+
+    name: ClassVar[str] = "tfidf"
+
+    def weights(self, found: Postings, lengths: Array) -> Array:
+        """TF-IDF weight of terms in documents; see `Lexical.weights`."""
+        idf = _idf_plain(float(len(lengths)), found.sizes.astype(np.float64))
+        return (1 + np.log(found.times)) * np.repeat(idf, found.sizes)
+
+
+def _idf_lucene(n: float, df: Array) -> Array:
+    return np.log(1 + (n - df + 0.5) / (df + 0.5))
+
+
+def _idf_robertson(n: float, df: Array) -> Array:
+    return np.maximum(np.log((n - df + 0.5) / (df + 0.5)), 0)
+
+
+def _idf_plain(n: float, df: Array) -> Array:
+    return np.log(n / np.maximum(df, 1))
+
+
+def _idf_plus(n: float, df: Array) -> Array:
+    return np.log((n + 1) / np.maximum(df, 1))
+
+
+def _idf_l(n: float, df: Array) -> Array:
+    return np.log((n + 1) / (df + 0.5))
+
+
+def _tf_lucene(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    return tf / (k1 * norm + tf)
+
+
+def _tf_atire(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    return (k1 + 1) * tf / (k1 * norm + tf)
+
+
+def _tf_plus(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    return delta + _tf_atire(tf, norm, k1, delta)
+
+
+def _tf_l(tf: Array, norm: Array, k1: float, delta: float) -> Array:
+    c = tf / norm + delta
+    return (k1 + 1) * c / (k1 + c)
+
+
+_VARIANTS: dict[str, tuple[Callable[[float, Array], Array], Callable[[Array, Array, float, float], Array]]] = {
+    "lucene": (_idf_lucene, _tf_lucene),
+    "robertson": (_idf_robertson, _tf_lucene),
+    "atire": (_idf_plain, _tf_atire),
+    "bm25l": (_idf_l, _tf_l),
+    "bm25+": (_idf_plus, _tf_plus),
+}
+_DELTA = {"bm25l": 0.5, "bm25+": 1.0}

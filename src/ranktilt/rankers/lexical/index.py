@@ -1,0 +1,231 @@
+"""The lexical index: which documents hold each term; made in blocks, and kept on disk where the texts are many."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import scipy.sparse as sp
+
+from ranktilt.collection import Collection
+from ranktilt.errors import DataWarning
+from ranktilt.executing.memory_limits import memory
+from ranktilt.progress import report
+from ranktilt.rankers.lexical.index_files import Draft, IndexFolder, Piece, Table, Writer
+from ranktilt.text.analyzers import Vocabulary, analyzer, foreign
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+CHUNK = 16_384
+_PIECE = 64
+_NO_ROWS = np.empty(0, dtype=np.int32)
+LARGE = 32 << 20
+"""Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it."""
+
+
+@dataclass(frozen=True)
+class Postings:
+    """Where some terms occur, term after term.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (n,)
+        Documents.
+    times : ndarray of float64, shape (n,)
+        How often each of them holds the term.
+    sizes : ndarray of int64, shape (n_terms,)
+        In how many documents each term occurs.
+    """
+
+    rows: Ints
+    times: Floats
+    sizes: Ints
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a collection's documents.
+
+    Parameters
+    ----------
+    table : Table
+        Documents and counts by term; in memory, or mapped from files.
+    vocabulary : Vocabulary
+        Names behind the term numbers.
+    """
+
+    table: Table
+    vocabulary: Vocabulary
+
+    @property
+    def lengths(self) -> Floats:
+        """How many terms each document has, repeats counted."""
+        return self.table.lengths.astype(np.float64)
+
+    @property
+    def sizes(self) -> Ints:
+        """In how many documents each term occurs."""
+        return np.diff(self.table.offsets)
+
+    def postings(self, terms: Ints) -> Postings:
+        """Read where these terms occur."""
+        ends = self.table.offsets
+        spans = [slice(low, high) for low, high in zip(ends[terms].tolist(), ends[terms + 1].tolist(), strict=True)]
+        rows = np.concatenate([_NO_ROWS, *(self.table.rows[span] for span in spans)])
+        times = np.concatenate([_NO_ROWS, *(self.table.times[span] for span in spans)])
+        return Postings(rows.astype(np.int64), times.astype(np.float64), ends[terms + 1] - ends[terms])
+
+    def of_queries(self, texts: pl.Series) -> sp.csr_array:
+        """Count the collection's terms in queries; terms that no document holds are left out."""
+        owner, term = self.vocabulary.encode(self.vocabulary.how.split(texts), grow=False)
+        return _count(owner, term, (len(texts), len(self.vocabulary)))
+
+
+def terms(collection: Collection, how: str, text: str) -> Terms:
+    """Return the terms of a collection's documents, made once for all rankers that share them.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its documents. Where their texts are many, the index is kept under the cache's folder by the hash of the
+        texts and of the analyzer, and read from there the next time.
+    how : str
+        Name of the analyzer.
+    text : {"title+text", "text", "title"}
+        What of a document is read.
+
+    Returns
+    -------
+    Terms
+        The same object at every call.
+    """
+    return collection.memo(("terms", how, text), lambda: _of(collection, how, text))
+
+
+def _of(collection: Collection, how: str, text: str) -> Terms:
+    texts = collection.texts(text)
+    large = int(texts.str.len_bytes().sum()) >= LARGE
+    made = _kept(texts, how) if large else _make(texts, how)
+    count, first = made.table.foreign
+    if how == "english" and count:
+        warnings.warn(
+            f"analyzer 'english' meets {count} documents in a script that is not Latin "
+            f"(first: {collection.ids[first]!r}); choose another, such as bm25(analyzer=whitespace)",
+            DataWarning,
+            stacklevel=2,
+        )
+    return made
+
+
+def _kept(texts: pl.Series, how: str) -> Terms:
+    """The index from its folder, or a new one that is put there."""
+    folder = IndexFolder.of(texts, how)
+    found = folder.read()
+    if found is not None:
+        table, names = found
+        return Terms(table, Vocabulary(analyzer(how), names))
+    with folder.writing() as writer:
+        return _make(texts, how, writer)
+
+
+def _make(texts: pl.Series, how: str, writer: Writer | None = None) -> Terms:
+    vocabulary = Vocabulary(analyzer(how))
+    blocks, lengths, marked = list[_Block](), [np.empty(0, np.int32)], [np.empty(0, dtype=bool)]
+    other = np.empty(0, dtype=bool)
+    parts = [texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK)]
+    for number, tokens in enumerate(_ahead(vocabulary.how.split, parts)):
+        owner, term = vocabulary.encode(tokens, grow=True)
+        other = np.concatenate([other, foreign(islice(vocabulary.terms, len(other), None))])
+        length = np.bincount(owner, minlength=len(tokens))
+        lengths.append(length.astype(np.int32))
+        marked.append(2 * np.bincount(owner[other[term]], minlength=len(tokens)) > length)
+        block = _Block.of(owner + number * CHUNK, term)
+        blocks.append(block if writer is None else block.aside(writer))
+        report(f"analyzer {how}: documents", min((number + 1) * CHUNK, len(texts)), len(texts))
+    rows = np.flatnonzero(np.concatenate(marked))
+    about = len(rows), int(rows[0]) if len(rows) else -1
+    draft = _draft(blocks, len(vocabulary), np.concatenate(lengths), about)
+    return Terms(draft.whole() if writer is None else writer.write(draft, list(vocabulary.terms)), vocabulary)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Postings of consecutive documents: distinct terms in order, documents of each, which they are, and how often."""
+
+    terms: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int32]
+    times: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, owner: Ints, term: Ints) -> _Block:
+        first, last = (int(owner[0]), int(owner[-1])) if len(owner) else (0, 0)
+        shape = (int(term.max(initial=-1)) + 1, last - first + 1)
+        counts = _count(term, owner - first, shape)
+        sizes = np.diff(counts.indptr)
+        terms = np.flatnonzero(sizes)
+        kind = np.min_scalar_type(int(counts.data.max(initial=0)))
+        rows = counts.indices.astype(np.int32) + np.int32(first)
+        return cls(terms.astype(np.int32), sizes[terms].astype(np.int32), rows, counts.data.astype(kind))
+
+    def aside(self, writer: Writer) -> _Block:
+        return _Block(*map(writer.aside, (self.terms, self.sizes, self.rows, self.times)))
+
+
+def _draft(blocks: Sequence[_Block], n_terms: int, lengths: npt.NDArray[np.int32], about: tuple[int, int]) -> Draft:
+    sizes = np.zeros(n_terms, dtype=np.int64)
+    for block in blocks:
+        sizes[block.terms] += block.sizes
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    kind = np.result_type(np.uint8, *(block.times.dtype for block in blocks))
+    return Draft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths, about)
+
+
+def _merged(blocks: Sequence[_Block], offsets: Ints, kind: np.dtype[Any]) -> Iterator[Piece]:
+    """Postings of all blocks together, a few terms at a time: as many as a part of the memory holds."""
+    starts = [np.concatenate([[0], np.cumsum(block.sizes, dtype=np.int64)]) for block in blocks]
+    most = max(memory() // _PIECE, 1)
+    low, n_terms = 0, len(offsets) - 1
+    while low < n_terms:
+        high = max(int(np.searchsorted(offsets, offsets[low] + most, side="right")) - 1, low + 1)
+        rows = np.empty(offsets[high] - offsets[low], dtype=np.int32)
+        times = np.empty(len(rows), dtype=kind)
+        free = offsets[low:high] - offsets[low]
+        for block, start in zip(blocks, starts, strict=True):
+            a, b = np.searchsorted(block.terms, [low, high])
+            terms, sizes, span = block.terms[a:b] - low, block.sizes[a:b], slice(start[a], start[b])
+            place = np.repeat(free[terms] - (start[a:b] - start[a]), sizes) + np.arange(start[b] - start[a])
+            rows[place], times[place] = block.rows[span], block.times[span]
+            free[terms] += sizes
+        yield rows, times
+        low = high
+
+
+def _ahead(work: Callable[[pl.Series], pl.Series], parts: list[pl.Series]) -> Iterator[pl.Series]:
+    """Work on the next parts in threads while the caller uses the last one; no more than a few are held."""
+    threads = pl.thread_pool_size()
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = deque(pool.submit(work, part) for part in parts[:threads])
+        for part in [*parts[threads:], *[None] * threads]:
+            if waiting:
+                done = waiting.popleft().result()
+                if part is not None:
+                    waiting.append(pool.submit(work, part))
+                yield done
+
+
+def _count(row: Ints, column: Ints, shape: tuple[int, int]) -> sp.csr_array:
+    ones = np.ones(len(row), dtype=np.int32)
+    counts = sp.coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape).tocsr()
+    counts.sum_duplicates()
+    return sp.csr_array(counts)

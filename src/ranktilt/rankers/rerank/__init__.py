@@ -1,0 +1,1 @@
+"""Re-rankers: models that read query and document together."""

@@ -1,0 +1,173 @@
+"""Re-rankers: a model that reads query and document together puts a run's candidates in another order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.models import checkpoint as hub
+from ranktilt.models.pairs import NO_LIMIT, Pairs
+from ranktilt.models.scorer import Scorer
+from ranktilt.models.token_counts import MOST_TOKENS, Tokens
+from ranktilt.rankers.base import Ranker, cut
+from ranktilt.rankers.candidates import TAILS, Candidates
+from ranktilt.run import Run
+
+LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
+"""Tokens of a query and of a document, by name; the model's own limit holds for both together in any case."""
+
+
+@dataclass(frozen=True)
+class ReRanker(Ranker):
+    """Scores each candidate of a run together with its query.
+
+    Parameters
+    ----------
+    model : str
+        A local folder, a short name of the model table, or a hub name. Custom code in a model is never run.
+    k : int, optional
+        How many to keep; all candidates by default.
+    text : {"title+text", "text", "title"}, optional
+        What of a document is read.
+    tail : {"drop", "keep"}, optional
+        What a pipeline does with documents that the stage before ranked below its ``@k``: ``keep`` appends them.
+    max_query_tokens, max_document_tokens : int, optional
+        Tokens after which each is cut, special ones not counted; by default as many as fit.
+    limits : {"model", "paper"}, optional
+        ``paper`` is 30 tokens of a query and 200 of a document; numbers given beside it come first.
+    precision : {"auto", "float32", "bfloat16"}, optional
+        Of the forward pass; ``auto`` is bfloat16 where the processor or GPU computes in it.
+    device : str, optional
+        Torch's name of the device.
+    """
+
+    argument: ClassVar[str | None] = "model"
+
+    model: str
+    k: int | None = field(default=None, kw_only=True)
+    text: str = field(default="title+text", kw_only=True)
+    tail: str = field(default="drop", kw_only=True)
+    max_query_tokens: int | None = field(default=None, kw_only=True)
+    max_document_tokens: int | None = field(default=None, kw_only=True)
+    limits: str = field(default="model", kw_only=True)
+    precision: str = field(default="auto", kw_only=True)
+    device: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 1:
+            raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
+        choices = (("text", TEXT_CHOICES), ("tail", TAILS), ("limits", tuple(LIMITS)), ("precision", hub.PRECISIONS))
+        for option, valid in choices:
+            value = getattr(self, option)
+            if value not in valid:
+                raise unknown(f"{option} of {self.name}", value, valid)
+        for option in ("max_query_tokens", "max_document_tokens"):
+            value = getattr(self, option)
+            if value is not None and not 1 <= value <= MOST_TOKENS:
+                most = f" and at most {MOST_TOKENS:,}" if value > 1 else ""
+                raise UserError(f"{self.name}: expected {option} of at least 1{most}, got {value}")
+
+    @abstractmethod
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:
+        """Make what scores pairs, from a model's folder, tokens of query and document, and a precision.
+
+        Raises
+        ------
+        UserError
+            If the folder holds no model of this kind; it is not loaded for that.
+        """
+
+    def scorer(self) -> Scorer:
+        """Find the model, and make sure without loading it that it can re-rank.
+
+        Returns
+        -------
+        Scorer
+            Nothing is loaded yet.
+
+        Raises
+        ------
+        UserError
+            If there is no such model, or it is none of this kind.
+        """
+        query, document = LIMITS[self.limits]
+        folder = hub.find(self.model, for_=f"{self.name}:{self.model}")
+        query, document = self.max_query_tokens or query, self.max_document_tokens or document
+        precision = hub.resolve(self.precision, for_=self.name, device=self.device)
+        return replace(self.scorer_of(folder, query, document, precision), typed=self.model)
+
+    def check(self) -> None:
+        """Find out without loading the model whether it can re-rank; see `scorer`."""
+        self.scorer()
+
+    def tokens(self) -> Tokens | None:
+        """Return the model's tokenizer; None where it has none that can be read without the model."""
+        scorer = self.scorer()
+        return scorer.tokens if Tokens(scorer.folder, None).readable else None
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Score the candidates again; see `Ranker.rank`.
+
+        Parameters
+        ----------
+        collection : Collection
+            Holds the texts.
+        run : Run, optional
+            The candidates, from any ranker or file.
+
+        Returns
+        -------
+        Run
+            Of the run's queries that have a judgment and a text, in the run's order; each with exactly its
+            candidates, those of one text with one score, to the last bit.
+
+        Raises
+        ------
+        UserError
+            If there is no run, no text, or no model of this kind.
+        DataError
+            If the run has no query in common with the collection, or a candidate that the collection does not hold.
+        """
+        found = Candidates.of(collection, run, self)
+        scorer = self.scorer()
+        texts = self._texts(collection)
+        rows, place = np.unique(found.rows, return_inverse=True)
+        pairs = Pairs.of(found.texts.to_list(), texts.gather(rows).to_list(), found.query, place)
+        scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
+        parts = cut(found.by_query(scores), collection.tie_keys(), self.k)
+        spec = {**found.spec(self), **self._made_with(scorer), **self._about(scorer, pairs, found, collection)}
+        return Run(tuple(found.names), *parts, collection.ids, spec)
+
+    def _texts(self, collection: Collection) -> pl.Series:
+        texts = collection.texts(self.text)
+        if collection.docs.height and not (texts != "").any():
+            what = "title" if self.text == "title" else "text"
+            raise UserError(f"{self!r} reads texts; no document here has a {what}")
+        if collection.queries.height and not (collection.queries["text"] != "").any():
+            raise UserError(f"{self!r} reads texts; no query here has one")
+        return texts
+
+    def _made_with(self, scorer: Scorer) -> dict[str, Any]:
+        packages = ("torch", "transformers")
+        return {
+            "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
+            "precision": scorer.precision,
+            "packages": {name: version(name) for name in packages if find_spec(name)},
+        }
+
+    def _about(self, scorer: Scorer, pairs: Pairs, found: Candidates, collection: Collection) -> dict[str, Any]:
+        """The share of each source's candidates that are not read to their end."""
+        limit = min(scorer.limits.document or NO_LIMIT, scorer.limits.pair)
+        if limit >= NO_LIMIT or not Tokens(scorer.folder, None).readable:
+            return {}
+        over = scorer.cut(pairs, f"{self!r}: counting tokens")[pairs.entry]
+        return found.truncated(over, limit, collection)

@@ -1,0 +1,141 @@
+"""Text to object: which rankers there are, looked up by name and imported when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from inspect import isabstract
+
+from ranktilt.errors import UserError, unknown
+from ranktilt.rankers.base import Pipeline, Ranker
+from ranktilt.rankers.spec import Stage, parse_stages
+
+RANKERS = {
+    "bm25": "ranktilt.rankers.lexical.bm25:BM25",
+    "tfidf": "ranktilt.rankers.lexical.bm25:TFIDF",
+    "dense": "ranktilt.rankers.dense.retriever:Dense",
+    "replay": "ranktilt.rankers.replay:Replay",
+    "cross-encoder": "ranktilt.rankers.rerank.cross_encoder:CrossEncoder",
+    "monobert": "ranktilt.rankers.rerank.monobert:MonoBERT",
+    "monot5": "ranktilt.rankers.rerank.monot5:MonoT5",
+    "milvus": "ranktilt.rankers.engines.milvus:Milvus",
+    "engine": "ranktilt.rankers.engines.function:Engine",
+}
+ENTRY_POINTS = "ranktilt.rankers"
+
+
+def ranker(text: str | Ranker) -> Ranker:
+    """Read a ranker's text; the inverse of its ``repr``.
+
+    Parameters
+    ----------
+    text : str or Ranker
+        ``name[:argument][(option=value,…)][@k]``, stages joined by ``>>``, such as ``"bm25(k1=0.9,b=0.4)@100"``.
+        A ranker comes back as it is.
+
+    Returns
+    -------
+    Ranker
+        Ready to rank; models are loaded when it does.
+
+    Raises
+    ------
+    UserError
+        If the text does not follow the grammar, or names an unknown ranker, option or value.
+    """
+    if isinstance(text, Ranker):
+        return text
+    stages = [_depth_fits(ranker_class(stage.name), stage).from_stage(stage) for stage in parse_stages(text)]
+    return stages[0] if len(stages) == 1 else Pipeline(tuple(stages))
+
+
+def ranker_names() -> list[str]:
+    """Return the names of all rankers: ours, and those of installed packages (entry points ``ranktilt.rankers``)."""
+    return [*RANKERS, *sorted({one.name for one in _announced()})]
+
+
+def foreign_rankers() -> list[tuple[str, str]]:
+    """Return name and package (``shortest``, ``my-package 1.0``) of the rankers that installed packages bring.
+
+    Nothing of them is imported.
+    """
+    return sorted({(one.name, _package(one)) for one in _announced()})
+
+
+def ranker_class(name: str) -> type[Ranker]:
+    """Find the class of a ranker.
+
+    Parameters
+    ----------
+    name : str
+        One of ours, which no package can take, or one that an installed package announces.
+
+    Returns
+    -------
+    type
+        A subclass of `Ranker`.
+
+    Raises
+    ------
+    UserError
+        If there is no such ranker (names the nearest), two packages announce different ones, or what a package
+        announces cannot be imported or is no ranker.
+    """
+    if name not in RANKERS:
+        return _foreign(name)
+    module, _, attribute = RANKERS[name].partition(":")
+    found: type[Ranker] = getattr(import_module(module), attribute)
+    return found
+
+
+def _announced() -> list[EntryPoint]:
+    return [one for one in entry_points(group=ENTRY_POINTS) if one.name not in RANKERS]
+
+
+def _package(one: EntryPoint) -> str:
+    return f"{one.dist.name} {one.dist.version}" if one.dist is not None else "an unknown package"
+
+
+def _foreign(name: str) -> type[Ranker]:
+    found = [one for one in _announced() if one.name == name]
+    if not found:
+        raise unknown("ranker", name, ranker_names())
+    if len({one.value for one in found}) > 1:
+        packages = " and ".join(sorted({_package(one) for one in found}))
+        raise UserError(f"ranker {name!r} is announced by {packages}; uninstall all but one")
+    where = f"ranker {name!r} of {_package(found[0])} ({found[0].value})"
+    try:
+        loaded = found[0].load()
+    except Exception as error:  # a package of someone else's may fail to import in any way
+        reason = next(iter(str(error).strip().splitlines()), "")
+        raise UserError(f"{where} cannot be imported: {type(error).__name__}: {reason}".removesuffix(": ")) from error
+    fault = _fault(loaded, name)
+    if fault:
+        raise UserError(f"{where} {fault}")
+    ready: type[Ranker] = loaded
+    return ready
+
+
+def _fault(found: object, name: str) -> str:
+    """What keeps a package's object from being a ranker that is typed as it prints; empty if nothing does."""
+    if not (isinstance(found, type) and issubclass(found, Ranker)):
+        return "is no subclass of ranktilt's Ranker"
+    if isabstract(found):
+        return f"does not implement {' and '.join(sorted(found.__abstractmethods__))}"
+    if not is_dataclass(found):
+        return "is no dataclass; put @dataclass(frozen=True) above it"
+    if getattr(found, "name", None) != name:
+        return f"calls itself {getattr(found, 'name', None)!r}; its name and its entry point's must be one"
+    needed = (MISSING, MISSING)
+    bare = [f.name for f in fields(found) if (f.default, f.default_factory) == needed and f.name != found.argument]
+    return f"needs a default for {' and '.join(bare)}: options may be left out" if bare else ""
+
+
+def _depth_fits(kind: type[Ranker], stage: Stage) -> type[Ranker]:
+    """Refuse ``@k`` where a ranker has no depth, and a depth of nothing."""
+    if stage.k is not None and stage.k < 1:
+        raise UserError(f"{stage.name}: expected a depth of at least 1, got @{stage.k}")
+    if stage.k is not None and "k" not in {f.name for f in fields(kind)}:  # type: ignore[arg-type]
+        raise UserError(f"{stage.name} takes no depth, got @{stage.k}")
+    return kind

@@ -1,0 +1,1 @@
+"""Texts: analyzers, languages and what can be seen in a text itself."""

@@ -1,0 +1,102 @@
+"""Which documents are learned from together: a function of seed and step, so that any step can be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ranktilt.training.negatives import Ints, Lessons
+
+_MEGA = 32  # batches among which lengths are sorted
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Groups of one positive and its negatives.
+
+    Parameters
+    ----------
+    queries : ndarray of int64, shape (n_groups,)
+        Numbers of the queries in `Lessons.queries`.
+    documents : ndarray of int64, shape (n_groups, 1 + negatives)
+        Places in `Lessons.documents`; the positive comes first.
+    """
+
+    queries: Ints
+    documents: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Batches without end: epoch after epoch, each with positives, negatives and order drawn anew.
+
+    Parameters
+    ----------
+    lessons : Lessons
+        What is learned.
+    query_tokens : ndarray of int64, shape (n_queries,)
+        Tokens of each query.
+    document_tokens : ndarray of int64, shape (n_documents,)
+        Tokens of each document.
+    positives : int
+        Most positives of one query in an epoch.
+    negatives : int
+        Negatives of each positive; drawn with repeats where a query has fewer.
+    groups : int
+        Groups in a batch.
+    seed : int
+        Of every draw.
+    """
+
+    lessons: Lessons
+    query_tokens: Ints
+    document_tokens: Ints
+    positives: int
+    negatives: int
+    groups: int
+    seed: int
+
+    @cached_property
+    def per_epoch(self) -> int:
+        """Batches in an epoch."""
+        groups = sum(min(len(e.positives), self.positives) for e in self.lessons.queries)
+        return -(-groups // self.groups)
+
+    def starting(self, step: int) -> Iterator[Batch]:
+        """Yield the batches from a step on, without end."""
+        epoch, first = divmod(step, self.per_epoch)
+        while True:
+            yield from self.epoch(epoch)[first:]
+            epoch, first = epoch + 1, 0
+
+    def epoch(self, number: int) -> list[Batch]:
+        """Return all batches of an epoch: groups of like length share one, and the batches are in random order."""
+        rng = np.random.default_rng([self.seed, number])
+        queries, documents = self._groups(rng)
+        lengths = self.query_tokens[queries] + self.document_tokens[documents].max(axis=1)
+        order = rng.permutation(len(queries))
+        batches = []
+        for start in range(0, len(order), self.groups * _MEGA):
+            mega = order[start : start + self.groups * _MEGA]
+            mega = mega[np.argsort(-lengths[mega], kind="stable")]
+            parts = [mega[first : first + self.groups] for first in range(0, len(mega), self.groups)]
+            batches += [Batch(queries[parts[i]], documents[parts[i]]) for i in rng.permutation(len(parts))]
+        return batches
+
+    def _groups(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        queries, documents = [], []
+        for number, lesson in enumerate(self.lessons.queries):
+            few = len(lesson.negatives) < self.negatives
+            for positive in rng.permutation(lesson.positives)[: self.positives]:
+                chosen = rng.choice(lesson.negatives, self.negatives, replace=few)
+                queries.append(number)
+                documents.append([positive, *chosen])
+        return np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64)
+
+    def size(self, batch: Batch) -> int:
+        """Tokens of a batch, padding included."""
+        longest = (self.query_tokens[batch.queries] + self.document_tokens[batch.documents].max(axis=1)).max()
+        return int(longest) * batch.documents.size

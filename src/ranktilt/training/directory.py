@@ -1,0 +1,159 @@
+"""The folder of a training: what was asked, how far it came, and the model once it is done."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.io.files import cannot_write, require_place, write_files
+from ranktilt.optional import need
+from ranktilt.training.model import FOR
+
+RECORD = "training.json"
+CHECKPOINT = ".training/checkpoint.pt"
+"""The last checkpoint of an unfinished training, below its folder."""
+"""In a model's folder: how it was trained."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A folder that a model is trained into.
+
+    While it is trained, ``.training/`` holds what was asked and the last checkpoint, each replaced as a whole, so
+    that a kill at any moment leaves the one before. The model's files come at the end, ``training.json`` last of all.
+
+    Parameters
+    ----------
+    folder : Path
+        It need not exist.
+    """
+
+    folder: Path
+
+    @property
+    def _inside(self) -> Path:
+        return self.folder / ".training"
+
+    @property
+    def _plan(self) -> Path:
+        return self._inside / "plan.json"
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """What ``training.json`` says; None while there is none."""
+        file = self.folder / RECORD
+        return _read(file) if file.is_file() else None
+
+    @property
+    def steps(self) -> int | None:
+        """Steps of the unfinished training in the folder; None where there is none."""
+        return int(_read(self._plan)["steps"]) if self._plan.is_file() else None
+
+    def require_ours(self, spec: Mapping[str, Any]) -> None:
+        """Refuse a folder that cannot be written, that holds something else, or a training with another spec.
+
+        Parameters
+        ----------
+        spec : mapping
+            What is asked; what it does not name is not compared.
+
+        Raises
+        ------
+        UserError
+            Naming what differs.
+        """
+        try:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise UserError(f"{self.folder}: expected a folder to write to, this is a file")
+            require_place(self.folder / RECORD)
+        except OSError as error:  # a folder on the way may not even be looked into
+            raise cannot_write(self.folder, error) from error
+        there = self.record or (_read(self._plan) if self._plan.is_file() else None)
+        if there is None:
+            if self.folder.is_dir() and any(path != self._inside for path in self.folder.iterdir()):
+                raise UserError(f"{self.folder}: holds files of something else; name a new folder")
+            return
+        kept = there["spec"]
+        asked = json.loads(json.dumps(spec))
+        other = [name for name in asked if name not in kept or kept[name] != asked[name]]
+        if other:
+            name = other[0]
+            more = f" (and {', '.join(other[1:])})" if len(other) > 1 else ""
+            what = "a model trained" if self.record else "an unfinished training"
+            raise UserError(
+                f"{self.folder}: holds {what} with {name} {shorten(kept.get(name))}, asked is "
+                f"{shorten(asked[name])}{more}; name another folder, or remove this one"
+            )
+
+    def begin(self, spec: Mapping[str, Any], steps: int) -> None:
+        """Keep what was asked and how many steps it takes."""
+        write_files({self._plan: _json({"spec": dict(spec), "steps": steps})})
+
+    def keep(self, state: Mapping[str, Any]) -> None:
+        """Write a checkpoint in place of the last one."""
+        buffer = io.BytesIO()
+        need("torch", extra="neural", for_=FOR).save(dict(state), buffer)
+        write_files({self._checkpoint: buffer.getvalue()})
+
+    def kept(self, device: str) -> dict[str, Any] | None:
+        """Return the last checkpoint, its tensors on a device; None where there is none."""
+        for leftover in self._inside.glob(".*.tmp"):  # of a write that was killed
+            leftover.unlink(missing_ok=True)
+        if not self._checkpoint.is_file():
+            return None
+        torch = need("torch", extra="neural", for_=FOR)
+        try:
+            state: dict[str, Any] = torch.load(self._checkpoint, map_location=device, weights_only=True)
+        except Exception as error:  # pickle, zip and torch each complain in their own way
+            raise DataError(self._checkpoint, "cannot be read; remove its folder to start anew") from error
+        return state
+
+    def place(self) -> Path:
+        """Make an empty folder for the model's files."""
+        made = self._inside / "model"
+        try:
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir(parents=True)
+        except OSError as error:
+            raise cannot_write(made, error) from error
+        return made
+
+    def finish(self, record: Mapping[str, Any]) -> None:
+        """Move the model's files to their place, write the record, and clear away the rest."""
+        try:
+            for file in sorted((self._inside / "model").iterdir()):
+                shutil.copymode(self._plan, file)  # safetensors makes weights that nobody else may read
+                os.replace(file, self.folder / file.name)
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+        write_files({self.folder / RECORD: _json(record)})
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove what only an unfinished training needs."""
+        shutil.rmtree(self._inside, ignore_errors=True)
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(file, f"expected the record of a training as JSON: {error}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("spec"), dict):
+        raise DataError(file, "expected the record of a training, with its spec")
+    return content

@@ -1,0 +1,208 @@
+"""The encoder that a cross-encoder is made of: loaded from a folder, given a head, and saved again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ranktilt.errors import UserError
+from ranktilt.io.files import cannot_write
+from ranktilt.models import catalogue as models
+from ranktilt.models import checkpoint as hub
+from ranktilt.models.folder import first_line
+from ranktilt.optional import need
+from ranktilt.progress import report
+from ranktilt.training.negatives import Ints
+
+FOR = "train cross-encoder"
+_TOKENIZERS = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tokenizer.model",
+)
+_ACTIVATION = {"activation_fn": "torch.nn.modules.linear.Identity"}
+_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Body:
+    """An encoder with a head of one number, and its tokenizer.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the encoder came from.
+    model : torch.nn.Module
+        For training: no dropout, float32 weights, on the device.
+    tokenizer : transformers.PreTrainedTokenizerBase
+        Of the encoder.
+    """
+
+    folder: Path
+    model: Any
+    tokenizer: Any
+
+    @classmethod
+    def load(cls, name: str, device: str, seed: int) -> Body:
+        """Load an encoder by folder, short name or hub name, and give it a head drawn from a seed.
+
+        Raises
+        ------
+        UserError
+            If there is no such model, it has no tokenizer or code of its own, or it cannot score pairs.
+        """
+        transformers = need("transformers", extra="neural", for_=FOR)
+        torch = need("torch", extra="neural", for_=FOR)
+        found = find_body(name)
+        hub.refuse_code(found)
+        folder = _inner(found)
+        _require_files(folder)
+        torch.manual_seed(seed)
+        with _silence(transformers):
+            try:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+                # Dropout on a processor costs half of the speed (it bars the fast attention kernels), and a run that is
+                # over before many epochs has little to overfit.
+                model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
+                    folder, num_labels=1, dtype=torch.float32, output_loading_info=True, **_without_dropout(folder)
+                )
+                model = model.to(device)
+            except Exception as error:  # each architecture has its own ways to fail at a broken folder
+                raise UserError(f"{found}: cannot be made a cross-encoder: {first_line(error)}") from error
+        _require_fit(found, model, tokenizer, told["missing_keys"])
+        return cls(found, model.train(), tokenizer)
+
+    def limit(self, query: int, document: int) -> int:
+        """Tokens of the longest pair, special ones included; `UserError` where the model has no place for so many."""
+        special = int(self.tokenizer.num_special_tokens_to_add(pair=True))
+        most = getattr(self.model.config, "max_position_embeddings", None)
+        whole = query + document + special
+        if isinstance(most, int) and 0 < most < whole:
+            raise UserError(
+                f"{self.folder}: has {most} places for tokens, and max_query_tokens={query}, max_document_tokens="
+                f"{document} and {special} special tokens need {whole}; lower one of them"
+            )
+        return whole
+
+    def cut(self, texts: Sequence[str], most: int, label: str) -> tuple[list[str], Ints]:
+        """Cut texts at a number of tokens; returns them and how many tokens each has left."""
+        kept, counts = list[str](), list[int]()
+        for start in range(0, len(texts), _AT_ONCE):
+            part = list(texts[start : start + _AT_ONCE])
+            found = self.tokenizer(
+                part, add_special_tokens=False, truncation=True, max_length=most, return_offsets_mapping=True
+            )
+            counts += [len(ids) for ids in found["input_ids"]]
+            kept += [text[: at[-1][1]] if at else "" for text, at in zip(part, found["offset_mapping"], strict=True)]
+            report(label, len(kept), len(texts))
+        return kept, np.array(counts, dtype=np.int64)
+
+    def features(self, queries: Sequence[str], documents: Sequence[str], limit: int) -> dict[str, Any]:
+        """Turn pairs of texts into what the model takes, on its device."""
+        found = self.tokenizer(
+            list(queries), list(documents), padding=True, truncation=True, max_length=limit, return_tensors="pt"
+        )
+        return {name: value.to(self.model.device) for name, value in found.items()}
+
+    def save(self, folder: Path, limit: int) -> None:
+        """Write the model as sentence-transformers' ``CrossEncoder`` reads it; its score is the bare logit.
+
+        Raises
+        ------
+        UserError
+            If it cannot be written.
+        """
+        self.tokenizer.backend_tokenizer.no_truncation()  # what the last batch was cut and filled up to
+        self.tokenizer.backend_tokenizer.no_padding()
+        self.tokenizer.model_max_length = limit
+        self.model.config.sentence_transformers = _ACTIVATION
+        with _silence(need("transformers", extra="neural", for_=FOR)):
+            try:
+                self.model.save_pretrained(folder)
+                self.tokenizer.save_pretrained(folder)
+            except OSError as error:
+                raise cannot_write(folder, error) from error
+            except Exception as error:  # safetensors and tokenizers have errors of their own for a full disk
+                raise UserError(f"{folder}: cannot be written: {first_line(error)}") from error
+
+
+def find_body(name: str) -> Path:
+    """Find an encoder by folder, short name or hub name: a retriever's first, as in ``minilm``, then a re-ranker's.
+
+    Parameters
+    ----------
+    name : str
+        What the user typed.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    UserError
+        If there is no such model.
+    """
+    kind = next((kind for kind in ("dense", "cross-encoder") if models.model(name, kind)), "dense")
+    return hub.find(name, for_=f"{kind}:{name}")
+
+
+def _inner(folder: Path) -> Path:
+    """Where the encoder lies in a sentence-transformers folder: old ones keep it in a folder of its own."""
+    modules = hub.read_json(folder / "modules.json", list)
+    path = modules[0].get("path", "") if modules and isinstance(modules[0], dict) else ""
+    return folder / path if path and (folder / path).is_dir() else folder
+
+
+def _require_files(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise UserError(f"{folder}: expected an encoder's folder, got one without config.json")
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        raise UserError(
+            f"{folder}: has no tokenizer (expected tokenizer.json); put the encoder's own beside its weights"
+        )
+
+
+def _without_dropout(folder: Path) -> dict[str, float]:
+    config = hub.read_json(folder / "config.json", dict)
+    given = {name: 0.0 for name, value in config.items() if "dropout" in name and isinstance(value, float)}
+    return given
+
+
+def _require_fit(folder: Path, model: Any, tokenizer: Any, missing: Sequence[str]) -> None:
+    """Refuse weights of another architecture, which would silently be drawn at random, and unusable tokenizers."""
+    prefix = f"{model.base_model_prefix}."
+    lost = sorted(name for name in missing if name.startswith(prefix) and "pooler" not in name)
+    if lost:
+        kind = model.config.model_type
+        raise UserError(
+            f"{folder}: its weights are not a {kind!r} encoder's: {lost[0]} is missing ({len(lost)} in all)"
+        )
+    if not tokenizer.is_fast:
+        raise UserError(f"{folder}: its tokenizer does not say where tokens lie; a tokenizer.json is needed")
+    if tokenizer.pad_token is None:
+        raise UserError(f"{folder}: its tokenizer has no padding token, so texts cannot share a batch")
+
+
+@contextmanager
+def _silence(transformers: Any) -> Iterator[None]:
+    """Keep bars and the report of new weights off the terminal: a new head is what is asked for."""
+    log = transformers.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()

@@ -1,0 +1,145 @@
+"""What can be chosen in a training, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ranktilt.collection import TEXT_CHOICES
+from ranktilt.errors import UserError, unknown
+from ranktilt.models.checkpoint import PRECISIONS
+
+_AT_LEAST_ONE = ("negatives", "positives", "depth", "steps", "batch", "max_query_tokens", "max_document_tokens")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a re-ranker is trained; the same options on the same machine and threads give the same weights.
+
+    Parameters
+    ----------
+    sources : tuple of str, optional
+        Learn from documents of these sources only, such as ``("human",)``; from all by default.
+    negatives : int, optional
+        Negatives of each positive.
+    positives : int, optional
+        Most positives of one query in an epoch, drawn anew in each, so that broad queries do not rule.
+    depth : int, optional
+        How many of BM25's documents the positives and negatives are taken from.
+    text : {"title+text", "text", "title"}, optional
+        What of a document is read.
+    steps : int, optional
+        Batches to learn from. With neither `steps` nor `minutes` it is one epoch.
+    minutes : float, optional
+        About how long the training may take, loading included: a few steps are timed, and as many are made as fit.
+        ``training.json`` says how many they were; the same number as `steps` gives the same weights again.
+    batch : int, optional
+        Pairs of query and document learned from at once; whole groups of a positive and its negatives, one at least.
+    rate : float, optional
+        Highest learning rate: it rises over the first tenth of the steps and falls to 0 over the rest.
+    seed : int, optional
+        Of the head's first weights and of every draw; at least 0.
+    max_query_tokens, max_document_tokens : int, optional
+        Tokens after which queries and documents are cut.
+    precision : {"auto", "float32", "bfloat16"}, optional
+        Of forward and backward pass; ``auto`` is bfloat16 where the device has it. Weights are kept in float32.
+    device : str, optional
+        Torch's name of the device; the first GPU where there is one, else the processor.
+
+    Raises
+    ------
+    UserError
+        For a value out of its range.
+    """
+
+    sources: tuple[str, ...] | None = None
+    negatives: int = 4
+    positives: int = 8
+    depth: int = 100
+    text: str = "title+text"
+    steps: int | None = None
+    minutes: float | None = None
+    batch: int = 32
+    rate: float = 1e-4
+    seed: int = 0
+    max_query_tokens: int = 30
+    max_document_tokens: int = 200
+    precision: str = "auto"
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in _AT_LEAST_ONE:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"training: expected {name} of at least 1, got {value}")
+        for name in ("rate", "minutes"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise UserError(f"training: expected {name} above 0, got {value}")
+        if self.seed < 0:
+            raise UserError(f"training: expected a seed of at least 0, got {self.seed}")
+        if self.steps is not None and self.minutes is not None:
+            raise UserError("training: choose a number of steps or of minutes, not both")
+        if self.sources is not None and not self.sources:
+            raise UserError("training: expected at least one source, got none")
+        if self.text not in TEXT_CHOICES:
+            raise unknown("text choice of training", self.text, TEXT_CHOICES)
+        if self.precision not in PRECISIONS:
+            raise unknown("precision of training", self.precision, PRECISIONS)
+
+    @property
+    def groups(self) -> int:
+        """Groups of a positive and its negatives in a batch."""
+        return max(self.batch // (1 + self.negatives), 1)
+
+    def spec(self) -> dict[str, Any]:
+        """Return the options as a record keeps them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A training that is over.
+
+    Parameters
+    ----------
+    folder : Path
+        The model; ``cross-encoder:FOLDER`` ranks with it.
+    record : dict
+        What its ``training.json`` holds: ``spec``, ``collection``, ``packages`` and ``figures``.
+    resumed : int
+        Step from which this call went on: 0 for a fresh training, all steps where there was nothing left to do.
+    """
+
+    folder: Path
+    record: dict[str, Any]
+    resumed: int
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """How much was learned from, how long it took, and how the loss fell."""
+        found: dict[str, Any] = self.record["figures"]
+        return found
+
+
+def learning_rate(step: int, steps: int, highest: float) -> float:
+    """Return the learning rate of a step: a straight line up over the first tenth, and down to 0 over the rest.
+
+    Parameters
+    ----------
+    step : int
+        From 0.
+    steps : int
+        All steps of the training.
+    highest : float
+        Rate at the top.
+
+    Returns
+    -------
+    float
+        Above 0, at most `highest`.
+    """
+    rising = max(steps // 10, 1)
+    return highest * min((step + 1) / rising, (steps - step) / (steps - rising) if steps > rising else 1.0)

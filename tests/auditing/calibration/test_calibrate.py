@@ -1,0 +1,477 @@
+"""The calibration suite: what is right comes out as expected, and what is wrong is caught."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from ranktilt import bundled, ranker
+from ranktilt.auditing.calibration.calibrate import calibrate
+from ranktilt.auditing.calibration.counter import Tally
+from ranktilt.auditing.calibration.result import SIMULATED, Calibration, Check, Outcome
+from ranktilt.auditing.calibration.result import calibrate as module
+from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
+from ranktilt.auditing.calibration.tilted import STEPS, Vectors
+from ranktilt.auditing.card import Twins
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.progress import listening
+from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.run import Run
+from tests.auditing.ties import Unfair
+from tests.rankers.tiny import tiny_model
+from tests.toy import collection_of, run_of, toy
+
+MEASURES = ["nDCG@1", "AP@5"]
+DEPTHS = (1, 3, 10)
+CARD = [
+    "Relative Δ nDCG@1", "Relative Δ AP@5", "ΔNDSR", "head-to-head, relevant twins", "head-to-head, other twins",
+    "pair rank gap", "score gap",
+]  # fmt: skip
+WORDS = np.array([f"w{i}" for i in range(30)])
+
+
+def pairs(count: int = 30, queries: int = 20, sources: tuple[str, str] = ("human", "llm")) -> Collection:
+    """Pairs of random words, the second side with some of them exchanged; two relevant pairs a query."""
+    rng = np.random.default_rng(5)
+    docs = []
+    for n in range(count):
+        words = rng.choice(WORDS, rng.integers(4, 25))
+        other = np.where(rng.random(len(words)) < 0.3, rng.choice(WORDS, len(words)), words)
+        for source, text in zip(sources, (words, other), strict=True):
+            docs.append({"id": f"{n}-{source}", "text": " ".join(text), "source": source, "origin": f"{n}"})
+    grades = {f"q{n}": {f"{d}-{s}": 1 for d in (n, (n + 7) % count) for s in sources} for n in range(queries)}
+    asked = {f"q{n}": " ".join(docs[2 * n]["text"].split()[:3]) for n in range(queries)}
+    return collection_of(docs, asked, grades)
+
+
+def found(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
+    settings = {"measures": MEASURES, "depths": DEPTHS, "draws": 100, "labellings": 20, **options}
+    return calibrate(collection, [ranker(r) for r in rankers], **settings)
+
+
+def rows(calibration: Calibration, check: str, name: str = "") -> list[Outcome]:
+    return [row for row in calibration.rows if row.check == check and row.ranker in (name or row.ranker)]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def right() -> Calibration:
+    return found(pairs(), "bm25", "tfidf")
+
+
+class TestRightInstrument:
+    def test_every_check_of_every_estimand_comes_out_as_expected(self, right: Calibration) -> None:
+        assert {row.verdict for row in right.rows} == {"ok"}
+        assert right.passed
+        for name in ("bm25", "tfidf"):
+            assert [r.estimand for r in rows(right, "null", name)] == [*CARD, "the verdict"]
+            assert [r.estimand for r in rows(right, "antisymmetry", name)] == CARD
+            assert [r.estimand for r in rows(right, "known tilt", name)] == CARD[:-1]
+            assert [r.estimand for r in rows(right, "random labels", name)] == [CARD[0], *CARD[2:]]
+        assert [r.estimand for r in rows(right, "coverage", SIMULATED)] == CARD
+
+    def test_the_null_is_tried_under_every_id_scheme_at_every_depth(self, right: Calibration) -> None:
+        assert {r.tests for r in rows(right, "null")} == {len(SCHEMES) * len(DEPTHS)}
+        assert {r.measured for r in rows(right, "null")} == {"0 in 18 of 18", "18 of 18"}
+
+    def test_known_tilts_go_from_one_end_to_the_other(self, right: Calibration) -> None:
+        [first, *_] = rows(right, "known tilt", "bm25")
+        assert first.measured == "rose −200 to +200"
+        assert first.tests == 2 * (len(STEPS) - 1)
+        assert first.expected == "rises with δ"
+
+    @pytest.mark.parametrize("measures", [None, ["nDCG@3", "RR", "P@2", "R@4", "AP(rel=2)"]])
+    def test_bundled_collection(self, measures: list[str] | None) -> None:
+        made = found(bundled(), "tfidf", "bm25", measures=measures, depths=(1, 7, 100), sample=150)
+        assert made.passed
+        assert [r.verdict for r in made.rows].count("untested") == 0
+
+    def test_whole_numbers_as_ids_and_other_names_of_sources(self) -> None:
+        renamed = pairs(sources=("zebra", "ant"))
+        made = found(renamed, "bm25")
+        assert made.passed
+        assert set(made.spec["sources"]) == {"zebra", "ant"}
+        assert rows(made, "known tilt")[0].measured == "rose −200 to +200"
+
+    def test_nothing_judged_asks_what_needs_no_judgments(self) -> None:
+        one = pairs()
+        made = found(Collection(one.docs, one.queries, one.qrels.clear()), "bm25", measures=None)
+        assert made.passed
+        names = ["ΔNDSR", "head-to-head", "pair rank gap, summed per query", "score gap"]
+        assert [r.estimand for r in rows(made, "antisymmetry")] == names
+
+    def test_groups_that_are_no_twins(self) -> None:
+        one = pairs(12, 6)
+        made = found(
+            Collection(one.docs.with_columns(origin=pl.col("id")), one.queries, one.qrels), "bm25", depths=(3,)
+        )
+        assert made.passed
+        assert [r.estimand for r in rows(made, "antisymmetry")] == CARD[:3]
+        assert [r.estimand for r in rows(made, "null")] == [*CARD, "the verdict"]
+
+    def test_one_source_is_tested_beside_its_own_thinned_text(self) -> None:
+        one = pairs()
+        human = one.docs.filter(pl.col("source") == "human")
+        kept = one.qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
+        made = found(Collection(human, one.queries, kept), "bm25")
+        assert made.passed
+        assert made.notes[0].startswith("One source only: beside human stands the same text with every third word left")
+
+    def test_a_sample_is_drawn_and_said(self) -> None:
+        made = found(pairs(60, 30), "bm25", sample=20)
+        assert made.passed
+        assert (made.spec["documents"], made.spec["queries"]) == (40, 10)
+        [note] = made.notes
+        assert note.startswith("Sampled: 20 of 60 documents of human and 10 of 30 queries;")
+
+    def test_a_further_source_is_left_out_and_named(self) -> None:
+        one = pairs()
+        more = one.docs.filter(pl.col("source") == "llm").with_columns(
+            pl.format("{}2", "id").alias("id"), source=pl.lit("gpt")
+        )
+        made = found(Collection(pl.concat([one.docs, more]), one.queries, one.qrels), "bm25", depths=(3,))
+        assert made.notes == ("Sources left out: gpt.",)
+
+    def test_a_ranker_without_a_depth_is_taken_as_it_is(self) -> None:
+        made = found(pairs(), Twice())
+        assert made.passed
+        assert rows(made, "null")[0].tests == len(SCHEMES) * len(DEPTHS)
+        assert rows(made, "antisymmetry")[0].tests == 1
+
+    def test_the_seed_alone_decides(self) -> None:
+        one, two, other = (found(pairs(12, 6), "bm25", depths=(3,), seed=s) for s in (0, 0, 1))
+        assert one.to_json() == two.to_json()
+        assert one.rows != other.rows
+
+    def test_progress_is_told_by_check(self) -> None:
+        told: list[tuple[str, int, int]] = []
+        with listening(lambda *step: told.append(step)):
+            found(pairs(12, 6), "bm25", depths=(3, 5))
+        last = {label: (done, total) for label, done, total in told}
+        assert last["bm25: null"] == (12, 12)
+        assert last["bm25: antisymmetry"] == (2, 2)
+        assert last["bm25: known tilt"] == (23, 23)
+        assert last["bm25: random labels"] == (21, 21)
+        assert last["coverage at 50 queries"] == (100, 100)
+        assert all(done == total for done, total in last.values())
+
+
+class Twice(Ranker):
+    """A ranker without options: it has its own depth."""
+
+    name: ClassVar[str] = "twice"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        made = BM25().rank(collection)
+        return Run(made.queries, made.offsets, made.docs, made.scores * 2, made.ids, {"ranker": repr(self)})
+
+
+@cache
+def faulty(fault: str) -> Calibration:
+    return found(pairs(), Unfair(fault=fault))
+
+
+class TestWrongRanker:
+    @pytest.mark.parametrize("fault", ["id", "row", "noise", "source"])
+    def test_one_that_tells_copies_apart_fails_the_null(self, fault: str) -> None:
+        made = faulty(fault)
+        assert not made.passed
+        failed = {row.estimand for row in rows(made, "null") if row.verdict == "failed"}
+        assert failed >= {"Relative Δ nDCG@1", "ΔNDSR", "head-to-head, relevant twins"}
+        assert {row.verdict for row in rows(made, "known tilt")} == {"ok"}
+
+    @pytest.mark.parametrize(("fault", "fails"), [("id", False), ("row", False), ("noise", False), ("source", True)])
+    def test_only_one_that_reads_the_source_fails_antisymmetry(self, fault: str, fails: bool) -> None:
+        made = faulty(fault)
+        assert any(row.verdict == "failed" for row in rows(made, "antisymmetry")) is fails
+
+    def test_the_same_ranker_without_a_fault_passes(self) -> None:
+        made = found(pairs(), Unfair())
+        assert made.passed
+
+    def test_the_first_failure_says_where(self) -> None:
+        made = faulty("id")
+        [first, *_] = made.failures
+        assert first.expected == "exactly 0"
+        assert first.measured.startswith("≠ 0 in ")
+        assert first.details.startswith("ids: suffixes, depth 1: −200 [−200, −200]")
+        assert first.failed < first.tests
+
+    def test_each_ranker_is_told_apart(self) -> None:
+        made = found(pairs(), Unfair(fault="id"), "bm25")
+        assert {row.ranker for row in made.failures} == {"unfair(fault=id)"}
+        assert made.sentence.endswith("(unfair(fault=id): null).")
+
+
+def by_queries(*given: Any) -> Twins:
+    """Twins that forget their origins, so that they are tested over queries as those of sources are."""
+    return REAL_TWINS(*given[:3])
+
+
+REAL_TWINS = Twins.of
+
+
+class TestRandomLabels:
+    @pytest.mark.parametrize("old", [False, True])
+    def test_the_old_test_over_queries_is_caught(self, old: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where the same pairs come back in every query, a test over queries takes one pair for many votes."""
+        if old:
+            monkeypatch.setattr(Twins, "of", by_queries)
+        one = bundled()
+        unjudged = Collection(one.docs, one.queries, one.qrels.clear())
+        made = found(unjudged, "bm25", measures=None, depths=(3,), labellings=30)
+        failed = {row.estimand: row for row in rows(made, "random labels") if row.verdict == "failed"}
+        assert made.passed is not old
+        assert ("head-to-head" in failed) is old
+        for check in ("random labels", "random sources"):
+            assert {row.tests for row in rows(made, check)} == {30}
+        if old:
+            assert "ΔNDSR" not in failed
+            assert {row.check for row in made.failures} == {"random labels", "random sources"}
+            assert failed["head-to-head"].failed > 10
+            assert failed["head-to-head"].measured == f"{failed['head-to-head'].failed} of 30"
+            assert failed["head-to-head"].details.startswith("draw ")
+
+    def test_the_limit_is_that_of_the_binomial(self, right: Calibration) -> None:
+        """Six rows share one chance in 1,000: more than 6 of 20 at 5 % come in fewer than one of 6,000."""
+        assert stats.binom.sf(6, 20, 0.05) < 0.001 / 6 < stats.binom.sf(5, 20, 0.05)
+        assert {row.expected for row in rows(right, "random labels")} == {"a side in ≤ 5 %: at most 6 of 20 draws"}
+
+    def test_without_judgments_too(self) -> None:
+        one = pairs()
+        made = found(Collection(one.docs, one.queries, one.qrels.clear()), "bm25", measures=None, depths=(3,))
+        names = ["ΔNDSR", "head-to-head", "pair rank gap, summed per query", "score gap"]
+        assert [(r.estimand, r.verdict) for r in rows(made, "random labels")] == [(name, "ok") for name in names]
+
+    def test_labels_that_leave_nothing_to_compare_are_passed_over(self) -> None:
+        made = found(pairs(2, 1), "bm25", depths=(1,))
+        assert 0 < rows(made, "random labels")[0].tests < 20
+        assert made.passed
+
+
+class TestVectors:
+    def test_a_tilt_is_added_to_the_first_side_before_the_cut(self) -> None:
+        collection = toy()
+        scores = {"q1": {"d1-llm": 4.0, "d2-llm": 3.0, "d1-human": 2.0, "d3-human": 1.0}, "q2": {"d2-human": 7.0}}
+        vectors = Vectors(collection, run_of(collection, scores), seed=0)
+        unit = np.std([4, 3, 2, 1])
+        whole = vectors.tilted(1.0, None).frame()
+        assert dict(whole.select("doc_id", "score").head(4).iter_rows()) == pytest.approx(
+            {"d1-llm": 4, "d1-human": 2 + unit, "d2-llm": 3, "d3-human": 1 + unit}
+        )
+        assert whole["score"].to_list()[4] == pytest.approx(7 + unit)
+        cut = vectors.tilted(100.0, 2).frame()
+        assert cut.filter(pl.col("query_id") == "q1")["doc_id"].to_list() == ["d1-human", "d3-human"]
+
+    def test_scores_are_made_distinct_before_a_cut_only(self) -> None:
+        collection = toy()
+        tied = {"q1": dict.fromkeys(collection.ids, 1.0), "q2": {"d1-llm": 1.0, "d2-llm": 2.0}}
+        vectors = Vectors(collection, run_of(collection, tied), seed=0)
+        assert len(set(vectors.tilted(0.0, None).scores[:6])) == 1
+        assert len(set(vectors.tilted(0.0, 9).scores[:6])) == 6
+        assert vectors.tilted(0.0, 9).scores == pytest.approx([1, 1, 1, 1, 1, 1, 2, 1], abs=1e-6)
+
+    def test_a_run_with_ids_of_its_own_is_joined_by_id(self) -> None:
+        collection = toy()
+        foreign = Run(("q1",), [0, 2], [1, 0], [2.0, 1.0], pl.Series(["d1-human", "d3-llm"]), {})
+        frame = Vectors(collection, foreign, seed=0).tilted(100.0, None).frame()
+        assert frame["doc_id"].to_list() == ["d1-human", "d3-llm"]
+
+
+class TestTally:
+    def one(self, tally: Tally) -> Outcome:
+        [row] = tally.rows()
+        return row
+
+    def test_a_fall_is_found_and_said(self) -> None:
+        tally = Tally("known tilt", "r")
+        values = np.linspace(-1, 1, len(STEPS))
+        values[6] = -0.5
+        tally.add_rise("x", values, "whole ranking")
+        row = self.one(tally)
+        assert (row.verdict, row.failed, row.tests) == ("failed", 1, len(STEPS) - 1)
+        assert row.details == "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd"
+        assert row.measured == "9 of 10 steps, −1 to +1"
+
+    def test_an_estimand_that_never_moves_shows_nothing(self) -> None:
+        tally = Tally("known tilt", "r")
+        tally.add_rise("x", np.full(len(STEPS), 0.25), "cut at 10")
+        row = self.one(tally)
+        assert (row.verdict, row.measured, row.tests) == ("untested", "never moved", 0)
+
+    def test_undefined_values_are_passed_over(self) -> None:
+        values = np.linspace(-1, 1, len(STEPS))
+        values[[0, 5]] = np.nan
+        tally = Tally("known tilt", "r")
+        tally.add_rise("x", values, "whole ranking")
+        row = self.one(tally)
+        assert (row.verdict, row.tests) == ("ok", len(STEPS) - 3)
+
+    @pytest.mark.parametrize(("check", "measured"), [("null", "undefined"), ("known tilt", "never moved")])
+    def test_what_is_never_defined_is_untested(self, check: Check, measured: str) -> None:
+        tally = Tally(check, "r")
+        tally.add("x", False, np.nan, "nowhere")
+        tally.add_rise("x", np.full(len(STEPS), np.nan), "nowhere")
+        row = self.one(tally)
+        assert (row.verdict, row.measured, row.tests, row.details) == ("untested", measured, 0, "")
+
+    @pytest.mark.parametrize(("failed", "verdict"), [(0, "ok"), (7, "ok"), (8, "failed")])
+    def test_what_rests_on_chance_may_fail_as_often_as_chance_does(self, failed: int, verdict: str) -> None:
+        """One row of 40 draws at 5 %: more than 7 come in fewer than one of 1,000."""
+        assert stats.binom.sf(7, 40, 0.05) < 0.001 < stats.binom.sf(6, 40, 0.05)
+        tally = Tally("random labels", "r", chance=0.05)
+        for number in range(40):
+            tally.add("x", number >= failed, 0.5, f"draw {number}")
+        row = self.one(tally)
+        assert (row.verdict, row.failed, row.measured) == (verdict, failed, f"{failed} of 40")
+        assert row.expected == "a side in ≤ 5 %: at most 7 of 40 draws"
+        assert row.details == ("draw 0" if failed else "")
+
+    def test_the_worst_of_the_null_is_shown(self) -> None:
+        tally = Tally("null", "r")
+        for value in (0.0, 12.5, -31.25):
+            tally.add("x", value == 0, value, f"at {value}")
+        row = self.one(tally)
+        assert (row.measured, row.details) == ("≠ 0 in 2 of 3, up to −31.2", "at 12.5")
+
+
+def a_row(verdict: str, check: str = "null", name: str = "r") -> Outcome:
+    return Outcome(check, name, "x", "exactly 0", "0 in 1 of 1", verdict, 1, int(verdict == "failed"))  # type: ignore[arg-type]
+
+
+class TestResult:
+    @pytest.mark.parametrize(
+        ("verdicts", "passed", "sentence"),
+        [
+            (["ok", "ok"], True, "Calibrated: 2 checks came out as expected."),
+            (["ok", "untested"], True, "Calibrated: 1 check came out as expected; 1 could not be tested."),
+            (["untested"], False, "Nothing could be tested: no estimand was ever defined."),
+            (["ok", "failed"], False, "Not calibrated: 1 of 2 checks failed (r: null)."),
+        ],
+    )
+    def test_verdict_on_the_whole(self, verdicts: list[str], passed: bool, sentence: str) -> None:
+        made = Calibration(tuple(map(a_row, verdicts)))
+        assert (made.passed, made.sentence) == (passed, sentence)
+
+    def test_failures_are_named_by_ranker_and_check(self) -> None:
+        failed = [a_row("failed"), a_row("failed"), a_row("failed", "known tilt"), a_row("failed", "null", "s")]
+        assert Calibration(tuple(failed)).sentence.endswith("4 of 4 checks failed (r: null, known tilt; s: null).")
+
+    def test_json_holds_everything(self, right: Calibration) -> None:
+        content = json.loads(right.to_json())
+        assert (content["format"], content["version"], content["passed"]) == ("ranktilt-calibration", 1, True)
+        assert len(content["rows"]) == len(right.rows)
+        assert content["rows"][0] == {
+            "check": "null", "ranker": "bm25", "estimand": "Relative Δ nDCG@1", "expected": "exactly 0",
+            "measured": "0 in 18 of 18", "verdict": "ok", "tests": 18, "failed": 0, "details": "",
+        }  # fmt: skip
+        assert content["spec"]["depths"] == [1, 3, 10]
+        assert content["spec"]["schemes"] == [s.name for s in SCHEMES]
+        assert content["spec"]["rankers"] == ["bm25", "tfidf"]
+
+
+class TestCoverage:
+    def test_limits_are_those_of_the_binomial(self, right: Calibration) -> None:
+        """Seven rows share one chance in 1,000: the quantiles at 1/14,000 of 100 draws at 93 % and at 97 %."""
+        tail = 0.001 / 7 / 2
+        assert stats.binom.cdf(81, 100, 0.93) < tail < stats.binom.cdf(82, 100, 0.93)
+        assert stats.binom.sf(99, 100, 0.97) > tail
+        assert {row.expected for row in rows(right, "coverage")} == {"82.0–100.0 %"}
+
+    def test_intervals_that_are_too_narrow_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = module.coverage
+
+        def narrow(*given: Any, **options: Any) -> Any:
+            return [one._replace(held=one.held * 3 // 4) for one in real(*given, **options)]
+
+        monkeypatch.setattr(module, "coverage", narrow)
+        made = found(pairs(12, 6), "bm25", depths=(3,))
+        assert {row.verdict for row in rows(made, "coverage")} == {"failed"}
+        assert rows(made, "coverage")[0].details.startswith("true value +")
+        assert made.sentence.endswith("failed (simulated rankings: coverage).")
+
+    def test_a_measure_without_a_relevant_document_is_untested(self) -> None:
+        made = found(pairs(12, 6), "bm25", depths=(3,), measures=["AP(rel=3)", "AP"])
+        assert [row.verdict for row in made.rows if row.estimand == "Relative Δ AP(rel=3)"] == ["untested"] * 6
+        assert made.passed
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"collection": "folder"}, "expected a collection, got 'folder'; load it first: load(folder)"),
+    ({"rankers": "bm25"}, "expected rankers, got 'bm25'; make one first: ranker('bm25')"),
+    ({"rankers": []}, "a calibration needs at least one ranker, such as bm25 (-r bm25)"),
+    ({"rankers": [ranker("bm25"), ranker("bm25(k1=1.2)")]}, "ranker 'bm25' is given twice"),
+    (
+        {"rankers": ranker("replay:r.trec")},
+        "replay:r.trec cannot be calibrated: a run that exists cannot rank copies; name its ranker",
+    ),
+    ({"depths": []}, "expected depths of at least 1, got none"),
+    ({"depths": [3, 0]}, "expected depths of at least 1, got 0, 3"),
+    ({"sample": 1}, "expected a sample of at least 2 pairs, got 1"),
+    ({"draws": 99}, "expected at least 100 draws, got 99: fewer say nothing about 95 %"),
+    ({"labellings": 19}, "expected at least 20 labellings, got 19: fewer say nothing about 5 %"),
+    ({"measures": "nDCG@0"}, "nDCG"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG)
+def test_what_cannot_be_calibrated_is_refused(change: dict[str, Any], message: str) -> None:
+    given = {"collection": toy(), "rankers": ranker("bm25"), **change}
+    with pytest.raises(UserError) as error:
+        calibrate(given.pop("collection"), given.pop("rankers"), **given)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("empty", ["docs", "queries"])
+def test_an_empty_collection_is_refused(empty: str) -> None:
+    one = toy()
+    docs, queries = (one.docs.clear(), one.queries) if empty == "docs" else (one.docs, one.queries.clear())
+    with pytest.raises(UserError, match="nothing to calibrate on: the collection has no documents or no queries"):
+        calibrate(Collection(docs, queries, one.qrels.clear()), ranker("bm25"))
+
+
+class ByRow(Dense):
+    """A dense ranker that scores every document in its chunk, identical texts or not."""
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Any, Any]]:
+        for rows, scores in super().candidates(collection, slack):
+            yield rows, scores + 1e-7 * (np.arange(len(rows)) % 2)
+
+
+@pytest.mark.neural
+class TestDense:
+    def test_copies_are_level_in_chunks_of_every_size(self, tiny: Path) -> None:
+        made = found(pairs(12, 6), Dense(str(tiny)), depths=(1, 3))
+        assert made.passed
+        assert [r.estimand for r in rows(made, "chunk sizes")] == [*CARD, "the verdict"]
+        assert {r.tests for r in rows(made, "chunk sizes")} == {2 * len(module.CHUNKS)}
+
+    def test_one_that_scores_by_row_is_caught(self, tiny: Path) -> None:
+        made = found(pairs(12, 6), ByRow(str(tiny)), depths=(3,))
+        failed = {row.check for row in made.failures}
+        assert failed == {"null", "chunk sizes"}
+        assert rows(made, "chunk sizes")[0].details.startswith("memory 1, texts 1, depth 3: ")
+
+    def test_nothing_of_it_stays_in_the_cache(
+        self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
+        found(pairs(12, 6), Dense(str(tiny)), depths=(3,))
+        kept = list((tmp_path / "embeddings").rglob("*.npy"))
+        assert len(kept) <= 4

@@ -1,0 +1,122 @@
+"""Simulated rankings: their true values, and intervals that hold them."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.calibration.result import simulation as simulated
+from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
+from ranktilt.auditing.card import Sample
+from ranktilt.auditing.tilt import Side, Statistics
+from ranktilt.collection import Collection
+from ranktilt.measures.origins import Cells
+from ranktilt.run import Run
+
+ESTIMANDS = [
+    "Relative Δ nDCG@1", "Relative Δ nDCG@5", "Relative Δ AP@5", "ΔNDSR@20", "head-to-head, relevant twins",
+    "head-to-head, other twins", "pair rank gap", "score gap",
+]  # fmt: skip
+
+
+def drawn(mean: float, n: int = 2_000, seed: int = 0) -> Population:
+    """A population of normal numbers, one pair a query."""
+    values = np.random.default_rng(seed).normal(mean, 1, n)
+    return Population((), (Sample("rank gap", "gap", values, np.ones(n)),))
+
+
+def whole_audit(queries: int, seed: int) -> tuple[Collection, Run]:
+    return simulated._rankings(np.random.default_rng(seed), queries)
+
+
+class TestPopulation:
+    def test_every_estimand_has_a_true_value(self) -> None:
+        truth = population(300).truth
+        assert list(truth) == ESTIMANDS
+        assert not np.isnan(list(truth.values())).any()
+
+    def test_the_true_value_is_the_ratio_of_the_populations_means(self) -> None:
+        whole = population(300)
+        side, sample = whole.sides[1], whole.samples[1]
+        one, two = side.values_a.mean(), side.values_b.mean()
+        assert whole.truth["Relative Δ nDCG@5"] == pytest.approx(100 * (one - two) / ((one + two) / 2))
+        assert whole.truth["head-to-head, relevant twins"] == pytest.approx(sample.total.mean() / sample.weight.mean())
+
+    def test_it_is_what_an_audit_of_all_its_queries_finds(self) -> None:
+        collection, run = whole_audit(60, seed=3)
+        found = audit(collection, run, MEASURES, card=True, resamples=100)
+        audited = {f"Relative Δ {t.measure}": t.value for t in found.tilts}
+        audited |= {e.name: e.value for e in found.estimates}
+        assert population(60, seed=3).truth == pytest.approx(audited)
+
+    def test_a_sample_gives_what_an_audit_of_its_queries_gives(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """But for what documents add to intervals: those of the simulation differ by chance only."""
+        monkeypatch.setattr(Cells, "variance", lambda *_: 0.0)
+        collection, run = whole_audit(60, seed=3)
+        rows = np.arange(5, 45)
+        names = [f"q{n}" for n in rows]
+        kept = Collection(
+            collection.docs,
+            collection.queries.filter(pl.col("id").is_in(names)),
+            collection.qrels.filter(pl.col("query_id").is_in(names)),
+        )
+        found = audit(kept, run, MEASURES, card=True, resamples=300, seed=7)
+        audited = [(t.value, t.low, t.high) for t in found.tilts]
+        audited += [(e.value, e.low, e.high) for e in found.estimates if e.kind != "relative delta"]
+        made = population(60, seed=3).sampled(rows, Statistics(300, 7, "permutation", "holm", "none"))
+        assert [(e.value, e.low, e.high) for e in made] == audited
+
+    def test_twins_tie_as_often_as_is_said_and_relevant_documents_are_as_many(self) -> None:
+        collection, run = whole_audit(400, seed=0)
+        found = audit(collection, run, ["nDCG@5"], resamples=100)
+        assert 0.07 < found.tied_share("simulated", *SIDES) < 0.13
+        relevant = collection.qrels.group_by("query_id").len()["len"].to_numpy() / 2
+        assert np.median(relevant) == 3
+        assert 0.03 < (relevant > 14).mean() < 0.08
+        assert relevant.max() <= 40
+        assert set(np.diff(run.offsets)) <= {100, 101}
+
+    def test_the_seed_alone_decides_and_parts_are_joined(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        one, two, other = (population(50, seed=s) for s in (0, 0, 1))
+        assert one.truth == two.truth != other.truth
+        monkeypatch.setattr(simulated, "_AT_ONCE", 20)
+        parts = population(50, seed=0)
+        assert parts.queries == 50
+        assert [len(s.values_a) for s in parts.sides] == [50, 50, 50]
+
+    def test_an_estimand_that_is_never_defined_has_no_true_value(self) -> None:
+        whole = population(20, measures=["AP(rel=3)@5"])
+        assert np.isnan(whole.truth["Relative Δ AP(rel=3)@5"])
+        assert coverage(whole, 10, draws=5, resamples=100)[0].held == 0
+
+
+class TestCoverage:
+    def test_intervals_of_a_mean_hold_it_about_as_often_as_they_claim(self) -> None:
+        [found] = coverage(drawn(0.3), 50, draws=400, resamples=400)
+        assert found.draws == 400
+        assert 0.91 < found.share < 0.97
+        assert abs(found.bias) < 0.15
+
+    def test_misses_are_counted_by_side(self) -> None:
+        whole = drawn(0.0)
+        object.__setattr__(whole, "truth", {"gap": 5.0})
+        [found] = coverage(whole, 20, draws=30, resamples=100)
+        assert (found.held, found.below, found.share) == (0, 30, 0.0)
+        object.__setattr__(whole, "truth", {"gap": -5.0})
+        [found] = coverage(whole, 20, draws=30, resamples=100)
+        assert (found.held, found.below) == (0, 0)
+        assert found.bias > 3
+
+    def test_a_constant_is_always_held(self) -> None:
+        whole = Population(
+            (Side("r", "nDCG@1", *SIDES, np.full(30, 0.5), np.full(30, 0.25)),),
+            (Sample("rank gap", "gap", np.full(30, 2.0), np.ones(30)),),
+        )
+        found = coverage(whole, 10, draws=20, resamples=100)
+        assert [(c.estimand, c.held) for c in found] == [("Relative Δ nDCG@1", 20), ("gap", 20)]
+        assert [c.truth for c in found] == [pytest.approx(200 / 3), 2.0]
+
+    def test_the_seed_alone_decides(self) -> None:
+        one, two, other = (coverage(drawn(0.1), 20, draws=60, resamples=100, seed=s) for s in (0, 0, 1))
+        assert one == two
+        assert one != other

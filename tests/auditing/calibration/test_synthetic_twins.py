@@ -1,0 +1,217 @@
+"""Collections made for calibration: copies under every id scheme, samples under neutral names."""
+
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from ranktilt.auditing.calibration.synthetic_twins import (
+    COPY,
+    LABEL,
+    LABELS,
+    SCHEMES,
+    THINNED,
+    Scheme,
+    first_source,
+    sampled,
+    swapped,
+    with_copies,
+    with_random_labels,
+)
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from tests.toy import QRELS, TEXTS, collection_of, toy
+
+
+def scheme(name: str) -> Scheme:
+    return next(s for s in SCHEMES if s.name == name)
+
+
+def sides(copies: Collection) -> list[tuple[str, str]]:
+    """Ids of each original and of its copy."""
+    one, two = sorted(copies.sources, key=lambda name: name.startswith(COPY))
+    return list(copies.pairs(one, two).select("a", "b").iter_rows())
+
+
+def large(pairs: int, queries: int, relevant: int = 2) -> Collection:
+    """Pairs of which each query has so many relevant ones, from the front."""
+    docs = [
+        {"id": f"{n}-{source}", "text": f"{source} {n}", "source": source, "origin": f"{n}"}
+        for n in range(pairs)
+        for source in ("llm", "human")
+    ]
+    grades = {
+        f"q{q}": {f"{q * relevant + r}-{s}": 1 for r in range(relevant) for s in ("llm", "human")}
+        for q in range(queries)
+    }
+    return collection_of(docs, dict.fromkeys(grades, "text"), grades)
+
+
+class TestWithCopies:
+    def test_there_are_five_schemes_and_more(self) -> None:
+        assert len({s.name for s in SCHEMES}) == len(SCHEMES) >= 5
+
+    @pytest.mark.parametrize("one", SCHEMES, ids=lambda s: s.name)
+    def test_every_original_has_one_copy_byte_for_byte(self, one: Scheme) -> None:
+        copies = with_copies(toy(), one, seed=0)
+        assert copies.sources in {("human", COPY), (COPY, "human")}
+        found = {name: (title, text) for name, title, text in copies.docs.select("id", "title", "text").iter_rows()}
+        assert len(found) == 6
+        assert len(sides(copies)) == 3
+        assert all(found[a] == found[b] for a, b in sides(copies))
+        assert {text for _, text in found.values()} == set(TEXTS["human"].values())
+
+    @pytest.mark.parametrize("one", SCHEMES, ids=lambda s: s.name)
+    def test_a_copy_is_judged_as_its_original_is(self, one: Scheme) -> None:
+        copies = with_copies(toy(), one, seed=0)
+        text = dict(copies.docs.select("id", "text").iter_rows())
+        source = dict(copies.docs.select("id", "source").iter_rows())
+        bare = {text: name for name, text in TEXTS["human"].items()}
+        for side in ("human", COPY):
+            grades: dict[str, dict[str, int]] = {}
+            for query, doc, grade in copies.qrels.iter_rows():
+                if source[doc] == side:
+                    grades.setdefault(query, {})[bare[text[doc]]] = grade
+            assert grades == QRELS
+
+    def test_ids_say_what_the_scheme_says(self) -> None:
+        made = {s.name: sides(with_copies(toy(), s, seed=0))[0] for s in SCHEMES}
+        assert made["suffixes"] == ("d1-human-human", "d1-human-copy")
+        assert made["misleading suffixes"] == ("d1-human-copy", "d1-human-human")
+        assert made["originals first"] == ("a-d1-human", "z-d1-human")
+        assert made["copies first"] == ("z-d1-human", "a-d1-human")
+        assert made["numbers"] == ("0", "1")
+        assert not {"d1", "human", "copy"} & set("-".join(made["hashed"]).split("-"))
+        assert [len(name) for name in made["hashed"]] == [16, 16]
+
+    @pytest.mark.parametrize(("name", "originals_win"), [("originals first", True), ("copies first", False)])
+    def test_one_side_is_always_first_by_id(self, name: str, originals_win: bool) -> None:
+        copies = with_copies(toy(), scheme(name), seed=0)
+        assert all((a < b) is originals_win for a, b in sides(copies))
+
+    def test_hashed_ids_let_either_side_be_first(self) -> None:
+        copies = with_copies(large(30, 1), scheme("hashed"), seed=0)
+        assert Counter(a < b for a, b in sides(copies)).keys() == {True, False}
+
+    @pytest.mark.parametrize(
+        ("name", "sources"),
+        [
+            ("suffixes", ["human"] * 3 + [COPY] * 3),
+            ("copies first", [COPY] * 3 + ["human"] * 3),
+            ("originals first", ["human", COPY] * 3),
+        ],
+    )
+    def test_rows_stand_as_the_scheme_says(self, name: str, sources: list[str]) -> None:
+        assert with_copies(toy(), scheme(name), seed=0).docs["source"].to_list() == sources
+
+    def test_a_shuffled_order_depends_on_the_seed_alone(self) -> None:
+        one, two, other = (with_copies(large(20, 1), scheme("hashed"), seed=s).docs["id"].to_list() for s in (1, 1, 2))
+        assert one == two
+        assert one != other
+        assert sorted(one) == sorted(other)
+
+    def test_a_source_called_copy_gets_a_copy_all_the_same(self) -> None:
+        docs = toy().docs.with_columns(source=pl.lit(COPY))
+        copies = with_copies(Collection(docs, toy().queries, toy().qrels), scheme("suffixes"), seed=0)
+        assert copies.sources == (COPY, f"{COPY} of {COPY}")
+
+
+class TestSampled:
+    def test_a_small_collection_is_kept_whole_under_neutral_ids(self) -> None:
+        found = sampled(toy(), pairs=10, queries=10, seed=0)
+        assert found.docs["id"].to_list() == [f"d{n}" for n in range(6)]
+        assert found.docs["origin"].to_list() == ["o0", "o1", "o2"] * 2
+        assert found.docs["text"].to_list() == toy().docs["text"].to_list()
+        renamed = dict(zip(toy().docs["id"], found.docs["id"], strict=True))
+        expected = [(q, renamed[d], g) for q, d, g in toy().qrels.iter_rows()]
+        assert list(found.qrels.iter_rows()) == expected
+
+    def test_no_more_is_kept_than_asked_for(self) -> None:
+        found = sampled(large(100, 20), pairs=12, queries=5, seed=0)
+        assert found.docs.height == 24
+        assert found.docs["origin"].n_unique() == 12
+        assert found.queries.height == 5
+        assert set(found.qrels["query_id"]) <= set(found.queries["id"])
+        assert set(found.qrels["doc_id"]) <= set(found.docs["id"])
+
+    @pytest.mark.parametrize(("queries", "relevant"), [(20, 9), (2, 4)])
+    def test_three_quarters_at_most_are_relevant(self, queries: int, relevant: int) -> None:
+        found = sampled(large(100, 20), pairs=12, queries=queries, seed=0)
+        judged = found.docs.filter(pl.col("id").is_in(found.qrels["doc_id"].implode()))
+        assert judged["origin"].n_unique() == relevant
+
+    def test_relevant_ones_fill_up_where_there_are_no_others(self) -> None:
+        found = sampled(large(40, 20), pairs=12, queries=20, seed=0)
+        assert found.docs["origin"].n_unique() == 12
+
+    def test_the_seed_alone_decides(self) -> None:
+        one, two, other = (sampled(large(100, 20), pairs=12, queries=5, seed=s) for s in (1, 1, 2))
+        assert one == two
+        assert one != other
+
+    def test_human_text_comes_first_and_further_sources_are_left_out(self) -> None:
+        more = (
+            toy()
+            .docs.filter(pl.col("source") == "llm")
+            .with_columns(pl.format("x{}", "id").alias("id"), source=pl.lit("a third"))
+        )
+        qrels = pl.concat([toy().qrels, toy().qrels.with_columns(pl.format("x{}", "doc_id").alias("doc_id"))])
+        qrels = qrels.filter(pl.col("doc_id").is_in(pl.concat([toy().docs["id"], more["id"]]).implode()))
+        found = sampled(Collection(pl.concat([more, toy().docs]), toy().queries, qrels), pairs=9, queries=9, seed=0)
+        assert set(found.sources) == {"human", "a third"}
+        assert first_source(found) == "human"
+
+    def test_a_source_without_a_relevant_document_cannot_be_compared(self) -> None:
+        kept = toy().qrels.filter(pl.col("doc_id").str.ends_with("human"))
+        found = sampled(Collection(toy().docs, toy().queries, kept), pairs=9, queries=9, seed=0)
+        assert found.sources == ("human", f"human, {THINNED}")
+
+    def test_a_lone_source_stands_beside_itself_without_every_third_word(self) -> None:
+        human = toy().docs.filter(pl.col("source") == "human")
+        qrels = toy().qrels.filter(pl.col("doc_id").is_in(human["id"].implode()))
+        found = sampled(Collection(human, toy().queries, qrels), pairs=9, queries=9, seed=0)
+        one, two = found.pairs("human", f"human, {THINNED}").select("a", "b").row(0)
+        text = dict(found.docs.select("id", "text").iter_rows())
+        assert text[one] == "red apples grow on old trees in autumn"
+        assert text[two] == "red apples on old in autumn"
+        grades = {(q, d): g for q, d, g in found.qrels.iter_rows()}
+        assert grades["q1", one] == grades["q1", two] == 2
+
+    def test_everything_counts_where_nothing_is_judged(self) -> None:
+        found = sampled(Collection(toy().docs, toy().queries, toy().qrels.clear()), pairs=9, queries=2, seed=0)
+        assert found.docs.height == 6
+        assert found.judged.height == 2
+
+    def test_judgments_that_call_nothing_relevant_are_refused(self) -> None:
+        nothing = toy().qrels.with_columns(grade=pl.lit(0))
+        with pytest.raises(UserError, match="no document is judged relevant to any query"):
+            sampled(Collection(toy().docs, toy().queries, nothing), pairs=9, queries=9, seed=0)
+
+
+def test_swapping_changes_names_and_nothing_else() -> None:
+    before, after = toy(), swapped(toy())
+    assert after.docs["source"].to_list() == ["llm"] * 3 + ["human"] * 3
+    assert after.docs.drop("source").equals(before.docs.drop("source"))
+    assert swapped(after) == before
+
+
+class TestRandomLabels:
+    def test_each_document_has_one_and_all_else_stays(self) -> None:
+        labelled = with_random_labels(large(200, 20), 3)
+        assert labelled.docs.drop(LABEL).equals(large(200, 20).docs)
+        assert labelled.qrels.equals(large(200, 20).qrels)
+        counts = Counter(labelled.docs[LABEL])
+        assert set(counts) == set(LABELS)
+        assert counts[LABELS[0]] == pytest.approx(200, abs=50)
+
+    def test_they_do_not_go_by_source_or_origin(self) -> None:
+        docs = with_random_labels(large(200, 20), 3).docs
+        for source in ("human", "llm"):
+            assert docs.filter(source=source)[LABEL].value_counts()["count"].max() < 130
+        apart = docs.group_by("origin").agg(pl.col(LABEL).n_unique())[LABEL]
+        assert (apart == 2).sum() == pytest.approx(100, abs=35)
+
+    def test_the_seed_decides(self) -> None:
+        one, two, other = (with_random_labels(large(50, 5), [7, n]).docs[LABEL] for n in (0, 0, 1))
+        assert one.equals(two)
+        assert not one.equals(other)

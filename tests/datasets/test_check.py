@@ -1,0 +1,569 @@
+"""Is it a fair comparison: a sound collection is one, and each fault alone is found, counted and named."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt.collection import Collection
+from ranktilt.datasets.check import MEANINGS, check
+from ranktilt.datasets.check_result import LIMITS, Check, Limits, Row, percent
+from ranktilt.datasets.load import load
+from tests.toy import collection_of, raw_docs, raw_qrels, toy, write_beir, write_cocktail, write_paper
+
+PAIRS = 20
+WORDS = ("amber", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "isle", "jade")
+
+
+def sentence(side: str, number: int) -> str:
+    """Fifteen words and a full stop, different for every number and side."""
+    names = [WORDS[(number + step) % 10] for step in (0, 1, 3)]
+    return f"The {side} note {number} tells us of {', '.join(names)} and of a long walk."
+
+
+def sound() -> list[dict[str, Any]]:
+    """Twenty pairs without a fault: p0-human, p0-llm, ..."""
+    return [
+        {"id": f"p{n}-{side}", "title": "", "text": sentence(side, n), "source": side, "origin": f"p{n}-human"}
+        for side in ("human", "llm")
+        for n in range(PAIRS)
+    ]
+
+
+Docs = list[dict[str, Any]]
+Qrels = dict[str, dict[str, int]]
+
+
+def judged() -> Qrels:
+    """Query q<n> has pair n as relevant, both sides, and the next one as not relevant."""
+    return {
+        f"q{n}": {f"p{n}-{side}": 2 for side in ("human", "llm")} | {f"p{(n + 1) % PAIRS}-llm": 0} for n in range(PAIRS)
+    }
+
+
+def made(docs: Docs, qrels: Qrels | None = None) -> Collection:
+    return collection_of(docs, {f"q{n}": f"walk {n}" for n in range(PAIRS)}, judged() if qrels is None else qrels)
+
+
+def change(count: int, edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Docs:
+    """Edit the rewrites of the first pairs."""
+    wanted = {f"p{n}-llm" for n in range(count)}
+    return [edit(row) if row["id"] in wanted else row for row in sound()]
+
+
+def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda row: {**row, "text": of(row["text"])}
+
+
+def human(row: dict[str, Any]) -> dict[str, Any]:
+    """The human text in place of the rewrite."""
+    return {**row, "text": row["text"].replace("The llm", "The human")}
+
+
+def row(result: Check, name: str, source: str | None = None) -> Row:
+    """Return the one row of a name (and source)."""
+    found = [r for r in result.rows if r.name == name and source in (None, r.source)]
+    assert len(found) == 1
+    return found[0]
+
+
+def refuse(_: str) -> str:
+    return "I'm sorry, but I cannot rewrite this text."
+
+
+def announce(old: str) -> str:
+    return f"Sure! Here is a rewritten version of the passage:\n\n{old}"
+
+
+def stop(old: str) -> str:
+    return old.removesuffix(".")
+
+
+def short(old: str) -> str:
+    return " ".join(old.split()[:6]) + "."
+
+
+def test_a_sound_collection_is_a_fair_comparison() -> None:
+    result = check(made(sound()))
+    assert result.fair
+    assert {r.verdict for r in result.rows} == {"ok"}
+    assert {r.found for r in result.rows} == {0}
+    assert all(r.examples == () for r in result.rows)
+    assert result.sentence == "A fair comparison of llm with human: nothing found that voids it."
+
+
+def test_every_check_has_a_row_and_a_meaning() -> None:
+    result = check(made(sound()))
+    assert [r.name for r in result.rows] == list(MEANINGS)
+    assert [r.meaning for r in result.rows] == list(MEANINGS.values())
+    assert [r.source for r in result.rows] == ["llm"] * 14 + ["", ""]
+    totals = {r.name: r.total for r in result.rows}
+    assert totals["one-sided judgments"] == 20
+    assert totals["dangling judgments"] == 60
+    assert {n for name, n in totals.items() if not name.endswith("judgments")} == {20}
+
+
+SPOILED: list[tuple[str, Docs, float, float]] = [
+    ("identical pairs", change(2, human), 10.0, math.nan),
+    ("refusals", change(3, text(refuse)), 15.0, 0.0),
+    ("boilerplate openings", change(3, text(announce)), 15.0, 0.0),
+    ("cut-off endings", change(3, text(stop)), 15.0, 0.0),
+    ("pairs missing a side", [r for r in sound() if r["id"] not in ("p0-llm", "p1-llm", "p2-human")], 15.0, math.nan),
+]
+
+
+@pytest.mark.parametrize(("name", "docs", "value", "reference"), SPOILED, ids=[s[0] for s in SPOILED])
+def test_a_fault_alone_voids_and_is_named(name: str, docs: Docs, value: float, reference: float) -> None:
+    known = {d["id"] for d in docs}
+    qrels = {q: {d: g for d, g in grades.items() if d in known} for q, grades in judged().items()}
+    result = check(made(docs, qrels))
+    found = row(result, name)
+    assert [r.name for r in result.of("void")] == [name]
+    assert not result.fair
+    assert found.value == pytest.approx(value)
+    assert found.total == PAIRS
+    assert found.found == round(value * PAIRS / 100)
+    assert found.reference == pytest.approx(reference, nan_ok=True)
+    assert found.examples[:2] == ("p0-llm", "p1-llm") if name != "pairs missing a side" else ("p0-human", "p1-human")
+    assert result.sentence.startswith(f"Void because of {name} ({found.found} of 20, {value:.1f} %; limit ≤ ")
+
+
+@pytest.mark.parametrize(("name", "docs", "value", "reference"), SPOILED, ids=[s[0] for s in SPOILED])
+def test_a_share_at_its_limit_does_not_void(name: str, docs: Docs, value: float, reference: float) -> None:
+    option = {
+        "identical pairs": "identical",
+        "refusals": "refusals",
+        "boilerplate openings": "boilerplate",
+        "cut-off endings": "cut_off",
+        "pairs missing a side": "missing",
+    }[name]
+    at = row(check(made(docs), limits=replace(LIMITS, **{option: value})), name)
+    assert (at.verdict, at.limit) == ("warning", f"≤ {value:g} %")
+    assert row(check(made(docs), limits=replace(LIMITS, **{option: value - 0.01})), name).verdict == "void"
+
+
+@pytest.mark.parametrize(
+    ("edit", "ratio", "verdict"),
+    [(short, 0.4, "void"), (lambda t: t + " " + t, 2.0, "void"), (lambda t: t + " So they say.", 1.2, "warning")],
+)
+def test_the_median_length_ratio_is_judged(edit: Callable[[str], str], ratio: float, verdict: str) -> None:
+    found = row(check(made(change(PAIRS, text(edit)))), "length ratio")
+    assert found.value == pytest.approx(ratio)
+    assert (found.verdict, found.limit) == (verdict, "0.67–1.5")
+    assert f"quartiles {ratio:.2f} and {ratio:.2f}" in found.note
+
+
+def test_the_length_ratio_counts_the_pairs_outside() -> None:
+    found = row(check(made(change(9, text(short)))), "length ratio")
+    assert (found.found, found.total, found.value, found.verdict) == (9, PAIRS, 1.0, "ok")
+    assert found.examples == ("p0-llm", "p1-llm", "p2-llm")
+    assert "quartiles 0.40 and 1.00" in found.note
+
+
+def test_pairs_without_words_in_the_reference_have_no_length_ratio() -> None:
+    docs = [{**r, "text": ""} if r["id"] == "p0-human" else r for r in sound()]
+    found = row(check(made(docs)), "length ratio")
+    assert (found.total, found.value) == (PAIRS - 1, 1.0)
+
+
+def test_limits_of_the_length_ratio_are_options() -> None:
+    docs = change(PAIRS, text(short))
+    assert check(made(docs), limits=Limits(shortest=0.4)).fair
+    assert not check(made(docs), limits=Limits(shortest=0.41)).fair
+    longer = change(PAIRS, text(lambda t: t + " " + t))
+    assert check(made(longer), limits=Limits(longest=2)).fair
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda grades: {d: g for d, g in grades.items() if d.endswith("human")},
+        lambda grades: {d: g for d, g in grades.items() if d.endswith("llm")},
+        lambda grades: {d: (1 if d.endswith("llm") and g else g) for d, g in grades.items()},
+        lambda grades: {d: (0 if d.endswith("llm") else g) for d, g in grades.items()},
+    ],
+    ids=["human only", "llm only", "other grade", "not relevant"],
+)
+def test_judgments_of_one_side_void(edit: Callable[[dict[str, int]], dict[str, int]]) -> None:
+    result = check(made(sound(), {q: edit(grades) for q, grades in judged().items()}))
+    found = row(result, "one-sided judgments")
+    assert [r.name for r in result.of("void")] == ["one-sided judgments"]
+    assert (found.found, found.total, found.value) == (PAIRS, PAIRS, 100.0)
+
+
+def test_one_sided_judgments_name_query_and_relevant_document() -> None:
+    qrels = judged()
+    qrels["q3"] = {"p3-llm": 1, "p3-human": 0}
+    qrels["q5"] = {"p5-human": 1}
+    found = row(check(made(sound(), qrels)), "one-sided judgments")
+    assert found.examples == ("q3 p3-llm", "q5 p5-human")
+    assert (found.found, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
+    allowed = check(made(sound(), qrels), limits=Limits(one_sided=10))
+    assert row(allowed, "one-sided judgments").verdict == "warning"
+
+
+def test_unjudged_and_not_relevant_are_the_same() -> None:
+    qrels: Qrels = {f"q{n}": {f"p{n}-human": 1, f"p{n}-llm": 1, "p0-human": -1} for n in range(1, PAIRS)}
+    assert row(check(made(sound(), qrels)), "one-sided judgments").found == 0
+
+
+def test_a_document_without_twin_has_no_other_side_to_judge() -> None:
+    docs = [r for r in sound() if r["id"] != "p0-llm"]
+    qrels = {q: {d: g for d, g in grades.items() if d != "p0-llm"} for q, grades in judged().items()}
+    found = row(check(made(docs, qrels)), "one-sided judgments")
+    assert (found.found, found.total) == (0, PAIRS - 1)
+
+
+def test_no_relevant_twin_is_a_warning_and_undefined() -> None:
+    found = row(check(made(sound(), {"q0": {"p0-llm": 0}})), "one-sided judgments")
+    assert (found.total, found.verdict) == (0, "warning")
+    assert math.isnan(found.value)
+
+
+def test_near_identical_pairs_are_counted_beside_identical_ones() -> None:
+    docs = change(1, human)
+    docs = [{**r, "text": sentence("human", 1) + " Human!"} if r["id"] == "p1-llm" else r for r in docs]
+    found = row(check(made(docs)), "near-identical pairs")
+    assert (found.found, found.examples, found.verdict) == (1, ("p1-llm",), "warning")
+    assert found.note == "Jaccard similarity of terms ≥ 0.95"
+    assert row(check(made(docs)), "identical pairs").examples == ("p0-llm",)
+
+
+def backwards(old: str) -> str:
+    return " ".join(old.removesuffix(".").split()[::-1]) + "."
+
+
+@pytest.mark.parametrize(
+    ("reordered", "same", "empty", "limit"),
+    [(20, 0, 0, "< 100 %"), (19, 1, 0, "< 100 % with identical ones"), (18, 0, 2, "< 100 %")],
+)
+def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, limit: str) -> None:
+    docs = sound()
+    for n, (one, two) in enumerate(zip(docs[:PAIRS], docs[PAIRS:], strict=True)):
+        one["text"] = "" if n >= PAIRS - empty else one["text"]
+        two["text"] = backwards(one["text"]) if same <= n and one["text"] else one["text"]
+    result = check(made(docs))
+    found = row(result, "near-identical pairs")
+    assert (found.found, found.verdict, found.limit) == (reordered, "void", limit)
+    assert [r.name for r in result.of("void")] == ["near-identical pairs"]
+    assert f"near-identical pairs ({reordered} of 20, {reordered * 5}.0 %; limit {limit})" in result.sentence
+    other = [{**r, "text": r["text"] + " One more."} if r["id"] == "p5-llm" else r for r in docs]
+    assert check(made(other)).fair  # one pair is left
+
+
+def test_the_threshold_of_near_identical_pairs_is_an_option() -> None:
+    # Of 14 terms a side, "human" and "llm" are not shared: 13 of 15.
+    assert row(check(made(sound()), limits=Limits(near_identical=13 / 15)), "near-identical pairs").found == PAIRS
+    found = row(check(made(sound()), limits=Limits(near_identical=0.87)), "near-identical pairs")
+    assert not check(made(sound()), limits=Limits(near_identical=13 / 15)).fair  # none is left to compare
+    assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
+
+
+def test_empty_texts_are_counted_and_are_not_identical() -> None:
+    docs = [{**r, "text": " "} if r["id"] in ("p0-llm", "p0-human", "p1-human") else r for r in sound()]
+    result = check(made(docs))
+    found = row(result, "empty texts")
+    assert (found.found, found.value, found.reference, found.examples) == (1, 5.0, 10.0, ("p0-llm",))
+    assert row(result, "identical pairs").found == 0
+    assert row(result, "duplicate texts").reference == 0.0
+
+
+def test_duplicates_are_those_within_a_source() -> None:
+    same = {**dict.fromkeys(("p1-llm", "p2-llm"), sentence("llm", 0)), "p4-human": sentence("human", 3)}
+    docs = [{**r, "text": same.get(r["id"], r["text"])} for r in sound()]
+    found = row(check(made(docs)), "duplicate texts")
+    assert (found.found, found.value, found.reference) == (2, 10.0, 5.0)
+    assert found.examples == ("p1-llm", "p2-llm")
+    assert found.verdict == "warning"
+
+
+def test_twins_in_different_scripts_are_counted() -> None:
+    docs = change(
+        2, text(lambda _: "Синий день был долгим, пчёлы танцевали над полем, дождь ждал вечера, мы пели песни дома.")
+    )
+    docs = [{**r, "text": "12 34."} if r["id"] == "p5-llm" else r for r in docs]
+    found = row(check(made(docs)), "script differs")
+    assert (found.found, found.examples, found.verdict) == (2, ("p0-llm", "p1-llm"), "warning")
+
+
+def test_shared_titles_are_a_warning_and_empty_ones_are_none() -> None:
+    titles = {"p0": "Walks", "p1": "Woods", "p2": " "}
+    docs = [{**r, "title": titles.get(r["id"].partition("-")[0], "")} for r in sound()]
+    docs = [{**r, "title": "Trees"} if r["id"] == "p1-llm" else r for r in docs]
+    result = check(made(docs))
+    found = row(result, "shared titles")
+    assert (found.found, found.value, found.examples, found.verdict) == (1, 5.0, ("p0-llm",), "warning")
+    assert result.fair
+    assert result.sentence.endswith("; 1 warning: shared titles.")
+
+
+def test_any_dangling_judgment_is_a_warning() -> None:
+    qrels: dict[str, dict[str, int]] = {**judged(), "q99": {"p0-human": 1}}
+    qrels["q0"] = {**qrels["q0"], "lost": 1}
+    found = row(check(made(sound(), qrels)), "dangling judgments")
+    assert (found.found, found.total, found.source, found.verdict) == (2, 62, "", "warning")
+    assert found.examples == ("q0 lost", "q99 p0-human")
+    rare = {**judged(), **{f"q{n}": {"p0-human": 0} for n in range(1000, 1001)}}
+    assert row(check(made(sound(), rare), limits=Limits(notice=50)), "dangling judgments").verdict == "warning"
+
+
+def test_queries_with_the_text_of_another_are_counted_and_a_warning() -> None:
+    sound_one = made(sound())
+    text = pl.when(pl.col("id").is_in(["q3", "q7"])).then(pl.lit(" the same ")).when(pl.col("id") == "q5")
+    queries = sound_one.queries.with_columns(text=text.then(pl.lit("the same")).otherwise(pl.lit("") + pl.col("id")))
+    found = row(check(Collection(sound_one.docs, queries, sound_one.qrels)), "repeated queries")
+    assert (found.found, found.total, found.source, found.verdict) == (2, queries.height, "", "warning")
+    assert found.examples == ("q5", "q7")
+    blank = queries.with_columns(text=pl.lit(" "))
+    assert row(check(Collection(sound_one.docs, blank, sound_one.qrels)), "repeated queries").found == 0
+
+
+def test_a_rare_fault_is_no_warning_below_the_notice() -> None:
+    docs = change(1, text(refuse))
+    assert row(check(made(docs)), "refusals").verdict == "warning"
+    assert row(check(made(docs), limits=Limits(notice=5)), "refusals").verdict == "ok"
+
+
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_so_many_examples_as_are_wanted(count: int) -> None:
+    found = row(check(made(change(12, text(refuse))), examples=count), "refusals")
+    assert found.examples == tuple(f"p{n}-llm" for n in range(min(count, 12)))
+    assert found.found == 12
+
+
+def test_the_first_pairs_without_origin_say_what_twins_need() -> None:
+    docs = [{**r, "origin": r["id"]} for r in sound()]
+    found = row(check(made(docs)), "pairs missing a side")
+    assert (found.found, found.total, found.value, found.verdict) == (40, 40, 100.0, "void")
+    assert "twins need one origin" in found.note
+    undefined = [r for r in check(made(docs)).rows if math.isnan(r.value)]
+    assert {r.name for r in undefined} >= {"identical pairs", "length ratio", "shared titles", "one-sided judgments"}
+    assert {r.verdict for r in undefined} == {"warning"}
+
+
+def third(spoil: Callable[[str], str]) -> Collection:
+    """A third source beside the sound two."""
+    more = [
+        {**r, "id": r["id"].replace("llm", "other"), "source": "other", "text": spoil(r["text"])}
+        for r in sound()
+        if r["source"] == "llm"
+    ]
+    qrels = {
+        q: {**grades, **{d.replace("llm", "other"): g for d, g in grades.items() if d.endswith("llm")}}
+        for q, grades in judged().items()
+    }
+    return made(sound() + more, qrels)
+
+
+def test_every_other_source_is_held_against_the_reference() -> None:
+    result = check(third(announce))
+    assert (result.reference, result.sources) == ("human", ("llm", "other"))
+    assert row(result, "boilerplate openings", "llm").verdict == "ok"
+    assert row(result, "boilerplate openings", "other").verdict == "void"
+    assert "boilerplate openings of other (20 of 20, 100.0 %; limit ≤ 10 %)" in result.sentence
+    assert sum(r.name == "dangling judgments" for r in result.rows) == 1
+
+
+def test_a_fair_comparison_names_all_sources() -> None:
+    text = check(third(lambda old: old.replace("llm", "new"))).sentence
+    assert text == "A fair comparison of llm and other with human: nothing found that voids it."
+
+
+def test_the_reference_can_be_chosen() -> None:
+    result = check(third(announce), reference="other")
+    assert (result.reference, result.sources) == ("other", ("human", "llm"))
+    assert row(result, "boilerplate openings", "llm").reference == 100.0
+
+
+def test_without_human_text_the_first_source_is_the_reference() -> None:
+    docs = [{**r, "source": r["source"].replace("human", "zebra")} for r in sound()]
+    assert check(made(docs)).reference == "zebra"
+
+
+@pytest.mark.parametrize(
+    ("collection", "options", "message"),
+    [
+        (lambda: made([r for r in sound() if r["source"] == "llm"]), {}, "nothing to compare: only source 'llm'; "),
+        (lambda: made(sound()), {"reference": "hum"}, "unknown source 'hum'; did you mean 'human'? (valid: human, llm"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    collection: Callable[[], Collection], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(rt.UserError) as error:
+        check(collection(), **options)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"missing": 101}, "limit 'missing': expected 0 to 100 %, got 101"),
+        ({"cut_off": -1}, "limit 'cut_off': expected 0 to 100 %, got -1"),
+        ({"notice": math.nan}, "limit 'notice': expected 0 to 100 %, got nan"),
+        ({"near_identical": 95}, "limit 'near_identical': expected 0 to 1, got 95"),
+        ({"shortest": -0.5}, "limit 'shortest': expected 0 or more, got -0.5"),
+        ({"shortest": 2}, "limits of the length ratio: expected the lower below the upper, got 2 and 1.5"),
+    ],
+)
+def test_impossible_limits_are_refused(limits: dict[str, float], message: str) -> None:
+    with pytest.raises(rt.UserError) as error:
+        Limits(**limits)
+    assert str(error.value) == message
+
+
+def test_json_holds_everything() -> None:
+    result = check(made(change(3, text(refuse))))
+    found = orjson.loads(result.to_json())
+    assert (found["format"], found["version"], found["fair"]) == ("ranktilt-check", 1, False)
+    assert found["limits"]["identical"] == 5.0
+    assert found["sentence"] == result.sentence
+    assert len(found["rows"]) == 16
+    refused = next(r for r in found["rows"] if r["name"] == "refusals")
+    assert (refused["value"], refused["verdict"], refused["reference"]) == (15.0, "void", 0.0)
+    assert next(r for r in found["rows"] if r["name"] == "identical pairs")["reference"] is None
+    assert (found["spec"]["documents"], found["spec"]["judgments"]) == (40, 60)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0.0 %"), (0.04, "< 0.1 %"), (0.05, "0.1 %"), (9.96, "10.0 %"), (99.96, "> 99.9 %"), (100, "100.0 %")],
+)
+def test_some_never_reads_as_none_nor_as_all(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+def test_the_collection_is_left_as_it_was() -> None:
+    collection = toy()
+    check(collection)
+    assert collection == toy()
+    assert collection.docs.columns == toy().docs.columns
+
+
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_every_layout_gives_the_same_rows(tmp_path: Path, end: str) -> None:
+    rt.save(toy(), tmp_path / "beir")
+    write_cocktail(tmp_path / "cocktail", end=end)
+    write_paper(tmp_path / "paper", end=end)
+    results = [check(load(tmp_path / name, ignore_unknown=True)) for name in ("beir", "cocktail", "paper")]
+    shown = [[(r.name, r.found, r.total, r.verdict) for r in result.rows] for result in results]
+    assert shown[0] == shown[1] == shown[2]
+    assert results[2].sources == ("llm_0.2",)
+
+
+def test_dangling_judgments_of_a_folder_are_counted(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path, qrels=[*raw_qrels(), ("q1", "gone", 1)])
+    found = row(check(load(folder, ignore_unknown=True)), "dangling judgments")
+    assert (found.found, found.examples) == (1, ("q1 gone",))
+
+
+def test_a_plain_beir_folder_has_nothing_to_compare(tmp_path: Path) -> None:
+    with pytest.raises(rt.UserError, match="nothing to compare: only source 'human'"):
+        check(load(write_beir(tmp_path, docs=raw_docs()), ignore_unknown=True))
+
+
+def test_the_bundled_collection_is_a_fair_comparison() -> None:
+    result = check(rt.bundled())
+    assert result.fair
+    assert [r.name for r in result.of("warning")] == ["shared titles"]
+
+
+@pytest.mark.data
+def test_nfcorpus_is_a_fair_comparison_with_known_blemishes(shared_data: Path) -> None:
+    result = check(load(shared_data / "cocktail-nfcorpus", ignore_unknown=True))
+    found = {r.name: (r.found, r.total) for r in result.rows}
+    assert result.fair
+    assert found["pairs missing a side"] == (0, 3633)
+    assert found["identical pairs"] == (2, 3633)
+    assert found["boilerplate openings"] == (18, 3633)
+    assert found["shared titles"] == (3633, 3633)
+    assert found["one-sided judgments"] == (0, 12334)
+    assert row(result, "length ratio").value == pytest.approx(0.87, abs=0.01)
+    assert {r.name for r in result.of("warning")} == {"shared titles", "length ratio"}
+
+
+@pytest.mark.data
+def test_half_of_the_rewrites_are_not_enough(shared_data: Path) -> None:
+    whole = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
+    kept = (pl.col("source") == "human") | (pl.int_range(pl.len()) % 2 == 0)
+    result = check(Collection(whole.docs.filter(kept), whole.queries, whole.qrels))
+    assert [r.name for r in result.of("void")] == ["pairs missing a side"]
+    assert row(result, "pairs missing a side").found in (1816, 1817)
+
+
+# Pools: only some documents were rewritten
+
+
+def pooled_docs(chosen: int, *, labelled: bool = True) -> Docs:
+    """All human documents; rewrites of the first ones only, and a column that says so."""
+    rows = [row for row in sound() if row["source"] == "human" or int(row["origin"][1:].split("-")[0]) < chosen]
+    human_only = [] if labelled else ["llm"]
+    return [
+        {**row, "pool": None if row["source"] in human_only else int(row["origin"][1:].split("-")[0]) < chosen}
+        for row in rows
+    ]
+
+
+def of_first(chosen: int) -> Qrels:
+    """Judgments of the first documents only."""
+    return {name: grades for name, grades in judged().items() if int(name[1:]) < chosen - 1}
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_documents_outside_the_pool_miss_no_twin(labelled: bool) -> None:
+    result = check(made(pooled_docs(8, labelled=labelled), of_first(8)))
+    found = row(result, "pairs missing a side")
+    assert (found.found, found.total, found.value, found.verdict) == (0, 8, 0.0, "ok")
+    assert found.note == "12 documents outside the pool have no twin by design"
+    assert result.fair
+
+
+def test_a_document_of_the_pool_without_a_twin_is_missing_one() -> None:
+    docs = [row for row in pooled_docs(8) if row["id"] != "p3-llm"]
+    found = row(check(made(docs, of_first(8))), "pairs missing a side")
+    assert (found.found, found.total, found.examples) == (1, 8, ("p3-human",))
+    assert found.verdict == "void"
+
+
+def test_a_rewrite_without_its_human_document_is_missing_one_in_a_pool_too() -> None:
+    docs = [row for row in pooled_docs(8) if row["id"] != "p3-human"]
+    found = row(check(made(docs, of_first(8))), "pairs missing a side")
+    assert (found.found, found.total, found.examples) == (1, 8, ("p3-llm",))
+
+
+def test_a_pool_of_other_queries_is_found_out() -> None:
+    found = row(check(made(pooled_docs(8))), "pairs missing a side")
+    assert (found.found, found.total, found.verdict) == (12, 20, "void")
+    assert found.note == "12 outside the pool are relevant to a query and count as missing: pool with these queries too"
+
+
+def test_both_notes_stand_side_by_side() -> None:
+    found = row(check(made(pooled_docs(8), of_first(11))), "pairs missing a side")
+    assert (found.found, found.total) == (2, 10)
+    assert found.note.startswith(
+        "10 documents outside the pool have no twin by design; 2 outside the pool are relevant"
+    )
+
+
+def test_a_source_that_was_rewritten_in_full_is_not_excused_by_the_pool_of_another() -> None:
+    other = [
+        {**row, "id": row["id"].replace("llm", "gpt"), "source": "gpt", "pool": None}
+        for row in sound()
+        if row["source"] == "llm" and row["id"] not in ("p15-llm", "p16-llm", "p17-llm")
+    ]
+    result = check(made([*pooled_docs(8), *other], of_first(8)))
+    found = {r.source: r for r in result.rows if r.name == "pairs missing a side"}
+    assert (found["llm"].found, found["llm"].total) == (0, 8)
+    assert (found["gpt"].found, found["gpt"].total, found["gpt"].note) == (3, 20, "")
+
+
+def test_a_column_of_that_name_that_holds_something_else_is_no_pool() -> None:
+    docs = [{**row, "pool": "swimming"} for row in pooled_docs(8)]
+    found = row(check(made(docs, of_first(8))), "pairs missing a side")
+    assert (found.found, found.total) == (12, 20)

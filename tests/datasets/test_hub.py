@@ -1,0 +1,344 @@
+"""Data sets of the hub, from caches as huggingface_hub leaves them, and from a hub on loopback."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.errors import DataError, MissingExtra, UserError
+from tests.datasets.hub_cache import (
+    COMMIT,
+    OTHER,
+    cached,
+    cocktail_zip,
+    judgments_parquet,
+    mteb,
+    point_to,
+    rows,
+    zipped,
+)
+from tests.datasets.hub_server import Hub
+from tests.toy import jsonl, raw_docs, raw_qrels, raw_queries, toy, tsv
+
+pytest.importorskip("huggingface_hub")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    point_to(tmp_path / "hub", monkeypatch)
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "ours"))
+    return tmp_path / "hub"
+
+
+def refused(name: str, **options: object) -> str:
+    with pytest.raises(UserError) as caught:
+        load(name, **options)  # type: ignore[arg-type]
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+# What is there
+
+
+def test_cocktails_zip_file_loads_as_the_folder_in_it(cache: Path) -> None:
+    cached(cache, "IR-Cocktail/scifact", cocktail_zip())
+    assert load("hub:IR-Cocktail/scifact") == toy()
+
+
+def test_the_commit_and_every_file_are_told(cache: Path, tmp_path: Path) -> None:
+    cached(cache, "IR-Cocktail/scifact", cocktail_zip())
+    spec = load("hub:IR-Cocktail/scifact").spec
+    assert {name: spec[name] for name in ("path", "revision", "split", "layout")} == {
+        "path": "hub:IR-Cocktail/scifact",
+        "revision": COMMIT,
+        "split": "test",
+        "layout": "cocktail",
+    }
+    unpacked = tmp_path / "ours" / "collections" / f"IR-Cocktail--scifact-{COMMIT}" / "scifact"
+    names = ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/test.tsv")
+    assert spec["files"] == [str(unpacked / name) for name in names]
+    assert sorted(p.name for p in unpacked.parent.iterdir()) == ["scifact"]  # nothing of the Mac's
+
+
+def test_a_zip_file_is_unpacked_once(cache: Path) -> None:
+    cached(cache, "IR-Cocktail/scifact", cocktail_zip())
+    times = [[Path(f).stat().st_mtime_ns for f in load("hub:IR-Cocktail/scifact").spec["files"]] for _ in range(2)]
+    assert times[0] == times[1]
+
+
+def test_a_folder_of_json_lines(cache: Path) -> None:
+    cached(
+        cache,
+        "someone/set",
+        {
+            "corpus/human.jsonl": jsonl(raw_docs("human")),
+            "corpus/llm.jsonl": jsonl(raw_docs("llm")),
+            "queries.jsonl": jsonl(raw_queries()),
+            "qrels/test.tsv": tsv(raw_qrels()),
+        },
+    )
+    assert load("hub:someone/set") == toy()
+
+
+def test_parquet_files_a_source_each_in_shards(cache: Path) -> None:
+    human, llm = raw_docs("human"), raw_docs("llm")
+    files = {
+        "corpus/human-00000-of-00002.parquet": rows(human[:2]),
+        "corpus/human-00001-of-00002.parquet": rows(human[2:]),
+        "corpus/llm-00000-of-00001.parquet": rows(llm),
+        "queries/queries-00000-of-00001.parquet": rows(raw_queries()),
+        "qrels/test-00000-of-00001.parquet": judgments_parquet(),
+    }
+    cached(cache, "IR-Cocktail/toy", files)
+    assert load("hub:IR-Cocktail/toy") == toy()
+
+
+def test_beirs_judgments_lie_in_a_data_set_beside(cache: Path) -> None:
+    texts = {"corpus/scifact-corpus.parquet": rows(raw_docs()), "queries/scifact-queries.parquet": rows(raw_queries())}
+    cached(cache, "BeIR/scifact", texts)
+    cached(cache, "BeIR/scifact-qrels", {"test.tsv": tsv(raw_qrels()), "train.tsv": tsv(raw_qrels()[:2])}, commit=OTHER)
+    collection = load("hub:BeIR/scifact")
+    assert collection.sources == ("human",)
+    assert set(collection.qrels.rows()) == set(raw_qrels())
+    assert {name: collection.spec[name] for name in ("layout", "revision", "qrels", "qrels_revision", "split")} == {
+        "layout": "beir",
+        "revision": COMMIT,
+        "qrels": "hub:BeIR/scifact-qrels",
+        "qrels_revision": OTHER,
+        "split": "test",
+    }
+    assert load("hub:BeIR/scifact", split="train").qrels.height == 2
+
+
+def test_mtebs_judgments_are_json_lines(cache: Path) -> None:
+    cached(cache, "mteb/scifact", mteb())
+    collection = load("hub:mteb/scifact")
+    assert set(collection.qrels.rows()) == set(raw_qrels())
+    assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
+    assert load("hub:mteb/scifact", split="train").qrels.rows() == [("q1", "d1", 2)]
+
+
+def test_judgments_in_the_default_configuration_of_parquet(cache: Path) -> None:
+    files = {
+        "corpus/corpus-00000-of-00001.parquet": rows(raw_docs()),
+        "queries/queries-00000-of-00001.parquet": rows(raw_queries()),
+        "data/test-00000-of-00001.parquet": judgments_parquet(),
+    }
+    cached(cache, "mteb/new", files)
+    assert set(load("hub:mteb/new").qrels.rows()) == set(raw_qrels())
+
+
+@pytest.mark.parametrize("name", ["hub:mteb/scifact@v2", f"hub:mteb/scifact@{OTHER}"])
+def test_a_revision_is_a_tag_or_a_commit(cache: Path, name: str) -> None:
+    cached(cache, "mteb/scifact", mteb())
+    new = jsonl([{"_id": "d1", "text": "new"}, *raw_docs()[1:]])
+    cached(cache, "mteb/scifact", {**mteb(), "corpus.jsonl": new}, commit=OTHER, ref="v2")
+    assert load("hub:mteb/scifact").docs["text"][0] == "red apples grow on old trees in autumn"
+    found = load(name)
+    assert found.docs["text"][0] == "new"
+    assert found.spec["revision"] == OTHER
+    assert load("hub:mteb/scifact", revision=name.partition("@")[2]) == found
+
+
+def test_judgments_of_ones_own_and_none(cache: Path, tmp_path: Path) -> None:
+    cached(cache, "mteb/scifact", mteb())
+    own = tmp_path / "own.tsv"
+    own.write_text("q3 0 d1 1\n")
+    assert load("hub:mteb/scifact", qrels=own).qrels.rows() == [("q3", "d1", 1)]
+    unjudged = load("hub:mteb/scifact", qrels="none")
+    assert (unjudged.qrels.height, unjudged.queries.height) == (0, 3)
+
+
+def test_judged_documents_only(cache: Path) -> None:
+    cached(cache, "mteb/scifact", mteb())
+    collection = load("hub:mteb/scifact", split="train", docs="judged")
+    assert collection.ids.to_list() == ["d1"]
+    assert (collection.spec["docs"], collection.spec["docs_of"]) == ("judged", 3)
+
+
+# What is not
+
+
+def test_offline_and_not_in_the_cache(cache: Path) -> None:
+    place = cache / "datasets--IR-Cocktail--scifact"
+    assert refused("hub:IR-Cocktail/scifact") == (
+        f"hub:IR-Cocktail/scifact: HF_HUB_OFFLINE is set, and it is not in the cache ({place}); unset it, or run "
+        "`hf download IR-Cocktail/scifact --repo-type dataset` where there is a network, and copy that folder"
+    )
+
+
+def test_offline_and_another_revision_is_in_the_cache(cache: Path) -> None:
+    cached(cache, "mteb/scifact", mteb())
+    message = refused("hub:mteb/scifact@v9")
+    assert message.startswith("hub:mteb/scifact@v9: HF_HUB_OFFLINE is set, and it is not in the cache")
+    assert "`hf download mteb/scifact --repo-type dataset --revision v9`" in message
+
+
+def test_an_interrupted_download_is_named(cache: Path) -> None:
+    snapshot = cached(cache, "mteb/scifact", mteb())
+    listed = {str(p.relative_to(snapshot)): {"size": 1, "blob_id": "0"} for p in snapshot.rglob("*") if p.is_file()}
+    trees = snapshot.parents[1] / "trees"
+    trees.mkdir()
+    (trees / f"{COMMIT}.json").write_text(json.dumps({"format_version": 1, "files": listed}))
+    (snapshot / "corpus.jsonl").unlink()
+    assert "is only in part in the cache" in refused("hub:mteb/scifact")
+
+
+@pytest.mark.parametrize("name", ["hub:scifact/a/b", "hub:a b/c", "hub:-a/b--c"])
+def test_a_name_that_cannot_be(cache: Path, name: str) -> None:
+    assert refused(name) == f"{name}: expected OWNER/NAME after hub:, such as hub:IR-Cocktail/scifact"
+
+
+def test_an_unknown_layout_lists_what_there_is(cache: Path) -> None:
+    cached(cache, "a/images", {"data/train-00000-of-00001.parquet": rows(raw_docs()), "labels.jsonl": "{}\n"})
+    assert refused("hub:a/images") == (
+        "hub:a/images: expected documents (corpus.jsonl, corpus/*) in the layout of Cocktail, BEIR or MTEB; there are: "
+        "data/train-00000-of-00001.parquet, labels.jsonl"
+    )
+
+
+def test_a_long_list_is_cut(cache: Path) -> None:
+    cached(cache, "a/many", {f"part-{n:02}.jsonl": "{}\n" for n in range(11)})
+    assert refused("hub:a/many").endswith(", part-07.jsonl and 3 more")
+
+
+def test_no_file_at_all(cache: Path) -> None:
+    cached(cache, "a/empty", {})
+    assert refused("hub:a/empty").endswith("there are: no file of .jsonl, .parquet, .tsv or .zip")
+
+
+def test_documents_without_queries(cache: Path) -> None:
+    cached(cache, "a/half", {"corpus.jsonl": jsonl(raw_docs())})
+    assert refused("hub:a/half").startswith("hub:a/half: expected queries (queries.jsonl, queries/*.parquet) in")
+
+
+def test_no_judgments_anywhere(cache: Path) -> None:
+    cached(cache, "a/b", {"corpus.jsonl": jsonl(raw_docs()), "queries.jsonl": jsonl(raw_queries())})
+    message = refused("hub:a/b")
+    assert message.startswith(
+        "hub:a/b holds no judgments, nor does hub:a/b-qrels, where BEIR keeps them; name a file of judgments with "
+        "--qrels, or --qrels none (hub:a/b-qrels: HF_HUB_OFFLINE is set"
+    )
+
+
+def test_a_split_that_is_not_there(cache: Path) -> None:
+    cached(cache, "mteb/scifact", mteb())
+    assert refused("hub:mteb/scifact", split="tset") == (
+        "hub:mteb/scifact: unknown split 'tset'; did you mean 'test'? (valid: test, train); choose one with --split"
+    )
+
+
+def test_two_zip_files(cache: Path) -> None:
+    cached(cache, "a/b", {**cocktail_zip("one"), **cocktail_zip("two")})
+    assert refused("hub:a/b") == ("hub:a/b: expected one zip file, got 2: one.zip, two.zip; unpack the one you want")
+
+
+def test_a_broken_zip_file_leaves_nothing(cache: Path, tmp_path: Path) -> None:
+    snapshot = cached(cache, "a/b", {"b.zip": b"PK\3\4 and no more"})
+    assert refused("hub:a/b").startswith(f"{snapshot / 'b.zip'}: cannot be unpacked: File is not a zip file; delete it")
+    assert not list((tmp_path / "ours" / "collections").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flag", "method", "message"),
+    [(1, 8, "is encrypted, password required"), (0, 9, "compression method is not supported"), (0, 12, "delete it")],
+)
+def test_a_zip_file_that_cannot_be_read_here(cache: Path, flag: int, method: int, message: str) -> None:
+    packed = bytearray(next(iter(cocktail_zip().values())))
+    for sign, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        at = packed.find(sign)
+        while at >= 0:
+            packed[at + offset] |= flag
+            packed[at + offset + 2] = method
+            at = packed.find(sign, at + 1)
+    snapshot = cached(cache, "a/b", {"b.zip": bytes(packed)})
+    said = refused("hub:a/b")
+    assert said.startswith(f"{snapshot / 'b.zip'}: cannot be unpacked")
+    assert message in said
+
+
+def test_a_fault_in_a_file_names_file_and_line(cache: Path) -> None:
+    inside = {"s/corpus.jsonl": jsonl(raw_docs()) + "{oops}\n", "s/queries.jsonl": jsonl(raw_queries())}
+    cached(cache, "a/b", {"s.zip": zipped({**inside, "s/qrels/test.tsv": tsv(raw_qrels())})})
+    with pytest.raises(DataError) as caught:
+        load("hub:a/b")
+    assert caught.value.line == 4
+    assert caught.value.path.endswith("s/corpus.jsonl")
+
+
+def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtra) as caught:
+        load("hub:IR-Cocktail/scifact")
+    assert str(caught.value) == (
+        'hub:IR-Cocktail/scifact needs huggingface_hub. Install it with: pip install "ranktilt[datasets]"'
+    )
+
+
+# Over the network
+
+
+def online(hub: Hub, folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """Load in a process of its own, because huggingface_hub reads its settings as it is imported."""
+    code = (
+        "import sys\n"
+        "from ranktilt.datasets.load import load\n"
+        "from ranktilt.errors import UserError\n"
+        "try:\n"
+        "    found = load(sys.argv[1])\n"
+        "    print(found, found.spec['revision'])\n"
+        "except UserError as error:\n"
+        "    print(error)\n"
+    )
+    settings = {
+        "HF_HUB_OFFLINE": "0",
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(folder / "home"),
+        "HF_HUB_DISABLE_XET": "1",
+    }
+    environment = {**os.environ, **settings, "RANKTILT_CACHE": str(folder / "ours"), "NO_PROXY": "*"}
+    environment.pop("HF_HUB_CACHE", None)
+    command = [sys.executable, "-c", code, name]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.slow
+def test_a_data_set_is_fetched_and_then_found_offline(tmp_path: Path) -> None:
+    image = {"pictures/one.png": b"\x89PNG" * 100}
+    with Hub({"IR-Cocktail/scifact": {**cocktail_zip(), "README.md": "# Card\n", **image}}) as hub:
+        done = online(hub, tmp_path, "hub:IR-Cocktail/scifact")
+        assert done.stdout == f"Collection(3 human, 3 llm; 3 queries, 10 judgments) {COMMIT}\n", done.stderr
+        assert not any("one.png" in path for path in hub.requests)
+    again = online(hub, tmp_path, "hub:IR-Cocktail/scifact")  # the server is gone
+    assert again.stdout == done.stdout, again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "hub:nobody/nothing",
+            "the hub has no such data set; look at https://huggingface.co/datasets (a private one needs `hf auth "
+            "login` or HF_TOKEN)",
+        ),
+        (
+            "hub:a/gated",
+            "its owner must let you read it: ask at https://huggingface.co/datasets/a/gated, then log in with "
+            "`hf auth login` or set HF_TOKEN",
+        ),
+        (
+            "hub:a/open@v9",
+            "no revision 'v9'; its branches, tags and commits are at https://huggingface.co/datasets/a/open/tree/main",
+        ),
+    ],
+)
+def test_what_the_hub_refuses_is_one_line(tmp_path: Path, name: str, message: str) -> None:
+    with Hub({"a/open": mteb(), "a/gated": mteb()}, gated=("a/gated",)) as hub:
+        done = online(hub, tmp_path, name)
+    assert done.stdout == f"{name}: {message}\n", done.stderr

@@ -1,0 +1,309 @@
+"""Collections of ir_datasets, from a home folder laid out as that library leaves it; nothing reaches the network."""
+
+import io
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError
+from ranktilt.optional import nothing_fetched
+from tests.datasets.hub_cache import zipped
+from tests.toy import TEXTS, TITLES, jsonl, raw_docs, raw_qrels, raw_queries, tsv, write
+
+pytest.importorskip("ir_datasets")
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # the library leaves files to the collector
+
+PASSAGES = {str(n): text for n, text in enumerate([*TEXTS["human"].values(), *TEXTS["llm"].values()])}
+AGREE = "ignore:.*Please confirm you agree:ranktilt.errors.DataWarning"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let ir_datasets start anew in this folder: it reads the place as it is imported."""
+    ours = [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]
+    kept = {name: sys.modules.pop(name) for name in ours}
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
+    monkeypatch.setenv("IR_DATASETS_TMP", str(tmp_path / "tmp"))
+    monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    yield tmp_path / "irds"
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ir_datasets"]:
+        del sys.modules[name]
+    sys.modules.update(kept)
+
+
+def beir(home: Path, qrels: str | None = None) -> None:
+    """Put beir/scifact where ir_datasets keeps it: its zip file, not yet unpacked."""
+    inside = {
+        "scifact/corpus.jsonl": jsonl({**row, "metadata": {}} for row in raw_docs()),
+        "scifact/queries.jsonl": jsonl({**row, "metadata": {}} for row in raw_queries()),
+        "scifact/qrels/test.tsv": tsv(raw_qrels()) if qrels is None else qrels,
+        "scifact/qrels/train.tsv": tsv([("q1", "d1", 1)]),
+    }
+    write(home / "beir" / "scifact" / "source.zip", zipped(inside))
+    write(home / "beir" / "scifact" / "irds_version.txt", "v2")
+
+
+def msmarco(home: Path, qrels: str) -> None:
+    """Put msmarco-passage and TREC DL 2019 there: the collection as a tar file, queries as gzip, judgments as text."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
+        content = "".join(f"{name}\t{text}\n" for name, text in PASSAGES.items()).encode()
+        entry = tarfile.TarInfo("collection.tsv")
+        entry.size = len(content)
+        packed.addfile(entry, io.BytesIO(content))
+    folder = home / "msmarco-passage"
+    (folder / "trec-dl-2019").mkdir(parents=True)
+    (folder / "irds_version.txt").write_text("v2")
+    (folder / "collectionandqueries.tar.gz").write_bytes(buffer.getvalue())
+    queries = folder / "trec-dl-2019" / "queries.tsv"
+    queries.write_text("".join(f"{row['_id']}\t{row['text']}\n" for row in raw_queries()))
+    (folder / "trec-dl-2019" / "qrels").write_text(qrels)
+
+
+def message(name: str, **options: object) -> str:
+    with pytest.raises(UserError) as caught:
+        load(name, **options)  # type: ignore[arg-type]
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_title_text_and_judgments_of_beir(home: Path) -> None:
+    beir(home)
+    collection = load("irds:beir/scifact/test")
+    expected = [(name, TITLES[name], text, "human", name) for name, text in TEXTS["human"].items()]
+    assert collection.docs.rows() == expected
+    assert collection.queries.rows() == [("q1", "red apples"), ("q2", "river water"), ("q3", "old clock bell")]
+    assert set(collection.qrels.rows()) == set(raw_qrels())
+    assert {name: collection.spec[name] for name in ("path", "split", "layout")} == {
+        "path": "irds:beir/scifact/test",
+        "split": "test",
+        "layout": "irds",
+    }
+
+
+def test_each_subset_has_its_own_queries_and_judgments(home: Path) -> None:
+    beir(home)
+    collection = load("irds:beir/scifact/train")
+    assert collection.queries["id"].to_list() == ["q1"]
+    assert collection.qrels.rows() == [("q1", "d1", 1)]
+
+
+def test_msmarco_and_its_judged_queries(home: Path) -> None:
+    msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\nq3 Q0 2 1\n")
+    collection = load("irds:msmarco-passage/trec-dl-2019/judged")
+    assert dict(collection.docs.select("id", "text").rows()) == PASSAGES
+    assert set(collection.docs["title"]) == {""}
+    assert collection.queries["id"].to_list() == ["q1", "q3"]
+    assert collection.qrels.rows() == [("q1", "0", 3), ("q1", "4", 0), ("q3", "2", 1)]
+    assert collection.spec["split"] == "judged"
+
+
+def test_judged_documents_only(home: Path) -> None:
+    msmarco(home, "q1 Q0 0 3\nq1 Q0 4 0\n")
+    collection = load("irds:msmarco-passage/trec-dl-2019/judged", docs="judged")
+    assert collection.ids.to_list() == ["0", "4"]
+    assert (collection.spec["docs"], collection.spec["docs_of"]) == ("judged", 6)
+
+
+def test_what_is_to_be_agreed_to_before_a_download_is_shown(home: Path) -> None:
+    name = "irds:msmarco-passage/trec-dl-2019"
+    with (
+        pytest.warns(DataWarning, match=rf"^{name}: Please confirm you agree to the MSMARCO data usage agreement"),
+        pytest.raises(UserError, match="could not be fetched"),
+    ):
+        load(name)
+
+
+def test_a_judgment_made_again_counts_once_and_the_last_one(home: Path) -> None:
+    msmarco(home, "q1 1 0 3\nq1 2 0 3\nq2 1 1 2\nq2 2 1 0\n")
+    with pytest.warns(DataWarning, match="1 pair has several grades; the last one counts, as in ir_datasets"):
+        collection = load("irds:msmarco-passage/trec-dl-2019")
+    assert collection.qrels.rows() == [("q1", "0", 3), ("q2", "1", 0)]
+    import ir_datasets
+
+    own = ir_datasets.load("msmarco-passage/trec-dl-2019").qrels_dict()
+    assert own == {"q1": {"0": 3}, "q2": {"1": 0}}
+
+
+def test_the_library_itself_says_nothing(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    beir(home)
+    load("irds:beir/scifact/test")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "[INFO]" not in err
+
+
+def test_judgments_of_ones_own_and_none(home: Path, tmp_path: Path) -> None:
+    beir(home)
+    own = write(tmp_path / "own.qrels", "q2 0 d3 1\n")
+    collection = load("irds:beir/scifact", qrels=own)
+    assert collection.qrels.rows() == [("q2", "d3", 1)]
+    assert collection.spec["files"] == [str(own)]
+    assert load("irds:beir/scifact", qrels="none").qrels.height == 0
+    assert message("irds:beir/scifact", qrels="none", docs="judged") == (
+        "irds:beir/scifact: docs 'judged' needs judgments"
+    )
+
+
+def test_an_unknown_document_is_judged(home: Path) -> None:
+    beir(home, tsv([("q1", "d9", 1)]))
+    with pytest.raises(DataError) as caught:
+        load("irds:beir/scifact/test")
+    assert str(caught.value).startswith("irds:beir/scifact/test: 1 judgment of 1 unknown document (first: 'd9'); ")
+    assert load("irds:beir/scifact/test", ignore_unknown=True).qrels.rows() == [("q1", "d9", 1)]
+
+
+def test_a_subset_without_judgments_names_those_that_have_them(home: Path) -> None:
+    assert message("irds:beir/scifact") == (
+        "irds:beir/scifact: has no judgments of its own; these have them: beir/scifact/test, beir/scifact/train; "
+        "or --qrels none to do without"
+    )
+
+
+def test_a_collection_without_queries(home: Path) -> None:
+    text = message("irds:msmarco-passage")
+    assert text.startswith("irds:msmarco-passage: has no queries of its own; these have them: ")
+    assert text.endswith(" more")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("beir/scifct/test", "unknown collection 'beir/scifct/test'; did you mean 'beir/scifact/test'? (valid: "),
+        ("beir/scifact/tset", "unknown collection 'beir/scifact/tset'; did you mean 'beir/scifact/test'? (valid: "),
+        ("msmarco-pasage", "unknown collection 'msmarco-pasage'; did you mean 'msmarco-passage'? (valid: "),
+    ],
+)
+def test_an_unknown_name(home: Path, name: str, start: str) -> None:
+    assert message(f"irds:{name}").startswith(f"irds:{name}: {start}")
+
+
+def test_a_split_beside_the_id(home: Path) -> None:
+    assert message("irds:beir/scifact/test", split="test") == (
+        "irds:beir/scifact/test: an id of ir_datasets names its split itself, such as beir/scifact/test; "
+        "leave --split out"
+    )
+
+
+def test_licensed_data_comes_with_the_librarys_own_instructions(home: Path) -> None:
+    assert message("irds:nyt/wksup") == (
+        "irds:nyt/wksup: The New York Times Annotated Corpus. It is available from the LDC via: "
+        "<https://catalog.ldc.upenn.edu/LDC2008T19>. More details about the procedure can be found here: "
+        "<https://ir-datasets.com/nyt.html#DataAccess>. To proceed, symlink the source file here: "
+        f"{home}/nyt/nyt.tgz; ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another place)"
+    )
+
+
+def test_no_network(home: Path) -> None:
+    assert message("irds:beir/scifact/test") == (
+        "irds:beir/scifact/test: https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip "
+        f"(no connection) could not be fetched; ir_datasets keeps its files in {home} (IR_DATASETS_HOME names another "
+        "place)"
+    )
+
+
+@pytest.mark.filterwarnings(AGREE)
+def test_no_network_and_several_mirrors(home: Path) -> None:
+    text = message("irds:msmarco-passage/trec-dl-2019/judged")
+    assert "https://trec.nist.gov/data/deep/2019qrels-pass.txt (no connection) could not be fetched" in text
+
+
+def test_a_broken_file(home: Path) -> None:
+    write(home / "beir" / "scifact" / "source.zip", "<html>not found</html>")
+    assert message("irds:beir/scifact/test") == (
+        "irds:beir/scifact/test: its files cannot be read: 'File is not a zip file'; ir_datasets keeps its files in "
+        f"{home} (IR_DATASETS_HOME names another place); delete what is broken there, so that it is fetched again"
+    )
+
+
+def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_datasets", None)
+    with pytest.raises(MissingExtra) as caught:
+        load("irds:beir/scifact/test")
+    assert str(caught.value) == (
+        'irds:beir/scifact/test needs ir_datasets. Install it with: pip install "ranktilt[datasets]"'
+    )
+
+
+def test_documents_and_queries_without_a_text(home: Path) -> None:
+    """Vaswani's documents have a text; TREC's topics have a title instead, which is their default text."""
+    from ranktilt.datasets.irds import _docs, _queries
+
+    class Doc(tuple[str, ...]):
+        doc_id, title, abstract = "d", "T", "A"
+        _fields = ("doc_id", "title", "abstract")
+
+        def default_text(self) -> str:
+            return "T A"
+
+    class Query:
+        query_id, title = "q", "red apples"
+        _fields = ("query_id", "title", "description")
+
+        def default_text(self) -> str:
+            return self.title
+
+    class Set:
+        def docs_cls(self) -> type[Doc]:
+            return Doc
+
+        def docs_iter(self) -> Iterator[Doc]:
+            return iter([Doc()])
+
+        def docs_count(self) -> None:
+            return None
+
+        def queries_cls(self) -> type[Query]:
+            return Query
+
+        def queries_iter(self) -> Iterator[Query]:
+            return iter([Query()])
+
+    docs, total = _docs(Set(), None)
+    assert (docs.rows(), total) == ([("d", "", "T A")], 1)
+    assert _queries(Set()).rows() == [("q", "red apples")]
+
+
+@pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
+def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
+    from ranktilt.datasets.irds import _qrels
+    from ranktilt.datasets.named import Named
+
+    class Judgment(NamedTuple):
+        query_id: str
+        doc_id: str
+        relevance: float | None
+
+    class Judged:
+        def qrels_cls(self) -> type[Judgment]:
+            return Judgment
+
+        def qrels_iter(self) -> Iterator[Judgment]:
+            yield Judgment("q", "d", 1)
+            yield Judgment("q", "e", grade)
+
+    with pytest.raises(UserError) as caught:
+        _qrels(Judged(), Named("irds", "some/set"))
+    assert str(caught.value) == (
+        f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"
+    )
+
+
+def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:
+    beir(home)
+    with nothing_fetched():
+        assert load("irds:beir/scifact/test").docs.height == 3
+        said = message("irds:beir/nfcorpus/test")
+    assert said == (
+        "irds:beir/nfcorpus/test: not all of it is on this machine, and nothing is fetched for a report; ir_datasets "
+        f"keeps its files in {home} (IR_DATASETS_HOME names another place)"
+    )
+    assert "(no connection) could not be fetched" in message("irds:beir/nfcorpus/test")

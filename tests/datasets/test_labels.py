@@ -1,0 +1,436 @@
+"""Label files: which are read, what becomes of them, and how each fault in one is named."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.collection import Collection
+from ranktilt.datasets.labels import from_labels, label_column, no_overlap, read_labels
+from ranktilt.errors import DataError, UserError
+from ranktilt.io import files
+from ranktilt.rankers.replay import Replay
+from ranktilt.run import Run
+from tests.toy import write
+
+SIZES = [1, 3, 11, 10**6]
+EMPTY_QUERIES = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
+EMPTY_QRELS = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
+TABLE = {"doc_id": ["d1", "d2", "d3"], "source": ["human", "llm", None], "origin": ["d1", "d1", None]}
+
+
+def fault(path: Path, **options: Any) -> str:
+    """Return the message of a file that is refused, without its folder."""
+    with pytest.raises(DataError) as caught:
+        read_labels(path, **options)
+    return str(caught.value).removeprefix(f"{path.parent}/")
+
+
+def labels(**columns: list[Any]) -> pl.DataFrame:
+    return pl.DataFrame({"doc_id": [f"d{i}" for i in range(len(next(iter(columns.values()))))], **columns})
+
+
+# What is read
+
+
+@pytest.mark.parametrize("name", ["l.tsv", "l.csv", "l.tsv.gz", "l.csv.gz", "L.TSV", "l.parquet"])
+def test_the_ending_tells_the_format(tmp_path: Path, name: str) -> None:
+    frame = pl.DataFrame(TABLE)
+    if name.endswith("parquet"):
+        frame.write_parquet(tmp_path / name)
+    else:
+        write(tmp_path / name, frame.write_csv(separator="\t" if "tsv" in name.lower() else ","))
+    assert read_labels(tmp_path / name).to_dict(as_series=False) == TABLE
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("mark", ["", "\ufeff", "\n\n"], ids=["plain", "bom", "blank"])
+@pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
+def test_any_line_end_and_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: str, mark: str, quote: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    lines = ["doc_id,source", f"{quote}dü{quote},human", "", "  ", "d2, llm "]
+    found = read_labels(write(tmp_path / "l.csv", mark + end.join(lines)))
+    assert found.rows() == [("dü", "human"), ("d2", "llm")]
+
+
+def test_quotes_hold_commas_quotes_and_line_ends_in_csv(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.csv", 'doc_id,source\n"a,b","the ""best"""\nc,"two\nlines"\n')
+    assert read_labels(path).rows() == [("a,b", 'the "best"'), ("c", "two\nlines")]
+
+
+def test_quotes_are_plain_characters_in_tsv(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.tsv", 'doc_id\tsource\n"a\t"b" c\n')
+    assert read_labels(path).rows() == [('"a', '"b" c')]
+
+
+def test_labels_and_ids_stay_as_they_are_written_and_other_numbers_are_numbers(tmp_path: Path) -> None:
+    content = "year,doc_id,label,origin,score,mixed,none\n2001,007,01,06,0.5,1,\n,8,1,1e3,2,x,\n"
+    found = read_labels(write(tmp_path / "l.csv", content), by="label")
+    assert found.columns == ["doc_id", "label", "origin", "year", "score", "mixed", "none"]
+    assert found.rows() == [("007", "01", "06", 2001, 0.5, "1", None), ("8", "1", "1e3", None, 2.0, "x", None)]
+
+
+def test_a_label_column_of_bins_holds_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\tyear\na\t2001\nb\t1999\nc\t\n")
+    assert read_labels(path, by="year:2")["year"].to_list() == [2001, 1999, None]
+    assert read_labels(path, by="year")["year"].to_list() == ["2001", "1999", None]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u00a0"])
+def test_a_blank_is_no_label(tmp_path: Path, blank: str) -> None:
+    path = write(tmp_path / "l.tsv", f"doc_id\tsource\torigin\na\t{blank}\tx\nb\thuman\t{blank}\n")
+    assert read_labels(path).rows() == [("a", None, "x"), ("b", "human", None)]
+
+
+def test_a_row_that_comes_twice_is_kept_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\tsource\nb\thuman\na\tllm\nb\thuman\n")
+    assert read_labels(path).rows() == [("b", "human"), ("a", "llm")]
+
+
+def test_columns_that_a_collection_has_no_use_for_are_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.csv", ",doc_id,source,text,id,title\n0,a,human,words,9,T\n")
+    assert read_labels(path).rows() == [("a", "human")]
+
+
+def test_parquet_of_other_types(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "doc_id": [1, 2, 3],
+            "kind": pl.Series(["x", "y", "x"], dtype=pl.Categorical),
+            "score": [0.5, float("nan"), 2.0],
+            "vector": [[1.0], [2.0], [3.0]],
+            "raw": [b"\xff", b"2", b"3"],
+            "lasted": [datetime.timedelta(1)] * 3,
+            "text": ["none", "of", "it"],
+            "line of the file": [7, 8, 9],
+            "day": pl.Series(["2020-01-02"] * 3).str.to_date(),
+        }
+    )
+    frame.write_parquet(tmp_path / "l.parquet")
+    found = read_labels(tmp_path / "l.parquet", by="kind")
+    assert found.columns == ["doc_id", "kind", "score", "day"]
+    assert found.rows() == [
+        ("1", "x", 0.5, "2020-01-02"),
+        ("2", "y", None, "2020-01-02"),
+        ("3", "x", 2.0, "2020-01-02"),
+    ]
+    assert read_labels(tmp_path / "l.parquet", by="score")["score"].to_list() == ["0.5", None, "2.0"]
+
+
+def test_bytes_of_parquet_that_are_utf8_are_text(tmp_path: Path) -> None:
+    columns = {"doc_id": [b"a", b"b"], "source": [b"human", "größe".encode()], "origin": [b"a", None]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "l.parquet")
+    assert read_labels(tmp_path / "l.parquet").rows() == [("a", "human", "a"), ("b", "größe", None)]
+
+
+def test_ids_of_no_use_in_parquet_are_no_ids(tmp_path: Path) -> None:
+    pl.DataFrame({"doc_id": [["a"]], "source": ["human"]}).write_parquet(tmp_path / "l.parquet")
+    with pytest.raises(DataError, match=r"l\.parquet: expected a column doc_id, got source"):
+        read_labels(tmp_path / "l.parquet")
+
+
+@pytest.mark.parametrize("text", ["doc_id\tsource\tline of the file\na\thuman\t7\n", "doc_id\tsource\na\thuman\n"])
+def test_a_column_may_be_called_as_the_number_of_the_line_is(tmp_path: Path, text: str) -> None:
+    assert read_labels(write(tmp_path / "l.tsv", text)).rows() == [("a", "human")]
+
+
+FIELD = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=4)
+PADDED = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=4)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(FIELD, st.tuples(FIELD, PADDED), min_size=1, max_size=6), st.sampled_from(["tsv", "csv"]))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, table: dict[str, tuple[str, str]], form: str
+) -> None:
+    columns = {
+        "doc_id": list(table),
+        "source": [a for a, _ in table.values()],
+        "origin": [b for _, b in table.values()],
+    }
+    separator, style = ("\t", "never") if form == "tsv" else (",", "necessary")
+    text = pl.DataFrame(columns).write_csv(separator=separator, quote_style=style)
+    path = write(tmp_path_factory.mktemp("labels") / f"l.{form}", text)
+    expected = [(doc, source, origin.strip() or None) for doc, (source, origin) in table.items()]
+    assert read_labels(path).rows() == expected
+
+
+# What is refused
+
+OTHER = "choose the column of labels with --by (by=)"
+NO_SOURCE = "unknown column 'source'"
+NAMES = "a label file begins with its columns' names"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "l.tsv: the file is empty"),
+        ("docid\tsource\na\th\n", f"l.tsv:1: expected a column doc_id, got docid, source; {NAMES}"),
+        ("\n\nid\tsource\nb\tllm\n", f"l.tsv:3: expected a column doc_id, got id, source; {NAMES}"),
+        ("doc\t" + "x" * 90 + "\n", f"l.tsv:1: expected a column doc_id, got doc, {'x' * 74}…; {NAMES}"),
+        ("human\thuman\nb\tllm\n", f"l.tsv:1: column 'human' is named twice; {NAMES}"),
+        ("doc_id\tsuorce\tx\na\th\ten\n", f"l.tsv: {NO_SOURCE}; did you mean 'suorce'? (valid: suorce, x); {OTHER}"),
+        ("doc_id\torigin\na\th\n", f"l.tsv: {NO_SOURCE} (valid: none); {OTHER}"),
+        ("doc_id\tsource\n", "l.tsv: expected labels, got column names only"),
+        ("doc_id\tsource\n\n \n", "l.tsv: expected labels, got column names only"),
+        ("\ndoc_id\tsource\tsource\na\th\tl\n", f"l.tsv:2: column 'source' is named twice; {NAMES}"),
+        ("doc_id\tsource\n\na\th\n \th\n", "l.tsv:4: doc_id is empty"),
+        ("doc_id\tsource\na\t\nb\t \n", "l.tsv: column 'source' is blank in every row"),
+        ("doc_id\tsource\na\n", "l.tsv:2: expected 2 fields as in the first line, got 1: 'a'"),
+        ("doc_id\tsource\na\th\n\nb\th\tx\n", r"l.tsv:4: expected 2 fields as in the first line, got 3: 'b\th\tx'"),
+        ("doc_id\tsource\na\th\nb\th\n\na\tl\n", "l.tsv:5: document 'a' has two labels: 'h' (line 2) and 'l'"),
+        ("doc_id\tsource\na\th\na\t\n", "l.tsv:3: document 'a' has two labels: 'h' (line 2) and none"),
+        ("doc_id\tsource\tx\na\th\t1\na\th\t2\n", "l.tsv:3: document 'a' has two values of 'x': '1' (line 2) and '2'"),
+        (b"doc_id\tsource\na\t\xe9\n", "l.tsv:2: invalid UTF-8 at byte 16 of the file; save it as UTF-8"),
+    ],
+    ids=range(18),
+)  # fmt: skip
+def test_a_fault_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, content: str | bytes, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(write(tmp_path / "l.tsv", content)) == message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('doc_id,source\n"a,h\nb,l\n', "l.csv:3: cannot be read as CSV: unexpected end of data"),
+        ('doc_id,source\n"a"x,h\n', "l.csv:2: cannot be read as CSV: ',' expected after '\"'"),
+        ('doc_id,source\n"a","h\nx"\nb\n', "l.csv:4: expected 2 fields as in the first line, got 1: 'b'"),
+        ('doc_id,source\n"a","h\nx"\n\n"a",l\n', r"l.csv:5: document 'a' has two labels: 'h\nx' (line 3) and 'l'"),
+    ],
+)
+def test_a_fault_in_quoted_csv_is_named_by_the_line_where_its_row_ends(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    assert fault(write(tmp_path / "l.csv", content)) == message
+
+
+def test_faults_in_parquet_have_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "l.parquet"
+    pl.DataFrame({"doc_id": ["a", "b", "a"], "source": ["h", "l", "l"]}).write_parquet(path)
+    assert fault(path) == "l.parquet: document 'a' has two labels: 'h' and 'l'"
+    pl.DataFrame({"doc_id": ["a", None], "source": ["h", "l"]}).write_parquet(path)
+    assert fault(path) == "l.parquet: doc_id is empty in row 2"
+    write(path, "no parquet")
+    assert fault(path).startswith("l.parquet: cannot be read as Parquet: ")
+
+
+@pytest.mark.parametrize("name", ["labels", "labels.txt", "labels.json", "labels.parquet.gz", "tsv"])
+def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
+    assert fault(write(tmp_path / name, "doc_id\tsource\n")) == (
+        f"{name}: expected a label file that ends in .tsv, .tsv.gz, .csv, .csv.gz, .parquet"
+    )
+
+
+@pytest.mark.parametrize("name", ["absent.tsv", "absent.csv.gz", "absent.parquet"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    assert fault(tmp_path / name) == f"{name}: cannot be read: No such file or directory"
+
+
+def test_a_folder_is_no_label_file(tmp_path: Path) -> None:
+    (tmp_path / "l.parquet").mkdir()
+    assert fault(tmp_path / "l.parquet") == "l.parquet: expected a file, got a folder"
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        (
+            "length:3",
+            "--by length:3 needs texts: name a collection DIR, without --groups (a column of numbers can be parted "
+            "too, such as year:3)",
+        ),
+        ("title", "'title' cannot be grouped by (valid: source)"),
+        ("origin", "'origin' cannot be grouped by (valid: source)"),
+    ],
+)
+def test_what_no_label_file_holds(tmp_path: Path, by: str, message: str) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\ttitle\tsource\torigin\na\tt\th\ta\n")
+    with pytest.raises(UserError) as caught:
+        read_labels(path, by=by)
+    assert str(caught.value) == message
+
+
+def test_a_column_called_length_can_be_parted(tmp_path: Path) -> None:
+    path = write(tmp_path / "l.tsv", "doc_id\tlength\na\t7\n")
+    assert read_labels(path, by="length:3")["length"].to_list() == [7]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("l.tsv", "doc_id,source", "got 'doc_id,source'; {} (separated by commas? then name it .csv)"),
+        ("l.csv", "doc_id\tsource", r"got 'doc_id\tsource'; {} (separated by tabs? then name it .tsv)"),
+        ("l.tsv", "d1,human", "got 'd1,human'; {} (separated by commas? then name it .csv)"),
+        ("l.csv", "doc id", "got doc id; {}"),
+    ],
+)
+def test_another_separator_than_the_name_says(tmp_path: Path, name: str, line: str, message: str) -> None:
+    found = fault(write(tmp_path / name, f"{line}\n"))
+    assert found == f"{name}:1: expected a column doc_id, {message.format(NAMES)}"
+
+
+def test_parquet_without_the_column_has_no_line(tmp_path: Path) -> None:
+    pl.DataFrame({"id": ["a"], "source": ["h"]}).write_parquet(tmp_path / "l.parquet")
+    assert fault(tmp_path / "l.parquet") == f"l.parquet: expected a column doc_id, got id, source; {NAMES}"
+
+
+# Nothing in common with a run
+
+
+@pytest.mark.parametrize(
+    ("documents", "spec", "message"),
+    [
+        (["d1", "d2"], {"labels": "l.tsv"}, "2 documents is in l.tsv (first: 'd1'; its doc_ids look like 'x1')"),
+        (["d1"], {}, "1 document is in the collection (first: 'd1'; the collection's ids look like 'x1')"),
+        (
+            [f"d{i}" for i in range(1, 1235)],
+            {"path": "dir", "labels": "l.tsv"},
+            "1,234 documents is in the collection (first: 'd1'; the collection's ids look like 'x1')",
+        ),
+    ],
+)
+def test_no_overlap_shows_an_id_of_both(documents: list[str], spec: dict[str, str], message: str) -> None:
+    docs = pl.DataFrame({"id": ["x1"], "text": [""], "source": ["human"]})
+    found = no_overlap(documents, Collection(docs, EMPTY_QUERIES, EMPTY_QRELS, spec))
+    assert found == f"no overlap: none of its {message}"
+
+
+@pytest.mark.parametrize(
+    ("by", "columns", "expected"),
+    [
+        ("source", ["source"], "source"),
+        ("year:3", ["year"], "year"),
+        ("year:x", ["year"], "year"),
+        ("a:b:3", ["a:b"], "a:b"),
+        ("a:3", ["a", "a:3"], "a:3"),
+        ("gone", [], "gone"),
+    ],
+)
+def test_the_column_that_is_meant(by: str, columns: list[str], expected: str) -> None:
+    assert label_column(by, columns) == expected
+
+
+# A collection of them
+
+
+def test_a_collection_without_texts() -> None:
+    frame = labels(source=["human", "llm", "llm"], origin=["d0", "d0", None], year=[1, 2, None])
+    qrels = pl.DataFrame({"query_id": ["q2", "q3"], "doc_id": ["d1", "unknown"], "grade": [2, 1], "line": [1, 2]})
+    found = from_labels(frame, queries=["q1", "q2", "q1"], qrels=qrels, labels_file=Path("a/l.tsv"), qrels_file="q.txt")
+    assert found.docs.columns == ["id", "title", "text", "source", "origin", "year"]
+    assert found.docs.rows() == [
+        ("d0", "", "", "human", "d0", 1),
+        ("d1", "", "", "llm", "d0", 2),
+        ("d2", "", "", "llm", "d2", None),
+    ]
+    assert found.queries.rows() == [("q1", ""), ("q2", ""), ("q3", "")]
+    assert found.qrels.rows() == [("q2", "d1", 2), ("q3", "unknown", 1)]
+    assert found.spec == {
+        "labels": "a/l.tsv", "qrels": "q.txt", "files": ["a/l.tsv", "q.txt"], "by": "source", "unlabelled": 0,
+    }  # fmt: skip
+
+
+def test_without_judgments_and_files() -> None:
+    found = from_labels(labels(source=["human", "llm"]), queries=[])
+    assert (found.qrels.height, found.queries.height) == (0, 0)
+    assert found.spec == {"files": [], "by": "source", "unlabelled": 0}
+
+
+def test_a_document_without_a_source_is_left_out_and_counted() -> None:
+    found = from_labels(labels(source=["human", None, "llm", None]), queries=["q"])
+    assert found.docs.select("id", "source").rows() == [("d0", "human"), ("d2", "llm")]
+    assert found.spec["unlabelled"] == 2
+
+
+def test_under_another_column_it_stays_without_a_group() -> None:
+    found = from_labels(labels(gender=["f", None, "m"]), queries=["q"], by="gender")
+    groups = grouping(found, "gender")
+    assert groups.names == ("f", "m")
+    assert groups.code.tolist() == [0, -1, 1]
+    assert groups.unlabelled == found.spec["unlabelled"] == 1
+
+
+def test_nobody_becomes_human_by_default() -> None:
+    assert from_labels(labels(gender=["f", "m"]), queries=["q"], by="gender").sources == ("unknown",)
+    found = from_labels(labels(gender=["f", "m"], source=["human", None]), queries=["q"], by="gender")
+    assert found.docs["source"].to_list() == ["human", "unknown"]
+
+
+def test_bins_of_a_column() -> None:
+    found = from_labels(labels(year=[2001, 1999, None, 2003]), queries=["q"], by="year:3")
+    assert grouping(found, "year:3").names == ("1999", "2001", "2003")
+    assert found.spec["unlabelled"] == 1
+
+
+def test_the_labels_are_left_as_they_were() -> None:
+    frame = labels(source=["human", None], id=["x", "y"], text=["a", "b"])
+    before = frame.clone()
+    assert from_labels(frame, queries=["q"]).docs.rows() == [("d0", "", "", "human", "d0")]
+    assert frame.equals(before)
+
+
+def test_a_column_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        from_labels(labels(gender=["f"]), queries=["q"])
+    assert str(caught.value) == "unknown column 'source' (valid: gender)"
+
+
+def test_no_label_at_all_is_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        from_labels(labels(source=pl.Series([None, None], dtype=pl.String)), queries=["q"])
+    assert str(caught.value) == "no document has a label in column 'source'"
+
+
+# With a run
+
+
+def audited(folder: Path, content: str, lines: list[str], **options: Any) -> tuple[Collection, Run]:
+    """A label file and a run as files, read as the command line reads them."""
+    collection = from_labels(read_labels(write(folder / "l.tsv", content)), queries=[], **options)
+    return collection, Replay(str(write(folder / "run.trec", "\n".join(lines)))).rank(collection)
+
+
+def test_a_run_keeps_its_documents_without_a_label(tmp_path: Path) -> None:
+    content = "doc_id\tsource\torigin\na\thuman\ta\nb\tllm\ta\nc\t\t\n"
+    lines = [f"q 0 {doc} {rank} {9 - rank}" for rank, doc in enumerate(["c", "b", "web", "a"], start=1)]
+    collection, run = audited(tmp_path, content, lines)
+    assert run.frame()["doc_id"].to_list() == ["c", "b", "web", "a"]
+    assert twin_rows(collection, grouping(collection, "source"), ("human", "llm")).tolist() == [[0, 1]]
+
+
+def test_a_query_with_the_id_of_a_document_finds_it(tmp_path: Path) -> None:
+    content = "doc_id\tsource\n1\thuman\n2\tllm\n"
+    qrels = pl.DataFrame({"query_id": ["1", "2"], "doc_id": ["2", "1"], "grade": [1, 1]})
+    _, run = audited(tmp_path, content, ["1 0 1 1 5", "1 0 2 2 4", "2 0 2 1 5"], qrels=qrels)
+    assert run.frame().select("query_id", "doc_id").rows() == [("1", "1"), ("1", "2"), ("2", "2")]
+
+
+@pytest.mark.data
+def test_real_scores_of_twins_as_run_and_labels(shared_data: Path, tmp_path: Path) -> None:
+    """ANCE's published head-to-head on SciDocs: LLM above human in 56.87 % of 4,739 pairs, by .0881 on average."""
+    lines = (shared_data / "perplexity-trap-scidocs" / "pos_rel_ance.jsonl").read_text().splitlines()
+    pairs = [json.loads(line) for line in lines]
+    names = {f"{p['doc_id']}/{side}": side for p in pairs for side in ("human", "llm")}
+    content = "doc_id\tsource\torigin\n" + "".join(f"{n}\t{s}\t{n.partition('/')[0]}\n" for n, s in names.items())
+    entries = [f"{p['query_id']} 0 {p['doc_id']}/{side} 0 {p[side]!r}" for p in pairs for side in ("human", "llm")]
+    collection, run = audited(tmp_path, content, entries)
+    table = run.frame().join(collection.docs.select("id", "source", "origin"), left_on="doc_id", right_on="id")
+    sides = table.pivot("source", index=["query_id", "origin"], values="score")
+    gaps = sides["llm"] - sides["human"]
+    assert len(gaps) == 4739
+    assert round(100 * (gaps > 0).sum() / len(gaps), 2) == 56.87
+    assert gaps.mean() == pytest.approx(0.0881, abs=5e-5)

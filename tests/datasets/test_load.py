@@ -1,0 +1,562 @@
+"""Loading: each layout, its twins and judgments, every fault with its place, and the real collections."""
+
+import json
+import os
+import statistics
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load
+from ranktilt.datasets.save import save
+from ranktilt.errors import DataError, DataWarning, UserError
+from ranktilt.generation.rewrite.save import splits
+from ranktilt.io import files
+from tests.toy import (
+    jsonl,
+    no_permission,
+    raw_docs,
+    raw_qrels,
+    raw_queries,
+    toy,
+    tsv,
+    write,
+    write_beir,
+    write_cocktail,
+    write_paper,
+)
+
+WRITERS = [write_beir, write_cocktail, write_paper]
+
+
+def doc(name: Any, text: str = "x", **fields: Any) -> dict[str, Any]:
+    return {"_id": name, "text": text, **fields}
+
+
+def fault(folder: Path, **options: Any) -> str:
+    """Return the message of a folder that is refused, paths from the folder on."""
+    with pytest.raises(DataError) as caught:
+        load(folder, **options)
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+def judgments(collection: Collection) -> set[tuple[str, str, int]]:
+    return set(collection.qrels.rows())
+
+
+# BEIR
+
+
+def test_a_plain_beir_folder_is_human(tmp_path: Path) -> None:
+    collection = load(write_beir(tmp_path))
+    assert collection.sources == ("human",)
+    assert collection.docs["id"].to_list() == collection.docs["origin"].to_list() == ["d1", "d2", "d3"]
+    assert collection.docs["title"].to_list() == ["Apples", "Rivers", "Clocks"]
+    assert collection.queries.rows() == [("q1", "red apples"), ("q2", "river water"), ("q3", "old clock bell")]
+    assert judgments(collection) == set(raw_qrels())
+
+
+def test_source_and_origin_are_read_where_they_are_given(tmp_path: Path) -> None:
+    docs = [doc("a"), doc("b", source="llm", origin="a"), doc("c", source="llm"), doc("d", origin="a")]
+    found = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "b", 1)])).docs
+    assert found.select("id", "source", "origin").rows() == [
+        ("a", "human", "a"),
+        ("b", "llm", "a"),
+        ("c", "llm", "c"),
+        ("d", "human", "a"),
+    ]
+
+
+def test_further_fields_are_kept(tmp_path: Path) -> None:
+    docs = [doc("a", metadata={"url": "u"}, year=1999, bare=1, id=5), doc("b", gender="f", bare=2)]
+    found = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "a", 1)])).docs
+    assert found.select("metadata", "year", "gender", "bare", "_id").rows() == [
+        (b'{"url":"u"}', 1999, None, 1, 5),
+        (None, None, "f", 2, None),
+    ]
+
+
+def test_further_fields_of_queries_are_kept_whatever_their_name(tmp_path: Path) -> None:
+    found = load(write_beir(tmp_path, queries=[doc("q1", source=7, metadata=[]), doc("q2"), doc("q3")])).queries
+    assert found.select("source", "metadata").row(0) == (7, b"[]")
+
+
+def test_ids_that_end_like_a_source_stay_as_they_are(tmp_path: Path) -> None:
+    docs = [doc("a-human"), doc("a-llm", source="llm", origin="a-human")]
+    collection = load(write_beir(tmp_path, docs=docs, qrels=[("q1", "a-human", 1)]))
+    assert collection.ids.to_list() == ["a-human", "a-llm"]
+    assert judgments(collection) == {("q1", "a-human", 1)}
+
+
+# Cocktail
+
+
+def test_files_that_share_ids_hold_twins(tmp_path: Path) -> None:
+    assert load(write_cocktail(tmp_path)) == toy()
+
+
+def test_a_judgment_of_a_shared_id_holds_for_every_version(tmp_path: Path) -> None:
+    corpora = {"human": [doc("a")], "x": [doc("a"), doc("b")], "y": [doc("a")]}
+    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 2), ("q2", "b", 1)]))
+    assert judgments(collection) == {
+        ("q1", "a-human", 2),
+        ("q1", "a-x", 2),
+        ("q1", "a-y", 2),
+        ("q2", "b-x", 1),
+    }
+
+
+def test_where_some_ids_are_shared_all_get_their_source(tmp_path: Path) -> None:
+    corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("c")]}
+    found = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)])).docs
+    assert found.select("id", "origin").rows() == [
+        ("a-human", "a-human"),
+        ("b-human", "b-human"),
+        ("a-llm", "a-human"),
+        ("c-llm", "c-human"),
+    ]
+
+
+def test_where_no_id_is_shared_none_changes(tmp_path: Path) -> None:
+    corpora = {"human": [doc("a")], "llm": [doc("b", origin="a"), doc("c")]}
+    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "b", 1)]))
+    assert collection.docs.select("id", "origin", "source").rows() == [
+        ("a", "a", "human"),
+        ("b", "a", "llm"),
+        ("c", "c", "llm"),
+    ]
+    assert judgments(collection) == {("q1", "b", 1)}
+
+
+def test_one_version_alone_can_be_judged(tmp_path: Path) -> None:
+    corpora = {"human": [doc("a"), doc("b")], "llm": [doc("a"), doc("b")]}
+    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a-llm", 1), ("q1", "b", 2)]))
+    assert judgments(collection) == {("q1", "a-llm", 1), ("q1", "b-human", 2), ("q1", "b-llm", 2)}
+
+
+def test_an_id_of_the_files_is_no_full_id(tmp_path: Path) -> None:
+    corpora = {"human": [doc("a"), doc("a-human")], "llm": [doc("a"), doc("a-human")]}
+    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a-human", 1)]))
+    assert judgments(collection) == {("q1", "a-human-human", 1), ("q1", "a-human-llm", 1)}
+
+
+def test_a_judgment_of_one_version_and_of_all_may_agree(tmp_path: Path) -> None:
+    qrels = [("q1", "d1-llm", 1), ("q1", "d1", 1)]
+    assert load(write_cocktail(tmp_path, qrels=qrels)).qrels.rows() == [("q1", "d1-llm", 1), ("q1", "d1-human", 1)]
+
+
+def test_a_judgment_of_one_version_and_of_all_may_not_differ(tmp_path: Path) -> None:
+    write_cocktail(tmp_path, qrels=[("q1", "d1-llm", 1), ("q1", "d2", 1), ("q1", "d1", 2)])
+    assert fault(tmp_path) == "qrels/test.tsv:4: a second grade (2) for query 'q1', document 'd1-llm'"
+
+
+def test_the_file_s_name_is_the_source(tmp_path: Path) -> None:
+    corpora = {"llama-2-7b-tmp0.2": [doc("a", source="misleading")], "human": [doc("a")]}
+    collection = load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
+    assert collection.sources == ("human", "llama-2-7b-tmp0.2")
+    assert collection.ids.to_list() == ["a-human", "a-llama-2-7b-tmp0.2"]
+
+
+def test_human_comes_first_and_the_others_by_name(tmp_path: Path) -> None:
+    corpora = {name: [doc("a")] for name in ("zeta", "alpha", "human")}
+    assert load(write_cocktail(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)])).sources == ("human", "alpha", "zeta")
+
+
+# The first paper's layout
+
+
+def test_the_first_paper_s_layout(tmp_path: Path) -> None:
+    corpora = {"corpus-human": [doc("a")], "0.2/corpus-llama": [doc("a", "y")], "0.7/corpus-llama": [doc("a", "z")]}
+    collection = load(write_paper(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)]))
+    assert collection.docs.select("id", "source", "origin", "text").rows() == [
+        ("a-human", "human", "a-human", "x"),
+        ("a-llama_0.2", "llama_0.2", "a-human", "y"),
+        ("a-llama_0.7", "llama_0.7", "a-human", "z"),
+    ]
+    assert judgments(collection) == {("q1", f"a-{s}", 1) for s in ("human", "llama_0.2", "llama_0.7")}
+
+
+def test_a_corpus_beside_the_human_one_has_no_temperature(tmp_path: Path) -> None:
+    corpora = {"corpus-human": [doc("a")], "corpus-gpt": [doc("a")]}
+    assert load(write_paper(tmp_path, corpora=corpora, qrels=[("q1", "a", 1)])).sources == ("human", "gpt")
+
+
+# All layouts
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_compressed_files_load_alike(tmp_path: Path, writer: Any) -> None:
+    assert load(writer(tmp_path / "plain")) == load(writer(tmp_path / "packed", end=".gz"))
+
+
+def test_plain_and_compressed_files_mix(tmp_path: Path) -> None:
+    write(tmp_path / "corpus" / "human.jsonl", jsonl(raw_docs("human")))
+    write(tmp_path / "corpus" / "llm.jsonl.gz", jsonl(raw_docs("llm")))
+    write(tmp_path / "queries.jsonl.gz", jsonl(raw_queries()))
+    write(tmp_path / "qrels" / "test.tsv", tsv(raw_qrels()))
+    assert load(tmp_path) == toy()
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"], ids=["crlf", "cr"])
+def test_other_line_ends_and_a_mark_in_every_file_load_alike(tmp_path: Path, end: str) -> None:
+    for file in write_cocktail(tmp_path).rglob("*.*"):
+        file.write_text("\ufeff" + file.read_text(encoding="utf-8").replace("\n", end), encoding="utf-8", newline="")
+    assert load(tmp_path) == toy()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_chunks_of_any_size_load_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert load(write_cocktail(tmp_path)) == toy()
+
+
+def test_the_spec_says_what_was_read(tmp_path: Path) -> None:
+    spec = load(write_cocktail(tmp_path, split="dev")).spec
+    assert spec == {
+        "path": str(tmp_path),
+        "split": "dev",
+        "layout": "cocktail",
+        "files": [
+            str(tmp_path / f) for f in ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/dev.tsv")
+        ],
+    }
+
+
+def test_a_folder_may_be_named_by_a_string(tmp_path: Path) -> None:
+    assert load(str(write_cocktail(tmp_path))) == toy()
+
+
+# Splits
+
+
+def test_the_test_split_is_loaded_by_default(tmp_path: Path) -> None:
+    write_beir(tmp_path, qrels=[("q1", "d1", 1)], split="train")
+    write_beir(tmp_path, qrels=[("q2", "d2", 1)], split="test")
+    assert judgments(load(tmp_path)) == {("q2", "d2", 1)}
+    assert judgments(load(tmp_path, split="train")) == {("q1", "d1", 1)}
+
+
+def test_the_only_split_is_loaded_by_default(tmp_path: Path) -> None:
+    assert load(write_beir(tmp_path, split="dev")).spec["split"] == "dev"
+
+
+def test_a_missing_split_lists_those_there_are(tmp_path: Path) -> None:
+    write_beir(tmp_path, split="train")
+    write(tmp_path / "qrels" / "dev.tsv.gz", tsv(raw_qrels()))
+    assert fault(tmp_path) == "qrels: unknown split 'test' (valid: dev, train); choose one with --split"
+    assert fault(tmp_path, split="trian") == (
+        "qrels: unknown split 'trian'; did you mean 'train'? (valid: dev, train); choose one with --split"
+    )
+
+
+def test_files_beside_the_splits_are_passed_over(tmp_path: Path) -> None:
+    write(tmp_path / "qrels" / "README.md", "no judgments")
+    assert load(write_beir(tmp_path, split="dev")).spec["split"] == "dev"
+
+
+# What is not there
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    assert fault(tmp_path / "absent") == f"{tmp_path}/absent: no such folder"
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    path = write(tmp_path / "corpus.jsonl", "{}")
+    assert fault(path) == f"{path}: expected a folder, got a file"
+
+
+def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path: Path) -> None:
+    folder = write_beir(tmp_path / "f")
+    folder.chmod(0)
+    with no_permission(tmp_path):
+        assert fault(folder) == f"{folder}: cannot be read: Permission denied"
+    folder.chmod(0o755)
+
+
+def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path: Path) -> None:
+    write(tmp_path / "other.txt", "")
+    assert fault(tmp_path) == (
+        f"{tmp_path}: expected corpus.jsonl (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
+        "<temperature>/corpus-<llm>.jsonl, plain or .gz"
+    )
+
+
+def test_a_folder_without_queries_says_what_was_expected(tmp_path: Path) -> None:
+    (write_beir(tmp_path) / "queries.jsonl").unlink()
+    assert fault(tmp_path) == f"{tmp_path}: expected queries.jsonl (or .gz) in this folder"
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_folder_without_judgments_says_what_was_expected(tmp_path: Path, folder: bool) -> None:
+    (write_beir(tmp_path) / "qrels" / "test.tsv").unlink()
+    if not folder:
+        (tmp_path / "qrels").rmdir()
+    assert fault(tmp_path) == "qrels: expected judgments in qrels/<split>.tsv (or .gz)"
+
+
+def test_two_files_for_one_source_are_refused(tmp_path: Path) -> None:
+    write_cocktail(tmp_path)
+    write(tmp_path / "corpus" / "llm.jsonl.gz", jsonl(raw_docs("llm")))
+    assert fault(tmp_path) == (
+        "corpus/llm.jsonl.gz: a second file for source 'llm', beside corpus/llm.jsonl; remove one of them"
+    )
+
+
+def test_a_plain_file_is_read_before_a_compressed_one(tmp_path: Path) -> None:
+    write_beir(tmp_path)
+    write(tmp_path / "corpus.jsonl.gz", "broken")
+    write(tmp_path / "queries.jsonl.gz", "broken")
+    write(tmp_path / "qrels" / "test.tsv.gz", "broken")
+    with pytest.warns(DataWarning) as said:
+        assert judgments(load(tmp_path)) == set(raw_qrels())
+    assert [str(one.message).removeprefix(f"{tmp_path}/") for one in said] == [
+        f"{name} is read, and not {Path(name).name}.gz beside it; remove one of them"
+        for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
+    ]
+
+
+@pytest.mark.parametrize("written", WRITERS)
+def test_files_that_a_mac_leaves_beside_others_are_passed_over(tmp_path: Path, written: Any) -> None:
+    whole = load(written(tmp_path))
+    for file in [file for file in tmp_path.rglob("*") if file.is_file()]:
+        (file.parent / f"._{file.name}").write_bytes(b"\x00\x05\x16\x07 Mac OS X")
+    assert load(tmp_path) == whole
+    assert splits(tmp_path) == ["test"]
+
+
+@pytest.mark.parametrize("name", [b"corpus/l\xff.jsonl", b"qrels/l\xff.tsv"])
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, name: bytes) -> None:
+    write_cocktail(tmp_path)
+    file = tmp_path / os.fsdecode(name)
+    file.write_text("")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{file}: the file's name is not UTF-8; rename it"
+
+
+# What is there and wrong: each file by its name and line
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("corpus/llm.jsonl", '{"_id": "d1", "text": "x"}\n{"_id"', "corpus/llm.jsonl:2: expected one JSON object, got"),
+        ("corpus/llm.jsonl", "\n" + jsonl([doc("a"), doc("a")]), "corpus/llm.jsonl:3: _id 'a' came before;"),
+        ("corpus/human.jsonl", '{"_id": "d1"}', "corpus/human.jsonl:1: expected the fields _id and text, text is"),
+        ("corpus/human.jsonl", jsonl([doc("a", title=3)]), "corpus/human.jsonl:1: expected title to be a string, got"),
+        ("corpus/human.jsonl", "", "corpus/human.jsonl: the file is empty"),
+        ("queries.jsonl", '{"text": "x"}', "queries.jsonl:1: expected the fields _id and text, _id is missing:"),
+        ("queries.jsonl", jsonl([doc("q1"), doc("q1")]), "queries.jsonl:2: _id 'q1' came before; ids must be unique"),
+        (
+            "queries.jsonl",
+            b'{"_id": "q1", "text": "\xe9"}',
+            "queries.jsonl:1: invalid UTF-8 at byte 23 of the file; save it as UTF-8",
+        ),
+        ("queries.jsonl", "", "queries.jsonl: the file is empty"),
+        ("qrels/test.tsv", "q1\td1\t1\tx", "qrels/test.tsv:1: expected query-id, corpus-id, score (3 tab-separated"),
+        ("qrels/test.tsv", "q1\td1\t0,5", "qrels/test.tsv:1: expected a number as score, got '0,5'"),
+        ("qrels/test.tsv", tsv([]), "qrels/test.tsv: expected judgments, got a header only"),
+    ],
+)
+def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str | bytes, message: str) -> None:
+    write_cocktail(tmp_path)
+    write(tmp_path / file, content)
+    assert fault(tmp_path).startswith(message)
+
+
+def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+    path = write_beir(tmp_path, end=".gz") / "corpus.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-12])
+    assert fault(tmp_path).startswith("corpus.jsonl.gz: cannot be read to its end: Compressed file ended")
+
+
+# Judgments of what is not there
+
+
+HINT = "; --ignore-unknown (ignore_unknown=True) keeps them out of group measures"
+
+
+@pytest.mark.parametrize(
+    ("qrels", "line", "message"),
+    [
+        ([("q1", "d1", 1), ("q1", "x", 1)], 3, "1 judgment of 1 unknown document (first: 'x')"),
+        ([("q1", "y", 1), ("q2", "x", 1), ("q3", "x", 0)], 2, "3 judgments of 2 unknown documents (first: 'y')"),
+        ([("q1", "d1", 1), ("q7", "d1", 1), ("q8", "d1", 1)], 3, "2 judgments of 2 unknown queries (first: 'q7')"),
+        ([("q9", "d1", 1), ("q9", "d2", 1)], 2, "2 judgments of 1 unknown query (first: 'q9')"),
+        (
+            [("q1", "d1", 1), ("q9", "d1", 1), ("q1", "x", 1)],
+            3,
+            "1 judgment of 1 unknown document (first: 'x'); 1 judgment of 1 unknown query (first: 'q9')",
+        ),
+    ],
+)
+def test_unknown_ids_are_counted_and_the_first_is_named(
+    tmp_path: Path, qrels: list[tuple[str, str, int]], line: int, message: str
+) -> None:
+    write_beir(tmp_path, qrels=qrels)
+    assert fault(tmp_path) == f"qrels/test.tsv:{line}: {message}{HINT}"
+
+
+@pytest.mark.parametrize(
+    ("judgment", "message"),
+    [(("q1", "x", 1), "unknown document (first: 'x')"), (("q9", "d2", 1), "unknown query (first: 'q9')")],
+)
+def test_an_unknown_id_among_twins_is_counted_once(
+    tmp_path: Path, judgment: tuple[str, str, int], message: str
+) -> None:
+    write_cocktail(tmp_path, qrels=[("q1", "d1", 1), judgment])
+    assert fault(tmp_path) == f"qrels/test.tsv:3: 1 judgment of 1 {message}{HINT}"
+
+
+def test_unknown_ids_can_be_kept(tmp_path: Path) -> None:
+    qrels = [("q1", "d1", 1), ("q1", "x", 2), ("q9", "d1", 1)]
+    collection = load(write_cocktail(tmp_path, qrels=qrels), ignore_unknown=True)
+    assert judgments(collection) == {
+        ("q1", "d1-human", 1),
+        ("q1", "d1-llm", 1),
+        ("q1", "x", 2),
+        ("q9", "d1-human", 1),
+        ("q9", "d1-llm", 1),
+    }
+    assert collection.judged["id"].to_list() == ["q1"]
+    assert collection.spec["ignore_unknown"] is True
+
+
+# The real collections: counts as their authors give them, or by an independent count of the file
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def mean_words(texts: list[str]) -> float:
+    return statistics.mean(len(text.split()) for text in texts)
+
+
+@pytest.fixture(scope="module")
+def nfcorpus(shared_data: Path) -> Collection:
+    return load(shared_data / "cocktail-nfcorpus")
+
+
+@pytest.fixture(scope="module")
+def scifact(shared_data: Path) -> Collection:
+    return load(shared_data / "scifact")
+
+
+LLAMA = "llama-2-7b-chat-tmp0.2"
+
+
+@pytest.mark.data
+def test_nfcorpus_is_paired_throughout(nfcorpus: Collection) -> None:
+    assert nfcorpus.sources == ("human", LLAMA)
+    assert nfcorpus.pairs("human", LLAMA).height == 3633
+    assert nfcorpus.docs.height == 2 * 3633
+    assert nfcorpus.unpaired("human", LLAMA).height == 0
+    assert nfcorpus.judged.height == 323
+
+
+@pytest.mark.data
+def test_nfcorpus_judgments_hold_for_both_versions(nfcorpus: Collection, shared_data: Path) -> None:
+    rows = [line.split("\t") for line in lines(shared_data / "cocktail-nfcorpus" / "qrels" / "test.tsv")[1:]]
+    assert len(rows) == 12334
+    assert judgments(nfcorpus) == {(q, f"{d}-{s}", int(g)) for q, d, g in rows for s in nfcorpus.sources}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("source", "words"), [("human", 220.98), (LLAMA, 179.76)])
+def test_nfcorpus_texts_are_as_long_as_published(nfcorpus: Collection, source: str, words: float) -> None:
+    texts = nfcorpus.docs.filter(pl.col("source") == source)["text"].to_list()
+    assert mean_words(texts) == pytest.approx(words, abs=0.01)
+
+
+@pytest.mark.data
+def test_scifact_has_its_published_size(scifact: Collection) -> None:
+    assert scifact.sources == ("human",)
+    assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
+
+
+@pytest.mark.data
+def test_scifact_has_its_published_statistics(scifact: Collection) -> None:
+    relevant = scifact.qrels.filter(pl.col("grade") > 0).height / scifact.judged.height
+    assert relevant == pytest.approx(1.13, abs=0.005)
+    assert mean_words(scifact.docs["text"].to_list()) == pytest.approx(201.81, abs=0.01)
+    assert mean_words(scifact.queries["text"].to_list()) == pytest.approx(12.38, abs=0.01)
+
+
+@pytest.mark.data
+def test_scifact_texts_are_read_as_the_file_has_them(scifact: Collection, shared_data: Path) -> None:
+    rows = [json.loads(line) for line in lines(shared_data / "scifact" / "corpus.jsonl")]
+    assert scifact.docs.select("id", "title", "text").rows() == [(r["_id"], r["title"], r["text"]) for r in rows]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("layout", ["beir", "cocktail"])
+def test_nfcorpus_saved_loads_equal(nfcorpus: Collection, tmp_path: Path, layout: str) -> None:
+    assert load(save(nfcorpus, tmp_path, layout=layout)) == nfcorpus
+
+
+# Judgments of one's own
+
+
+def test_a_file_of_judgments_takes_the_place_of_the_folders(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "d1-llm", 1)]))
+    found = load(folder, qrels=file)
+    assert judgments(found) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2), ("q2", "d1-llm", 1)}
+    assert found.judged["id"].to_list() == ["q2"]
+    assert str(file) in found.spec["files"]
+    assert not any("qrels/test.tsv" in name for name in found.spec["files"])
+
+
+def test_a_file_of_judgments_may_be_trecs(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    file = write(tmp_path / "mine.txt.gz", "q2 0 d3 2\n")
+    assert judgments(load(folder, qrels=str(file))) == {("q2", "d3-human", 2), ("q2", "d3-llm", 2)}
+
+
+def test_the_folder_needs_no_judgments_where_others_are_given(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    (folder / "qrels" / "test.tsv").unlink()
+    (folder / "qrels").rmdir()
+    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2)]))
+    assert load(folder, qrels=file).qrels.height == 2
+    assert load(folder, qrels="none").qrels.height == 0
+
+
+def test_without_judgments_every_query_is_ranked(tmp_path: Path) -> None:
+    found = load(write_cocktail(tmp_path), qrels="none")
+    assert found.qrels.height == 0
+    assert found.qrels.schema == toy().qrels.schema
+    assert found.judged["id"].to_list() == ["q1", "q2", "q3"]
+    assert found.spec["qrels"] == "none"
+    assert [Path(name).name for name in found.spec["files"]] == ["human.jsonl", "llm.jsonl", "queries.jsonl"]
+
+
+def test_unknown_documents_in_ones_own_judgments_are_refused_or_kept(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    file = write(tmp_path / "mine.tsv", tsv([("q2", "d3", 2), ("q2", "gone", 1)]))
+    with pytest.raises(DataError) as caught:
+        load(folder, qrels=file)
+    assert str(caught.value).startswith(f"{file}:3: 1 judgment of 1 unknown document (first: 'gone'); --ignore-unknown")
+    assert ("q2", "gone", 1) in judgments(load(folder, qrels=file, ignore_unknown=True))
+
+
+def test_a_file_of_judgments_that_is_not_there_is_named(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    with pytest.raises(DataError, match=r"gone\.tsv: cannot be read: No such file or directory"):
+        load(folder, qrels=tmp_path / "gone.tsv")
+
+
+def test_a_split_and_a_file_of_judgments_are_two_answers(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    with pytest.raises(UserError, match=r"^name a split or a file of judgments, not both$"):
+        load(folder, split="test", qrels="none")
+
+
+def test_a_mistyped_prefix_is_told_of_the_right_ones() -> None:
+    with pytest.raises(UserError, match=r"^hbu:a/b: no such folder; a public collection begins with hub: or irds:$"):
+        load("hbu:a/b")

@@ -1,0 +1,282 @@
+"""Mixing: twins keep apart by their source, inherit judgments, and what is missing or differs is said."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load
+from ranktilt.datasets.mix import mix
+from ranktilt.datasets.save import save
+from ranktilt.errors import DataWarning, UserError
+from tests.toy import QRELS, QUERIES, TEXTS, TITLES, Table, collection_of, toy, write_beir
+
+
+def docs(source: str, *names: str, **fields: Any) -> list[dict[str, Any]]:
+    return [{"id": name, "text": f"{source} {name}", "source": source, **fields} for name in names]
+
+
+def part(source: str, *names: str, qrels: Table | None = None, **fields: Any) -> Collection:
+    return collection_of(docs(source, *names, **fields), {"q": "?"}, qrels or {})
+
+
+def side(source: str, *, judged: bool = True) -> Collection:
+    """One side of the toy, under bare ids."""
+    rows = [{"id": d, "title": TITLES[d], "text": text, "source": source} for d, text in TEXTS[source].items()]
+    return collection_of(rows, QUERIES, QRELS if judged else {})
+
+
+def judgments(collection: Collection) -> dict[tuple[str, str], int]:
+    return {(q, d): g for q, d, g in collection.qrels.iter_rows()}
+
+
+def quietly(*parts: Collection) -> Collection:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return mix(*parts)
+
+
+# Ids
+
+
+def test_two_sides_with_shared_ids_are_the_toy() -> None:
+    assert mix(side("human"), side("llm")) == toy()
+
+
+def test_the_rows_are_those_of_the_first_then_those_of_the_next() -> None:
+    assert mix(side("llm"), side("human")).ids.to_list() == [
+        *("d1-llm", "d2-llm", "d3-llm"),
+        *("d1-human", "d2-human", "d3-human"),
+    ]
+
+
+def test_unique_ids_stay() -> None:
+    mixed = quietly(part("human", "a", "b"), part("llm", "c", "d", origin="a"), part("human", "e"))
+    assert mixed.docs.select("id", "origin").rows() == [("a", "a"), ("b", "b"), ("c", "a"), ("d", "a"), ("e", "e")]
+
+
+def test_where_any_id_is_shared_every_id_gets_its_source() -> None:
+    mixed = quietly(part("human", "a", "b"), part("llm", "a", "c"))
+    assert mixed.docs.select("id", "origin").rows() == [
+        ("a-human", "a-human"),
+        ("b-human", "b-human"),
+        ("a-llm", "a-human"),
+        ("c-llm", "c-human"),
+    ]
+
+
+@pytest.mark.parametrize("other", [toy(), side("llm"), side("human")], ids=["both", "llm", "human"])
+def test_ids_that_have_their_source_already_get_it_once(other: Collection) -> None:
+    assert mix(toy(), other) == mix(other, toy()) == toy()
+
+
+def test_twins_in_one_part_do_not_rename_another_part_s_ids() -> None:
+    mixed = quietly(toy(), part("human", "e"))
+    assert mixed.ids.to_list() == [*toy().ids, "e"]
+
+
+def test_an_origin_in_another_collection_is_renamed_with_it() -> None:
+    rewrites = collection_of([*docs("llm", "a"), *docs("llm", "r7", origin="b")], {"q": "?"}, {})
+    mixed = mix(part("human", "a", "b"), rewrites)
+    assert mixed.pairs("human", "llm").rows() == [
+        ("a-human", "a-human", "a-llm"),
+        ("b-human", "b-human", "r7-llm"),
+    ]
+
+
+def test_an_origin_of_the_same_collection_is_renamed_with_it() -> None:
+    both = collection_of([*docs("human", "a", "b"), *docs("llm", "x", origin="a")], {"q": "?"}, {})
+    mixed = quietly(both, part("gpt", "b"))
+    assert mixed.docs.select("id", "origin").rows() == [
+        ("a-human", "a-human"),
+        ("b-human", "b-human"),
+        ("x-llm", "a-human"),
+        ("b-gpt", "b-human"),
+    ]
+
+
+def test_three_sources_are_three_versions() -> None:
+    mixed = mix(part("human", "a"), part("x", "a"), part("y", "a"))
+    assert mixed.sources == ("human", "x", "y")
+    assert set(mixed.docs["origin"]) == {"a-human"}
+
+
+def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
+    saved = load(save(mix(side("human"), side("llm")), tmp_path, layout="cocktail"))
+    mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
+    assert mixed.pairs("human", "gpt")["b"].to_list() == ["d1-gpt", "d2-gpt", "d3-gpt"]
+    assert judgments(mixed)["q1", "d1-gpt"] == 2
+
+
+def test_further_columns_are_kept_side_by_side() -> None:
+    mixed = mix(part("human", "a", year=1999), part("llm", "b", origin="a", model="m", year=0.5))
+    assert mixed.docs.select("year", "model").rows() == [(1999.0, None), (0.5, "m")]
+
+
+def test_what_is_given_twice_is_kept_once() -> None:
+    mixed = mix(part("human", "a", "b"), part("human", "b", "c"))
+    assert mixed.ids.to_list() == ["a", "b", "c"]
+    assert mixed.queries.rows() == [("q", "?")]
+
+
+def test_one_collection_alone_stays_as_it_is() -> None:
+    assert mix(toy()) == toy()
+
+
+def test_the_parts_are_left_as_they_are() -> None:
+    human, llm = side("human"), side("llm")
+    mix(human, llm)
+    assert human == side("human")
+    assert llm == side("llm")
+
+
+def test_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
+    human = load(write_beir(tmp_path / "h", split="dev"))
+    llm = load(write_beir(tmp_path / "l", split="dev", docs=[{"_id": d, "text": "", "source": "x"} for d in TITLES]))
+    spec = mix(human, llm).spec
+    assert spec == {"mix": [dict(human.spec), dict(llm.spec)], "split": "dev"}
+
+
+def test_different_splits_have_no_common_name(tmp_path: Path) -> None:
+    one, two = (load(write_beir(tmp_path / split, split=split)) for split in ("dev", "test"))
+    assert "split" not in mix(one, two).spec
+
+
+# Judgments
+
+
+@pytest.mark.parametrize("order", [("human", "llm"), ("llm", "human")])
+@pytest.mark.parametrize("judged", ["human", "llm"])
+def test_an_unjudged_side_inherits_whichever_comes_first(order: tuple[str, str], judged: str) -> None:
+    assert mix(*(side(source, judged=source == judged) for source in order)) == toy()
+
+
+def test_a_judgment_of_its_own_is_not_overruled() -> None:
+    mixed = mix(part("human", "a", qrels={"q": {"a": 2}}), part("llm", "a", qrels={"q": {"a": 0}}))
+    assert judgments(mixed) == {("q", "a-human"): 2, ("q", "a-llm"): 0}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_the_origin_s_grade_is_inherited_before_a_higher_one(order: tuple[int, ...]) -> None:
+    parts = [part("human", "a", qrels={"q": {"a": 1}}), part("x", "a", qrels={"q": {"a": 3}}), part("y", "a")]
+    mixed = mix(*(parts[i] for i in order))
+    assert judgments(mixed) == {("q", "a-human"): 1, ("q", "a-x"): 3, ("q", "a-y"): 1}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_without_the_origin_s_the_highest_grade_is_inherited(order: tuple[int, ...]) -> None:
+    parts = [part("human", "a"), part("x", "a", qrels={"q": {"a": 1}}), part("y", "a", qrels={"q": {"a": 3}})]
+    mixed = mix(*(parts[i] for i in order))
+    assert judgments(mixed) == {("q", "a-human"): 3, ("q", "a-x"): 1, ("q", "a-y"): 3}
+
+
+def test_grades_may_be_whole_in_one_part_and_fractions_in_another(tmp_path: Path) -> None:
+    human, llm = part("human", "a", "b", qrels={"q": {"a": 1, "b": 2}}), part("llm", "a", "b")
+    halves = Collection(llm.docs, llm.queries, human.qrels.with_columns(grade=pl.col("grade") / 4))
+    mixed = quietly(human, halves)
+    assert judgments(mixed) == {("q", "a-human"): 1, ("q", "b-human"): 2, ("q", "a-llm"): 0.25, ("q", "b-llm"): 0.5}
+    assert load(save(mixed, tmp_path / "c")) == mixed
+
+
+def test_judgments_are_inherited_query_by_query() -> None:
+    queries = {"q1": "?", "q2": "?"}
+    human = collection_of(docs("human", "a"), queries, {"q1": {"a": 1}, "q2": {"a": 2}})
+    llm = collection_of(docs("llm", "a"), queries, {"q2": {"a": 0}})
+    assert judgments(mix(human, llm)) == {
+        ("q1", "a-human"): 1,
+        ("q2", "a-human"): 2,
+        ("q1", "a-llm"): 1,
+        ("q2", "a-llm"): 0,
+    }
+
+
+def test_judgments_are_inherited_by_origin_where_ids_are_unique() -> None:
+    mixed = mix(part("human", "a", qrels={"q": {"a": 2}}), part("llm", "z", origin="a"))
+    assert judgments(mixed) == {("q", "a"): 2, ("q", "z"): 2}
+
+
+def test_judgments_of_what_is_not_there_stay_and_are_not_inherited() -> None:
+    mixed = mix(part("human", "a", qrels={"q": {"gone": 1, "a": 1}}), part("llm", "a"))
+    assert judgments(mixed) == {("q", "gone"): 1, ("q", "a-human"): 1, ("q", "a-llm"): 1}
+
+
+def test_a_judgment_of_another_collection_s_document_follows_its_name() -> None:
+    mixed = quietly(part("human", "a", "b"), part("llm", "a", qrels={"q": {"b": 1}}))
+    assert judgments(mixed) == {("q", "b-human"): 1}
+
+
+@settings(max_examples=40)
+@given(st.permutations([0, 1, 2]), st.lists(st.sampled_from([None, 0, 1, 2]), min_size=6, max_size=6))
+def test_the_order_makes_no_difference(order: list[int], grades: list[int | None]) -> None:
+    parts = []
+    for i, source in enumerate(("human", "x", "y")):
+        found = {name: g for name, g in zip("ab", grades[2 * i : 2 * i + 2], strict=True) if g is not None}
+        parts.append(part(source, "a", "b", qrels={"q": found}))
+    assert mix(*(parts[i] for i in order)) == mix(*parts)
+
+
+# What is said, and what is refused
+
+
+def said(*parts: Collection) -> list[str]:
+    with pytest.warns(DataWarning) as caught:
+        mix(*parts)
+    assert {warning.filename for warning in caught} == {__file__}
+    return [str(warning.message) for warning in caught]
+
+
+def test_missing_sides_are_counted_and_the_first_are_named() -> None:
+    assert said(part("human", "a", "b", "c", "d", "e"), part("llm", "a", "x")) == [
+        "4 'human' documents have no 'llm' version: b-human, c-human, d-human, …",
+        "1 'llm' documents have no 'human' version: x-llm",
+    ]
+
+
+def test_three_missing_sides_are_all_named() -> None:
+    assert said(part("human", "a", "b", "c", "d"), part("llm", "a")) == [
+        "3 'human' documents have no 'llm' version: b-human, c-human, d-human"
+    ]
+
+
+def test_every_source_is_held_against_the_human_one() -> None:
+    assert said(part("x", "a", "b"), part("human", "a"), part("y", "a")) == [
+        "1 'x' documents have no 'human' version: b-x"
+    ]
+
+
+def test_without_a_human_source_the_first_is_held_against() -> None:
+    assert said(part("x", "a", "b"), part("y", "a")) == ["1 'x' documents have no 'y' version: b-x"]
+
+
+def test_complete_twins_are_mixed_without_a_word() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixed = mix(side("human"), side("llm"))
+    assert not mixed.unpaired("human", "llm").height
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "message"),
+    [
+        (part("human", "a"), part("human", "a", title="other"), "cannot mix: document 'a' differs"),
+        (
+            collection_of(docs("human", "a"), {"q": "one"}, {}),
+            collection_of(docs("human", "b"), {"q": "two"}, {}),
+            "cannot mix: query 'q' differs",
+        ),
+        (
+            part("human", "a", qrels={"q": {"a": 1}}),
+            part("human", "a", qrels={"q": {"a": 2}}),
+            "cannot mix: judgment 'q', 'a' differs",
+        ),
+    ],
+)
+def test_what_differs_is_named(one: Collection, two: Collection, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        mix(one, two)
+    assert str(caught.value) == f"{message} between the collections"

@@ -1,0 +1,197 @@
+"""NQ320K from small files in the two forms of Natural Questions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.datasets.natural_questions import PUBLISHED, Built, build_nq320k
+from ranktilt.datasets.prefix import cut_at, title_prefixed
+from ranktilt.datasets.save import save
+from ranktilt.errors import DataError, DataWarning, UserError
+from ranktilt.progress import listening
+from ranktilt.text.quality import words
+from tests.generation.questions import full, simplified
+from tests.toy import jsonl, write
+
+TRAIN = [
+    simplified(11, "what is red", "Red Apple", "Apples are red .", "They grow on trees ."),
+    simplified(12, "who was it", "Beyoncé ( Singer )", "She sings ."),
+    simplified(13, "which tree", "red apple", "A later version of the page ."),
+]
+DEV = [
+    full(21, "what is an apple", "Red Apple", "Yet another version ."),
+    full(-22, "where is it", "Lake", "Water , cold ."),
+    full(23, "who sings", "Beyonce (Singer)", "Sings ."),
+    full(24, "how deep", "Lake", "Water ."),
+]
+
+
+def files(folder: Path, train: list[Any] = TRAIN, dev: list[Any] = DEV, *, end: str = ".gz") -> list[Path]:
+    return [
+        write(folder / f"v1.0-simplified_nq-dev-all.jsonl{end}", jsonl(dev)),
+        write(folder / f"v1.0-simplified_simplified-nq-train.jsonl{end}", jsonl(train)),
+    ]
+
+
+def built(folder: Path, **options: Any) -> Built:
+    return build_nq320k(files(folder), **options)
+
+
+@pytest.mark.parametrize("end", [".gz", ""])
+def test_each_page_is_one_document_with_its_first_text(tmp_path: Path, end: str) -> None:
+    found = build_nq320k(files(tmp_path, end=end)).collection.docs
+    assert found.select("id", "title", "text", "page_title", "source").rows() == [
+        ("0", "", "Red Apple Apples are red . They grow on trees .", "Red Apple", "human"),
+        ("1", "", "Beyoncé ( Singer ) She sings .", "Beyoncé ( Singer )", "human"),
+        ("2", "", "Lake Water , cold .", "Lake", "human"),
+    ]
+    assert found["url"][2] == "https://en.wikipedia.org//w/index.php?title=Lake&amp;oldid=-22"
+
+
+def test_each_question_of_the_development_set_has_its_page(tmp_path: Path) -> None:
+    collection = built(tmp_path).collection
+    assert collection.queries.rows() == [
+        ("21", "what is an apple"),
+        ("-22", "where is it"),
+        ("23", "who sings"),
+        ("24", "how deep"),
+    ]
+    assert collection.qrels.rows() == [("21", "0", 1), ("-22", "2", 1), ("23", "1", 1), ("24", "2", 1)]
+
+
+def test_training_files_come_first_in_any_order(tmp_path: Path) -> None:
+    paths = files(tmp_path)
+    assert build_nq320k(paths).collection == build_nq320k(paths[::-1]).collection
+
+
+def test_titles_may_stand_in_their_field(tmp_path: Path) -> None:
+    docs = built(tmp_path, titles="field", words=3).collection.docs
+    assert docs.select("title", "text").rows() == [
+        ("Red Apple", "Apples are red"),
+        ("Beyoncé ( Singer )", "She sings ."),
+        ("Lake", "Water , cold"),
+    ]
+    assert "page_title" not in docs.columns
+
+
+@pytest.mark.parametrize(("limit", "text"), [(1, "Red"), (2, "Red Apple"), (4, "Red Apple Apples are")])
+def test_a_title_counts_among_the_words(tmp_path: Path, limit: int, text: str) -> None:
+    assert built(tmp_path, words=limit).collection.docs["text"][0] == text
+
+
+def test_the_counts_are_beside_the_published_ones(tmp_path: Path) -> None:
+    found = built(tmp_path)
+    assert found.counts == {"documents": 3, "test queries": 4, "mean words": pytest.approx((11 + 7 + 5) / 3)}
+    assert (found.train_lines, found.as_published) == (3, False)
+    assert PUBLISHED == {"documents": 109_739, "test queries": 7_830, "mean words": 199.79}
+
+
+def test_what_favours_a_side_can_be_seen_in_it(tmp_path: Path) -> None:
+    long = " ".join(f"word{n}" for n in range(60))
+    train = [simplified(n, "q", f"Page {n}", long) for n in range(30)]
+    docs = build_nq320k(files(tmp_path, train, DEV[1:2]), words=50).collection.docs
+    assert title_prefixed(docs).mean() == 1.0
+    limit, cut = cut_at(words(docs["text"]))
+    assert (limit, int(cut.sum())) == (50, 30)
+
+
+def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+    collection = built(tmp_path).collection
+    assert load(save(collection, tmp_path / "nq")) == collection
+    assert collection.spec["built"] == "nq320k"
+    assert [Path(file).name for file in collection.spec["files"]] == [
+        "v1.0-simplified_simplified-nq-train.jsonl.gz",
+        "v1.0-simplified_nq-dev-all.jsonl.gz",
+    ]
+
+
+def test_progress_is_told_for_both_parts(tmp_path: Path) -> None:
+    heard: dict[str, list[tuple[int, int]]] = {}
+    with listening(lambda label, done, total: heard.setdefault(label, []).append((done, total))):
+        built(tmp_path)
+    assert {label: steps[-1] for label, steps in heard.items()} == {
+        "reading training questions": (307_373, 307_373),
+        "reading development questions": (7_830, 7_830),
+    }
+
+
+def fault(folder: Path, line: str | None = None, **parts: Any) -> str:
+    paths = files(folder, end="", **parts)
+    if line is not None:
+        paths[1].write_text(jsonl(TRAIN[:1]) + line + "\n")
+    with pytest.raises(DataError) as caught:
+        build_nq320k(paths)
+    return str(caught.value).replace(f"{folder}/v1.0-simplified_", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{oops", "simplified-nq-train.jsonl:2: expected one JSON object, got broken JSON ("),
+        ("[]", "simplified-nq-train.jsonl:2: expected one JSON object, got list: '[]'"),
+        ('{"a": 1}', "simplified-nq-train.jsonl:2: expected the fields example_id and question_text: "),
+        (
+            json.dumps({"example_id": 1, "question_text": "q", "text": "x"}),
+            "simplified-nq-train.jsonl:2: expected document_text (simplified) or document_tokens (full); its fields ",
+        ),
+        (
+            json.dumps({"example_id": 1, "question_text": "q", "document_text": "x"}),
+            "simplified-nq-train.jsonl:2: expected a title in document_title, <H1> or document_url, found none",
+        ),
+        (
+            json.dumps({"example_id": 1, "question_text": "q", "document_title": "T", "document_tokens": ["x"]}),
+            "simplified-nq-train.jsonl:2: expected document_tokens to be objects with the string token",
+        ),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    assert fault(tmp_path, line).startswith(message)
+
+
+def test_a_question_given_twice_is_named(tmp_path: Path) -> None:
+    assert fault(tmp_path, dev=[*DEV, DEV[0]]) == (
+        "nq-dev-all.jsonl:5: example_id 21 came before; is a file named twice?"
+    )
+
+
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    paths = files(tmp_path)
+    paths[1].write_bytes(paths[1].read_bytes()[:-20])
+    with pytest.raises(DataError, match="cannot be read to its end"):
+        build_nq320k(paths)
+
+
+@pytest.mark.parametrize("name", ["nq.jsonl", "train-and-dev.jsonl"])
+def test_a_file_whose_name_does_not_say_what_it_holds(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, jsonl(DEV))
+    with pytest.raises(UserError) as caught:
+        build_nq320k([path])
+    assert str(caught.value) == (
+        f"{path}: expected train or dev in the file's name, which says what it holds; rename it"
+    )
+
+
+def test_no_development_set(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^expected the development set too \(v1.0-simplified_nq-dev-all"):
+        build_nq320k(files(tmp_path)[1:])
+
+
+def test_no_training_set_is_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(DataWarning, match="no training file: only the pages of the development set are there"):
+        assert build_nq320k(files(tmp_path)[:1]).collection.docs.height == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"titles": "filed"}, "unknown place of titles 'filed'; did you mean 'field'? (valid: text, field)"),
+        ({"words": 0}, "expected at least 1 word a text, got 0"),
+    ],
+)
+def test_options_out_of_range(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        built(tmp_path, **options)
+    assert str(caught.value) == message

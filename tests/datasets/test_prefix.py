@@ -1,0 +1,120 @@
+"""Title prefixes and cuts: by hand, by property, and none found in real collections that have none."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt.datasets.load import load
+from ranktilt.datasets.prefix import SHORTEST_CUT, cut_at, title_prefixed
+from ranktilt.text.quality import words
+
+
+def docs(*rows: dict[str, str | None]) -> pl.DataFrame:
+    filled = [{"title": "", "origin": row["id"], **row} for row in rows]
+    return pl.DataFrame(filled, infer_schema_length=None)
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Red apples", "Red apples grow", True),
+        ("Red apples", "red APPLES", True),
+        ("Red apples (fruit)", "Red apples ( fruit ) grow", True),
+        ("Red apples", "Red applesauce", False),
+        ("Red apples", "The red apples", False),
+        ("Red apples", "Red", False),
+        ("Cafe\u0301", "Café noir", True),
+        ("“Red”", "Red is a colour", True),
+        ("", "Red apples grow", None),
+        ("  ", "Red apples grow", None),
+        ("?!", "?! is no title", None),
+    ],
+)
+def test_a_text_begins_with_its_title(title: str, text: str, expected: bool | None) -> None:
+    assert title_prefixed(docs({"id": "a", "title": title, "text": text})).to_list() == [expected]
+
+
+def test_a_title_kept_aside_counts() -> None:
+    table = docs(
+        {"id": "a", "text": "Red apples grow", "page_title": "Red apples"},
+        {"id": "b", "text": "x", "page_title": None},
+    )
+    assert title_prefixed(table).to_list() == [True, None]
+
+
+def test_a_rewrite_without_a_title_has_that_of_its_origin() -> None:
+    table = docs(
+        {"id": "a", "text": "Red apples grow", "title": "Red apples"},
+        {"id": "a2", "text": "Apples that are red grow", "origin": "a"},
+        {"id": "a3", "text": "Red apples are grown", "origin": "a"},
+        {"id": "a4", "text": "Green apples are grown", "origin": "a", "title": "Green apples"},
+        {"id": "b2", "text": "Red apples", "origin": "not there"},
+    )
+    assert title_prefixed(table).to_list() == [True, False, True, True, None]
+
+
+def lengths(*parts: tuple[int, int]) -> pl.Series:
+    return pl.Series("words", [n for n, times in parts for _ in range(times)], dtype=pl.Int64)
+
+
+@pytest.mark.parametrize(
+    ("found", "limit", "cut"),
+    [
+        (lengths((200, 95), (150, 3), (80, 2)), 200, 95),
+        (lengths((200, 90), (205, 4), (80, 6)), 200, 90),  # few may be longer
+        (lengths((200, 80), *[(250 + n, 1) for n in range(20)]), None, 0),  # a fifth is longer: no cut at 200
+        (lengths((200, 4), (10, 3)), None, 0),  # four texts are no pile
+        (lengths((19, 100)), None, 0),  # short texts, not cut ones
+        (lengths((20, 100)), 20, 100),
+        (lengths((200, 20), (199, 20), (198, 20)), None, 0),  # no pile: its neighbours are as frequent
+        (lengths((200, 50), (199, 10), (40, 40)), 200, 50),
+        (lengths((200, 49), (199, 10), (40, 40)), None, 0),  # a pile has five times as many
+        (lengths(*[(n, 1) for n in range(20, 320)]), None, 0),
+        (lengths(), None, 0),
+    ],
+)
+def test_a_cut_is_a_pile_at_the_top(found: pl.Series, limit: int | None, cut: int) -> None:
+    came, mask = cut_at(found)
+    assert (came, int(mask.sum()), len(mask)) == (limit, cut, len(found))
+    assert set(found.filter(mask)) <= {limit}
+
+
+@given(st.integers(40, 200), st.integers(0, 2**32 - 1))
+def test_every_cut_of_long_texts_is_found(limit: int, seed: int) -> None:
+    drawn = np.random.default_rng(seed).integers(20, 400, 500)
+    came, mask = cut_at(pl.Series(np.minimum(drawn, limit)))
+    assert came == limit
+    assert mask.to_list() == (drawn >= limit).tolist()
+
+
+@given(st.lists(st.integers(0, 400), max_size=200))
+def test_what_is_found_is_there(drawn: list[int]) -> None:
+    found = pl.Series("n", drawn, dtype=pl.Int64)
+    limit, mask = cut_at(found)
+    assert (limit is None) == (not mask.any())
+    if limit is not None:
+        assert limit >= SHORTEST_CUT
+        assert mask.to_list() == [n == limit for n in drawn]
+        assert sum(n > limit for n in drawn) <= 0.05 * len(drawn)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["cocktail-nfcorpus", "scifact"])
+def test_real_texts_are_found_cut_only_after_they_are(shared_data: Path, name: str) -> None:
+    collection = load(shared_data / name, ignore_unknown=True)
+    for source in collection.sources:
+        count = words(collection.docs.filter(pl.col("source") == source)["text"])
+        assert cut_at(count)[0] is None
+        assert cut_at(count.clip(0, 150))[0] == 150
+    assert title_prefixed(collection.docs).mean() < 0.01
+
+
+@pytest.mark.data
+def test_real_texts_with_their_titles_in_front(shared_data: Path) -> None:
+    table = load(shared_data / "scifact", ignore_unknown=True).docs
+    joined = table.with_columns(pl.concat_str("title", "text", separator=" ").alias("text"))
+    assert title_prefixed(joined).mean() == 1.0

@@ -1,0 +1,366 @@
+"""Saving: what is written loads equal, writes the same bytes again, and is there whole or not at all."""
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load
+from ranktilt.datasets.save import LAYOUTS, save
+from ranktilt.errors import UserError
+from tests.toy import (
+    collection_of,
+    full_device,
+    no_permission,
+    no_room,
+    toy,
+    write,
+    write_beir,
+    write_cocktail,
+    write_paper,
+)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def lone(**fields: Any) -> Collection:
+    """One document with these fields, one query, one judgment."""
+    return collection_of([{"id": "a", "text": "x", **fields}], {"q": "?"}, {"q": {"a": 1}})
+
+
+# What is written
+
+
+def test_a_beir_folder(tmp_path: Path) -> None:
+    docs: list[dict[str, Any]] = [
+        {"id": "a", "title": "T", "text": "one", "source": "human", "origin": "a", "year": 1999},
+        {"id": "b", "title": "", "text": "two", "source": "llm", "origin": "a", "year": None},
+    ]
+    folder = save(collection_of(docs, {"q": "?"}, {"q": {"b": 2}}), tmp_path / "new" / "folder")
+    assert folder == tmp_path / "new" / "folder"
+    assert contents(folder) == {
+        "corpus.jsonl": (
+            b'{"_id":"a","title":"T","text":"one","source":"human","origin":"a","year":1999}\n'
+            b'{"_id":"b","title":"","text":"two","source":"llm","origin":"a"}\n'
+        ),
+        "queries.jsonl": b'{"_id":"q","text":"?"}\n',
+        "qrels/test.tsv": b"query-id\tcorpus-id\tscore\nq\tb\t2\n",
+    }
+
+
+def test_a_cocktail_folder_shares_the_ids_of_twins(tmp_path: Path) -> None:
+    files = contents(save(toy(), tmp_path, layout="cocktail"))
+    assert sorted(files) == ["corpus/human.jsonl", "corpus/llm.jsonl", "qrels/test.tsv", "queries.jsonl"]
+    assert files["corpus/llm.jsonl"].splitlines()[0] == (
+        b'{"_id":"d1","title":"Apples","text":"apples are red fruits that grow on trees"}'
+    )
+    assert files["qrels/test.tsv"] == (
+        b"query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td3\t1\nq2\td2\t1\nq2\td1\t0\nq3\td3\t2\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: (c.docs, c.qrels.filter(pl.col("doc_id") != "d1-llm")),
+        lambda c: (
+            c.docs,
+            c.qrels.with_columns(pl.when(pl.col("doc_id") == "d1-llm").then(7).otherwise("grade").alias("grade")),
+        ),
+        lambda c: (c.docs, pl.concat([c.qrels, pl.DataFrame([["q1", "elsewhere", 1]], c.qrels.schema, orient="row")])),
+        lambda c: (c.docs.with_columns(origin="id"), c.qrels),
+        lambda c: (c.docs.with_columns(id=pl.format("doc-{}", "id")), c.qrels),
+    ],
+    ids=["one side judged", "two grades", "unknown document", "no twins", "other ids"],
+)
+def test_full_ids_are_written_where_shared_ones_would_not_do(
+    tmp_path: Path, change: Callable[[Collection], tuple[pl.DataFrame, pl.DataFrame]]
+) -> None:
+    docs, qrels = change(toy())
+    collection = Collection(docs, toy().queries, qrels)
+    folder = save(collection, tmp_path, layout="cocktail")
+    first = collection.ids[0].encode()
+    assert contents(folder)["corpus/human.jsonl"].startswith(b'{"_id":"' + first + b'"')
+    assert load(folder, ignore_unknown=True) == collection
+
+
+def test_a_source_s_own_columns_stay_in_its_file(tmp_path: Path) -> None:
+    docs: list[dict[str, Any]] = [
+        {"id": "a", "text": "", "source": "human", "year": 1999, "model": None},
+        {"id": "b", "text": "", "source": "llm", "year": None, "model": "m"},
+    ]
+    files = contents(save(collection_of(docs, {"q": "?"}, {"q": {"a": 1}}), tmp_path, layout="cocktail"))
+    assert files["corpus/human.jsonl"] == b'{"_id":"a","title":"","text":"","origin":"a","year":1999}\n'
+    assert files["corpus/llm.jsonl"] == b'{"_id":"b","title":"","text":"","origin":"b","model":"m"}\n'
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_split_keeps_its_name(tmp_path: Path, layout: str) -> None:
+    collection = load(write_cocktail(tmp_path / "raw", split="dev"))
+    folder = save(collection, tmp_path / "saved", layout=layout)
+    assert (folder / "qrels" / "dev.tsv").is_file()
+    assert load(folder) == collection
+
+
+# What is refused
+
+
+def test_an_unknown_layout_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        save(toy(), tmp_path, layout="bier")
+    assert str(caught.value) == "unknown layout 'bier'; did you mean 'beir'? (valid: beir, cocktail)"
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("source", ["a/b", "", ".", "..", "a\0b"])
+def test_a_source_that_is_no_file_name_is_refused(tmp_path: Path, source: str) -> None:
+    with pytest.raises(UserError) as caught:
+        save(lone(source=source), tmp_path, layout="cocktail")
+    assert str(caught.value) == f"source {source!r} cannot be a file's name; save with layout 'beir'"
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("source", ["a/b", "", ".."])
+def test_any_source_s_name_can_be_saved_in_one_file(tmp_path: Path, source: str) -> None:
+    assert load(save(lone(source=source), tmp_path)) == lone(source=source)
+
+
+def test_an_id_that_judgments_cannot_hold_is_refused(tmp_path: Path) -> None:
+    collection = collection_of([{"id": "a\tb", "text": ""}], {"q": "?"}, {"q": {"a\tb": 1}})
+    with pytest.raises(UserError, match=r"^id 'a\\tb' has a tab or line end in it"):
+        save(collection, tmp_path / "new")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("writer", "layout", "file"),
+    [
+        (write_beir, "cocktail", "corpus.jsonl"),
+        (write_cocktail, "beir", "corpus/human.jsonl"),
+        (write_paper, "beir", "corpus-human.jsonl"),
+    ],
+)
+def test_a_folder_that_holds_another_collection_is_left_alone(
+    tmp_path: Path, writer: Any, layout: str, file: str
+) -> None:
+    before = contents(writer(tmp_path))
+    with pytest.raises(UserError) as caught:
+        save(toy(), tmp_path, layout=layout)
+    assert str(caught.value) == f"{tmp_path}: holds another collection ({tmp_path / file}); choose an empty folder"
+    assert contents(tmp_path) == before
+
+
+def test_another_split_s_judgments_are_left_alone(tmp_path: Path) -> None:
+    write(tmp_path / "qrels" / "train.tsv", "q\td\t1")
+    with pytest.raises(UserError, match=r"holds another collection \(.*/qrels/train\.tsv\)"):
+        save(toy(), tmp_path)
+    assert list(contents(tmp_path)) == ["qrels/train.tsv"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_same_collection_can_be_saved_again(tmp_path: Path, layout: str) -> None:
+    save(lone(), tmp_path, layout=layout)
+    before = contents(tmp_path)
+    save(load(tmp_path), tmp_path, layout=layout)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_another_collection_is_never_written_over(tmp_path: Path, layout: str) -> None:
+    save(lone(), tmp_path, layout=layout)
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match="holds another collection"):
+        save(lone(text="changed"), tmp_path, layout=layout)
+    assert contents(tmp_path) == before
+
+
+# What cannot be written
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path, layout: str) -> None:
+    path = write(tmp_path / "f", "kept")
+    with pytest.raises(UserError, match=r"/f/.*: cannot be written: Not a directory; choose another place$"):
+        save(toy(), path, layout=layout)
+    assert contents(tmp_path) == {"f": b"kept"}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_where_the_judgments_cannot_be_written_nothing_is(tmp_path: Path, layout: str) -> None:
+    write(tmp_path / "qrels", "in the way")
+    with pytest.raises(UserError, match=r"/qrels/test\.tsv: cannot be written: Not a directory"):
+        save(toy(), tmp_path, layout=layout)
+    assert contents(tmp_path) == {"qrels": b"in the way"}
+    assert not (tmp_path / "corpus").exists()
+
+
+@full_device
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").symlink_to("/dev/full")
+    with pytest.raises(UserError) as caught:
+        save(toy(), tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / 'qrels' / 'test.tsv'}: cannot be written: No space left on device; "
+        "free some space or choose another place"
+    )
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_disk_that_fills_up_leaves_no_folder(tmp_path: Path, layout: str) -> None:
+    with no_room(150), pytest.raises(UserError, match="cannot be written: File too large"):
+        save(toy(), tmp_path / "new" / "folder", layout=layout)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
+    with no_permission(tmp_path), pytest.raises(UserError) as caught:
+        save(toy(), tmp_path / "new")
+    assert str(caught.value).startswith(f"{tmp_path / 'new'}")
+    assert str(caught.value).endswith(": cannot be written: Permission denied; choose a place you may write to")
+    assert os.listdir(tmp_path) == []
+
+
+# Any collection: loads equal, and writes the same bytes again
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | TEXT
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=6)
+COLUMN = st.sampled_from(["n", "_id", "bare", "metadata", "ü ", "line", "full", "", "new"])
+STEM = st.sampled_from(["x", "y", "x-human", "x-llm", "-human", "llm", "é 1", "x-human-human"])
+SOURCE = st.sampled_from(["human", "llm", "llm-human", "a b", "ü.gz", "corpus"])
+
+
+def raw(value: Any) -> bytes | None:
+    return None if value is None else orjson.dumps(value)
+
+
+def further(values: st.SearchStrategy[Any], dtype: Any) -> Callable[[int], st.SearchStrategy[pl.Series]]:
+    return lambda n: st.lists(values | st.none(), min_size=n, max_size=n).map(lambda v: pl.Series(v, dtype=dtype))
+
+
+KINDS = [
+    further(TEXT, pl.String),
+    further(st.integers(-(2**63), 2**63 - 1), pl.Int64),
+    further(st.floats(), pl.Float64),
+    further(st.booleans(), pl.Boolean),
+    further(JSON.map(raw), pl.Binary),
+    further(st.sampled_from(["f", "m"]), pl.Categorical),
+]
+
+
+@st.composite
+def extras(draw: st.DrawFn, height: int) -> dict[str, pl.Series]:
+    names = draw(st.lists(COLUMN, max_size=3, unique=True))
+    return {name: draw(draw(st.sampled_from(KINDS))(height)) for name in names}
+
+
+@st.composite
+def twins(draw: st.DrawFn) -> list[tuple[str, str, str]]:
+    """Id, source and origin as loading makes them from shared ids; some sides may be missing."""
+    stems = draw(st.lists(STEM, min_size=1, max_size=3, unique=True))
+    sources = draw(st.lists(SOURCE, min_size=1, max_size=3, unique=True))
+    rows = [(f"{stem}-{source}", source, f"{stem}-human") for source in sources for stem in stems]
+    return (
+        draw(st.lists(st.sampled_from(rows), min_size=1, unique_by=lambda row: row[0])) if draw(st.booleans()) else rows
+    )
+
+
+@st.composite
+def loose(draw: st.DrawFn) -> list[tuple[str, str, str]]:
+    """Ids, sources and origins that follow no rule."""
+    ids = draw(
+        st.lists(STEM | TEXT.filter(lambda t: t and not set(t) & set("\t\r\n")), min_size=1, max_size=4, unique=True)
+    )
+    return [(name, draw(SOURCE), draw(st.sampled_from(ids) | STEM)) for name in ids]
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> Collection:
+    rows = draw(twins() | loose())
+    rows = list({row[0]: row for row in rows}.values())
+    ids = [row[0] for row in rows]
+    queries = draw(st.lists(STEM, min_size=1, max_size=3, unique=True))
+    shared = {row[2] for row in rows} if draw(st.booleans()) else set()
+    grades = draw(
+        st.dictionaries(
+            st.tuples(st.sampled_from([*queries, "unknown"]), st.sampled_from([*ids, *shared, "unknown"])),
+            st.integers(-1, 3),
+            min_size=1,
+            max_size=5,
+        )
+    )
+    if shared:  # whoever judges one version judges them all
+        grades = {(q, i): g for (q, d), g in grades.items() for i, _, o in rows if o == d} or {(queries[0], ids[0]): 1}
+    docs = {
+        "id": pl.Series(ids, dtype=pl.String),
+        "text": draw(st.lists(TEXT, min_size=len(ids), max_size=len(ids))),
+        "source": [row[1] for row in rows],
+        "origin": [row[2] for row in rows],
+        **draw(extras(len(ids))),
+    }
+    if draw(st.booleans()):
+        docs["title"] = draw(st.lists(TEXT, min_size=len(ids), max_size=len(ids)))
+    return Collection(
+        pl.DataFrame(docs),
+        pl.DataFrame({"id": queries, "text": [f"text of {q}" for q in queries], **draw(extras(len(queries)))}),
+        pl.DataFrame(
+            [(q, d, g) for (q, d), g in grades.items()],
+            schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32},
+            orient="row",
+        ),
+    )
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(collection=collections(), layout=st.sampled_from(LAYOUTS))
+def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, collection: Collection, layout: str
+) -> None:
+    folder = tmp_path_factory.mktemp("saved")
+    loaded = load(save(collection, folder / "one", layout=layout), ignore_unknown=True)
+    assert loaded == collection
+    assert contents(save(loaded, folder / "two", layout=layout)) == contents(folder / "one")
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(collection=collections())
+def test_both_layouts_hold_the_same(tmp_path_factory: pytest.TempPathFactory, collection: Collection) -> None:
+    folder = tmp_path_factory.mktemp("saved")
+    once = load(save(collection, folder / "one", layout="beir"), ignore_unknown=True)
+    assert load(save(once, folder / "two", layout="cocktail"), ignore_unknown=True) == collection
+
+
+@pytest.mark.parametrize(
+    ("split", "expected"),
+    [("dev", "dev"), ("/elsewhere/mine.tsv", "mine"), ("folder/mine.qrels.gz", "mine"), ("/a/qrels.txt", "qrels")],
+)
+def test_judgments_are_never_written_outside_of_the_folder(tmp_path: Path, split: str, expected: str) -> None:
+    collection = toy()
+    save(Collection(collection.docs, collection.queries, collection.qrels, {"split": split}), tmp_path / "out")
+    assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.tsv")] == [f"out/qrels/{expected}.tsv"]
+
+
+@pytest.mark.parametrize("layout", ["beir", "cocktail"])
+def test_a_collection_without_judgments_has_no_file_of_them(tmp_path: Path, layout: str) -> None:
+    bare = dataclasses.replace(toy(), qrels=toy().qrels.clear())
+    save(bare, tmp_path / "bare", layout=layout)
+    assert not (tmp_path / "bare" / "qrels").exists()
+    assert load(tmp_path / "bare", qrels="none") == bare

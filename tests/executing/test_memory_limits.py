@@ -1,0 +1,152 @@
+"""Chunk sizes and the memory can be set for a while, and change no score that matters."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt.errors import UserError
+from ranktilt.executing import memory_limits as chunks
+from ranktilt.executing.memory_limits import Chunks, available, chunked, read_size
+from ranktilt.io.cache import cache_folder
+from ranktilt.models.encoder import Encoder
+from ranktilt.rankers.dense.retriever import Dense
+from tests.toy import toy
+
+GB = 10**9
+
+
+def test_usual_sizes_hold_outside_and_are_back_afterwards(tmp_path: Path) -> None:
+    usual = (available() // 4, 8, 9, cache_folder())
+
+    def sizes() -> tuple[int, int, int, Path]:
+        return chunks.memory(), chunks.shard(8), chunks.piece(9), chunks.vector_folder()
+
+    assert sizes() == usual
+    with chunked(Chunks(1, 2, 3, tmp_path)):
+        assert sizes() == (1, 2, 3, tmp_path)
+        with chunked(Chunks(piece=5)):
+            assert sizes() == (usual[0], 8, 5, cache_folder())
+        assert sizes() == (1, 2, 3, tmp_path)
+    assert sizes() == usual
+
+
+def test_they_are_back_after_an_error() -> None:
+    with pytest.raises(ValueError, match="stop"), chunked(Chunks(1, 1, 1)):
+        raise ValueError("stop")
+    assert chunks.piece(64) == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1GB", GB),
+        ("1gb", GB),
+        (" 1 GB ", GB),
+        ("1G", GB),
+        ("512MB", 512 * 10**6),
+        ("0.5GiB", 1 << 29),
+        ("64MiB", 1 << 26),
+        ("2TB", 2 * 10**12),
+        ("100000KB", 10**8),
+        ("268435456", 1 << 28),
+        ("268435456B", 1 << 28),
+    ],
+)
+def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1 PB", "lots", "1GB2", "1,5GB", "nan", "1e9", "1GBB"])
+def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_size(text)
+    assert str(caught.value) == f"memory: expected a size such as 1GB, 512MB or 0.5GiB, got {text!r}"
+
+
+@pytest.mark.parametrize("text", ["0", "0GB", "1", "4", "63MiB", "64MB", "0.001GB"])
+def test_too_little_is_refused_with_the_least(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_size(text)
+    assert str(caught.value) == f"memory: expected at least 64MiB, got {text!r}"
+
+
+def test_by_default_the_memory_is_a_quarter_of_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "_OWN_CGROUPS", Path("absent"))
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert chunks.memory() == whole // 4
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "expected"),
+    [
+        ("0::/a/b\n", {"a/b/memory.max": "1000000", "a/memory.max": "max"}, 1_000_000),
+        ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": "2000000\n"}, 2_000_000),
+        ("0::/\n", {"memory.max": "3000000\n"}, 3_000_000),
+        ("0::/not/seen\n", {"memory.max": "4000000\n"}, 4_000_000),
+        ("5:cpu:/x\n4:memory:/x\n0::/\n", {"memory/x/memory.limit_in_bytes": "5000000\n"}, 5_000_000),
+        ("4:cpu,memory:/gone\n", {"memory/memory.limit_in_bytes": "6000000\n"}, 6_000_000),
+        ("4:cpu:/x\n", {"memory/memory.limit_in_bytes": "7000000\n"}, None),
+        ("0::/a\n", {"a/memory.max": "max\n"}, None),
+        ("0::/a\n", {"a/memory.max": "9223372036854771712\n"}, None),
+        ("nonsense\n", {}, None),
+    ],
+)
+def test_a_limit_of_the_control_group_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, limits: dict[str, str], expected: int | None
+) -> None:
+    (tmp_path / "own").write_text(own)
+    for name, text in limits.items():
+        file = tmp_path / "cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.setattr(chunks, "_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "own")
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert available() == (expected or whole)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize(("piece", "most"), [(1, 1), (2, 2), (None, 6)])
+def test_the_encoder_gets_no_more_texts_at_once(
+    tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, piece: int | None, most: int
+) -> None:
+    sizes: list[int] = []
+    prepare = Encoder._prepare
+
+    def counting(self: Encoder, texts: list[str], kind: Any) -> Any:
+        sizes.append(len(texts))
+        return prepare(self, texts, kind)
+
+    monkeypatch.setattr(Encoder, "_prepare", counting)
+    with chunked(Chunks(piece=piece)):
+        Dense(str(tiny)).rank(toy())
+    assert max(sizes) == most
+
+
+@pytest.mark.neural
+def test_a_cache_of_its_own_leaves_the_usual_one_alone(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    with chunked(Chunks(shard=2, cache=away)):
+        Dense(str(tiny)).rank(toy())
+    assert [path for path in away.rglob("*") if path.is_file()]
+    assert not [path for path in (own_cache / "embeddings").rglob("*") if path.is_file()]
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("sizes", [Chunks(1, 1, 1), Chunks(1 << 26, 4, 3), Chunks(1 << 30, 100, 50)])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_scores_stay_what_they_are(tiny: Path, own_cache: Path, tmp_path: Path, sizes: Chunks, precision: str) -> None:
+    one = Dense(str(tiny), precision=precision)
+    usual = one.rank(toy())
+    with chunked(Chunks(sizes.memory, sizes.shard, sizes.piece, tmp_path / "away")):
+        found = one.rank(toy())
+    assert np.array_equal(found.docs, usual.docs)
+    assert np.array_equal(found.scores, usual.scores)
+
+
+def test_a_size_of_hundreds_of_digits_is_no_size() -> None:
+    with pytest.raises(UserError, match=r"^memory: expected a size such as 1GB, 512MB or 0\.5GiB, got "):
+        read_size("9" * 400)

@@ -1,0 +1,201 @@
+"""The data card: each fact it must state, and the figures by hand."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.generation.pooling import pool
+from ranktilt.generation.rewrite.datacard import datacard
+from ranktilt.generation.rewrite.plan import Rewriting
+from ranktilt.generation.rewrite.rewrite import rewrite
+from ranktilt.generation.rewrite.save import save_rewritten
+from ranktilt.llm.journal import Journal
+from ranktilt.rankers.lexical.bm25 import BM25
+from tests.generation.scripted import TEXTS, Scripted, answer, good, humans
+
+SOURCE = "tiny-tmp0.2"
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Any:
+    """Make the card of a rewriting."""
+
+    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, only: Any = None, **how: Any) -> str:
+        given = humans(texts)
+        chosen = pool(given, [BM25()], depth=1) if only == "pool" else only
+        journal = Journal(tmp_path / "journal")
+        return datacard(
+            rewrite(given, llm or Scripted(), Rewriting(**how), only=chosen, journal=journal), ("dev", "test")
+        )
+
+    return run
+
+
+def cells(card: str, name: str) -> list[str]:
+    """Cells of a table's row."""
+    row = next(line for line in card.splitlines() if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[2:-1]]
+
+
+def test_model_asked_for_and_answered_are_told_apart(card: Any) -> None:
+    text = card(Scripted(lambda p, n: answer(good(p, n), model="other" if "river" in p else "tiny-v1")))
+    assert cells(text, "asked for") == ["`lab/tiny`"]
+    assert cells(text, "answered") == ["`tiny-v1` (2), `other` (1)"]
+    assert cells(text, "revision") == ["`fp_1`"]
+    assert "Another name answered than was asked for" in text
+
+
+def test_the_same_name_needs_no_note(card: Any) -> None:
+    assert "Another name" not in card(Scripted(lambda p, n: answer(good(p, n), model="lab/tiny")))
+
+
+def test_sampling_and_dates_are_there(card: Any) -> None:
+    text = card(temperatures=(0.2, 1.0), max_tokens=400, seed=7, top_p=0.9)
+    assert cells(text, "temperature") == ["0.2 and 1.0"]
+    assert cells(text, "top_p") == ["0.9"]
+    assert cells(text, "most tokens of an answer") == ["400"]
+    assert cells(text, "seed") == ["7"]
+    for name in ("first answer", "last answer"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", cells(text, name)[0])
+
+
+def test_the_prompt_is_given_in_full(card: Any, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("```\nAnew: {title}\n{text}\n```\nOnly the text.\n", encoding="utf-8")
+    text = card(prompt=file)
+    assert "````text\n```\nAnew: {title}\n{text}\n```\nOnly the text.\n````" in text
+    assert f"From `{file}`; `{{text}}` stands for the document. It is given the document's text and title," in text
+    assert "nothing of the queries or judgments" in text
+    assert "```text\nPlease rewrite the following text: {text}\n```" in card()
+
+
+def test_counts_are_those_of_each_source(card: Any) -> None:
+    def says(prompt: str, times: int) -> str:
+        return TEXTS["d2"] if "river" in prompt else good(prompt, times)
+
+    text = card(Scripted(says), {**TEXTS, "d4": ""}, attempts=2, temperatures=(0.2, 1.0))
+    assert cells(text, "documents") == ["4", "4"]
+    assert cells(text, "rewritten") == ["2", "2"]
+    assert cells(text, "left out: empty") == ["1", "1"]
+    assert cells(text, "left out: flagged") == ["1", "1"]
+    assert cells(text, "answers") == ["4", "4"]
+    assert cells(text, "answers flagged: copied") == ["2", "2"]
+    assert cells(text, "tokens read") == ["80", "80"]
+    assert cells(text, "tokens written") == ["40", "40"]
+
+
+def test_quality_figures_are_those_by_hand(card: Any) -> None:
+    texts = {"d1": "a b c d e f g h.", "d2": "a b c d e f g h i j."}
+    said = {"d1": "h g f e d c x y.", "d2": "j i h g f e d c b a x y z x y."}
+    text = card(Scripted(lambda p, n: said["d2" if "i j." in p else "d1"]), texts)
+    assert cells(text, "pairs") == ["2"]
+    assert cells(text, "mean words of the text") == ["9.0"]
+    assert cells(text, "mean words of the rewrite") == ["11.5"]
+    assert cells(text, "length ratio, median (quartiles)") == ["1.25 (1.12–1.38)"]
+    assert cells(text, "Jaccard similarity, mean") == ["0.68"]  # (6/10 + 10/13) / 2
+    assert cells(text, "overlap, mean") == ["0.88"]  # (6/8 + 10/10) / 2
+    assert cells(text, "identical") == cells(text, "near-identical (Jaccard ≥ 0.95)") == ["0 (0.0 %)"]
+
+
+def test_nothing_rewritten_has_no_figures(card: Any) -> None:
+    text = card(Scripted(lambda p, n: "I cannot help with rewriting that."), attempts=1)
+    assert "There is no rewrite to look at." in text
+    assert cells(text, "answers flagged: refusal") == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "sentence"),
+    [
+        ("keep", "Both twins carry the human title."),
+        ("rewrite", "Titles were rewritten too, each by a request of its own"),
+        ("drop", "Rewrites have no title, human documents keep theirs"),
+    ],
+)
+def test_it_says_what_became_of_titles(card: Any, titles: str, sentence: str) -> None:
+    said = lambda p, n: "A title" if "title" in p else good(p, n)  # noqa: E731
+    text = card(Scripted(said), titles=titles)
+    assert f"## Titles\n\n{sentence}" in text
+
+
+def test_a_pool_says_that_queries_chose(card: Any) -> None:
+    text = card(only="pool")
+    assert "Queries chose the documents" in text
+    assert "- pool: 2 of 3 documents chosen by 2 queries" in text
+    assert "- top 1 of bm25" in text
+
+
+def test_named_documents_say_so_and_do_not_speak_of_queries(card: Any) -> None:
+    text = card(only=["d1"])
+    assert "- only documents that were named were rewritten" in text
+    assert "Queries chose" not in text
+    assert "## Pool" not in card()
+
+
+def test_a_trial_says_so(card: Any) -> None:
+    assert "This is a trial: only the first 2 were asked for." in card(first=2)
+    assert "trial" not in card()
+
+
+def test_cut_texts_are_counted(card: Any) -> None:
+    long = "abcd " * 100 + "end."
+    text = card(Scripted(lambda p, n: "dcba " * 30 + "end."), {"d1": long}, context=120, truncate=True, attempts=1)
+    assert cells(text, "made of a text that was cut") == ["1"]
+    assert "`cut_to`" in text
+
+
+def test_licence_files_and_splits_are_there(card: Any) -> None:
+    text = card()
+    assert "The source texts keep the licence they came with" in text
+    assert "The terms of the model" in text
+    for name in (
+        "corpus.jsonl",
+        "qrels/dev.tsv",
+        "qrels/test.tsv",
+        "left-out.jsonl",
+        "answers.jsonl.gz",
+        "manifest.json",
+    ):
+        assert f"| `{name}` |" in text
+    assert "Judgments (dev, test) hold for a document and its rewrites alike." in text
+
+
+def test_a_bar_in_a_name_does_not_break_a_table(card: Any) -> None:
+    text = card(source="a|b")
+    assert "| a\\|b |" in text
+
+
+def test_sources_that_were_there_before_are_named(card: Any, tmp_path: Path) -> None:
+    assert "already" not in card()
+    first = rewrite(humans(), Scripted(), Rewriting(), journal=Journal(tmp_path / "journal")).collection
+    again = rewrite(first, Scripted(), Rewriting(temperatures=(1.0,)), journal=Journal(tmp_path / "journal"))
+    assert f"The collection came with `{SOURCE}` already; counts and figures below are not about it." in datacard(
+        again, ()
+    )
+
+
+def test_a_server_is_named_with_its_address(card: Any) -> None:
+    class Served(Scripted):
+        spec: ClassVar = {"llm": "openai:tiny", "model": "tiny", "base_url": "http://127.0.0.1:8000/v1"}
+
+    assert cells(card(Served()), "where") == ["`openai:tiny` at `http://127.0.0.1:8000/v1`"]
+
+
+def test_rewrites_that_were_there_before_are_told_of(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    save_rewritten(rewrite(humans(), Scripted(), Rewriting(titles="drop"), journal=journal), tmp_path / "one")
+    assert "## Earlier" not in (tmp_path / "one" / "README.md").read_text()
+    second = Rewriting(temperatures=(1.0,), prompt="polish")
+    save_rewritten(rewrite(load(tmp_path / "one"), Scripted(), second, journal=journal), tmp_path / "two")
+    third = Rewriting(temperatures=(0.5,))
+    save_rewritten(rewrite(load(tmp_path / "two"), Scripted(), third, journal=journal), tmp_path / "three")
+    text = (tmp_path / "three" / "README.md").read_text()
+    assert "The collection came with `tiny-tmp0.2` and `tiny-tmp1.0-polish` already; counts and figures below" in text
+    assert cells(text, f"`{SOURCE}`")[1:] == ["`paper`", "0.2", "`human`", "drop"]
+    assert cells(text, "`tiny-tmp1.0-polish`")[1:] == ["`polish`", "1", "`human`", "keep"]
+    known = json.loads((tmp_path / "three" / "manifest.json").read_text())["spec"]["earlier"]
+    assert [list(spec["sources"]) for spec in known] == [[SOURCE], ["tiny-tmp1.0-polish"]]
+    assert all("earlier" not in spec for spec in known)

@@ -1,0 +1,135 @@
+"""The estimate: requests, tokens, price and time by hand, with nothing asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt.errors import UserError
+from ranktilt.generation.rewrite.estimate import Estimate, estimate
+from ranktilt.generation.rewrite.plan import Rewriting, plan
+from ranktilt.generation.rewrite.rewrite import rewrite
+from ranktilt.llm.journal import Journal
+from tests.generation.scripted import TEXTS, Scripted, humans
+
+WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}
+"""25 and 50 tokens of four bytes."""
+
+
+@pytest.fixture
+def guess(tmp_path: Path) -> Any:
+    """Estimate with a journal of this test."""
+
+    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> Estimate:
+        rates = {name: how.pop(name) for name in ("price", "rpm", "tpm") if name in how}
+        model = llm or Scripted()
+        planned = plan(humans(texts), model, Rewriting(**how))
+        return estimate(planned, model, journal=Journal(tmp_path / "journal"), **rates)
+
+    return run
+
+
+def test_tokens_and_price_by_hand(guess: Any) -> None:
+    found = guess(texts=WORDS, price=(2.0, 10.0))
+    # "Please rewrite the following text: " has 35 bytes: 135/4 and 235/4 rounded up, and 12 of the chat template each
+    assert found.tokens_in == 34 + 59 + 24
+    assert found.tokens_out == 25 + 50
+    assert found.price == pytest.approx((117 * 2 + 75 * 10) / 1e6)
+    assert found.counted == "estimated, one token for 4 bytes of UTF-8"
+
+
+def test_nothing_is_asked_and_no_key_is_needed(guess: Any) -> None:
+    llm = Scripted()
+    guess(llm)
+    assert (llm.prompts, llm.checked) == ([], 0)
+
+
+def test_answers_end_at_the_most_tokens(guess: Any) -> None:
+    assert guess(texts=WORDS, max_tokens=30).tokens_out == 25 + 30
+
+
+def test_what_is_journalled_costs_nothing(guess: Any, tmp_path: Path) -> None:
+    rewrite(humans(), Scripted(), Rewriting(first=2), journal=Journal(tmp_path / "journal"))
+    found = guess(price=(1.0, 1.0))
+    assert (found.requests, found.journalled) == (3, 2)
+    assert found.tokens_out == -(-len(TEXTS["d3"]) // 4)
+    assert guess(temperatures=(0.2, 1.0)).journalled == 2
+    assert guess(temperatures=(0.2, 1.0)).requests == 6
+
+
+def test_equal_texts_are_one_request(guess: Any) -> None:
+    assert guess(texts={"d1": "The same.", "d2": "The same."}).requests == 1
+
+
+def test_titles_are_requests_too(guess: Any) -> None:
+    assert guess(titles="rewrite").requests == 6
+
+
+def test_what_will_not_be_asked_is_counted(guess: Any) -> None:
+    found = guess(texts={**TEXTS, "empty": " ", "long": "word " * 500}, context=200)
+    assert (found.documents, found.empty, found.too_long, found.requests) == (5, 1, 1, 3)
+    assert found.lines[0] == ("documents", "5 documents (not asked for: 1 empty, 1 too long for the context)")
+
+
+class Local(Scripted):
+    """Counts a token a word, as a model on this machine does with its own tokenizer."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+def test_a_local_model_counts_its_own_tokens_and_its_time_is_not_known(guess: Any) -> None:
+    found = guess(Local(), WORDS)
+    assert (found.tokens_in, found.tokens_out) == (25 + 45 + 24, 60)
+    assert found.counted == "counted by the model's own tokenizer"
+    assert found.seconds is None
+    assert found.lines[-1] == ("time", "unknown for a model on this machine; try some documents with --limit")
+
+
+def test_time_by_concurrency_says_what_it_assumes(guess: Any) -> None:
+    found = guess(texts=WORDS)
+    each = 0.5 + 75 / 2 / 50
+    assert found.seconds == pytest.approx(each)  # both at once
+    assert guess(texts=WORDS, llm=Scripted(concurrency=1)).seconds == pytest.approx(each * 2)
+    assert found.lines[-1] == ("time", f"1 s, 4 at a time, if an answer takes {each:.1f} s")
+
+
+@pytest.mark.parametrize(
+    ("rates", "seconds", "text"),
+    [
+        ({"rpm": 6}, 20.0, "20 s, by 6 requests a minute"),
+        ({"tpm": 60}, 192.0, "3 min, by 60 tokens a minute"),
+        ({"rpm": 6, "tpm": 60}, 192.0, "3 min, by 60 tokens a minute"),
+        ({"rpm": 6, "tpm": 1}, 11_520.0, "3 h 12 min, by 1 tokens a minute"),
+        ({"rpm": 60_000}, 1.25, "1 s, 4 at a time, if an answer takes 1.2 s"),
+    ],
+)
+def test_time_is_that_of_the_narrowest_limit(guess: Any, rates: dict[str, int], seconds: float, text: str) -> None:
+    found = guess(texts=WORDS, **rates)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.lines[-1] == ("time", text)
+
+
+def test_nothing_left_to_ask_takes_no_time(guess: Any, tmp_path: Path) -> None:
+    rewrite(humans(), Scripted(), journal=Journal(tmp_path / "journal"))
+    found = guess(price=(1.0, 1.0))
+    assert (found.seconds, found.price, found.tokens_in) == (0, 0, 0)
+
+
+def test_retries_of_flagged_answers_come_on_top(guess: Any) -> None:
+    lines = dict(guess().lines)
+    assert lines["requests"] == "3 (0 of 3 are answered already); up to 2 more for each text whose answers are flagged"
+    assert dict(guess(attempts=1).lines)["requests"] == "3 (0 of 3 are answered already)"
+    assert lines["price"] == "give one with --price IN,OUT per million tokens"
+
+
+def test_a_price_below_zero_is_refused(guess: Any) -> None:
+    with pytest.raises(UserError, match=r"^a price must be 0 or more, got -1,2$"):
+        guess(price=(-1.0, 2.0))
+
+
+def test_the_dictionary_holds_plain_values(guess: Any) -> None:
+    content = guess(price=(1.0, 2.0)).to_dict()
+    assert content["sources"] == ["tiny-tmp0.2"]
+    assert {"documents", "tokens_in", "tokens_out", "price", "seconds", "pace", "journalled"} <= set(content)

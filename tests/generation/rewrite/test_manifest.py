@@ -1,0 +1,509 @@
+"""The folder that a rewriting leaves: its files, its manifest, and how an earlier version is replaced."""
+
+import contextlib
+import errno
+import gzip
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load
+from ranktilt.errors import DataError, UserError
+from ranktilt.generation.rewrite import save as written
+from ranktilt.generation.rewrite.manifest import earlier, manifest, require_ours
+from ranktilt.generation.rewrite.plan import Rewriting
+from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
+from ranktilt.generation.rewrite.save import recover, save_rewritten, splits
+from ranktilt.llm.journal import Journal
+from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans
+from tests.toy import no_permission, no_room, raw_queries, tsv, write, write_beir, write_cocktail
+
+SOURCE = "tiny-tmp0.2"
+NAMES = [
+    "README.md",
+    "answers.jsonl.gz",
+    "corpus.jsonl",
+    "left-out.jsonl",
+    "manifest.json",
+    "qrels/test.tsv",
+    "queries.jsonl",
+]
+Made = Callable[..., Rewritten]
+MARK = "0123456789abcdef" * 2
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Rewrite with a journal of this test."""
+
+    def run(collection: Collection | None = None, llm: Scripted | None = None, **how: Any) -> Rewritten:
+        journal = Journal(tmp_path / "journal")
+        return rewrite(collection or humans(), llm or Scripted(), Rewriting(**how), journal=journal)
+
+    return run
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_the_folder_is_read_back_equal(made: Made, tmp_path: Path) -> None:
+    rewritten = made()
+    saved = save_rewritten(rewritten, tmp_path / "out")
+    assert rt.load(tmp_path / "out") == rewritten.collection
+    assert list(files(tmp_path / "out")) == NAMES
+    assert saved == (tmp_path / "out", ("test",), 0)
+
+
+TOLD = {"llm": {}, "prompt": {"name": "p"}, "sources": {"m": 0.7}, "of": "human", "titles": "keep"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"spec": 3}, "expected a manifest with a spec, its collection's path, and inputs"),
+        ({"spec": {**TOLD, "collection": "toy"}}, "expected a manifest with a spec, its collection's path, and inputs"),
+        ({"spec": {**TOLD, "collection": {"path": 3}}}, "expected a manifest with a spec, its collection's path, and"),
+        ({"spec": TOLD, "inputs": []}, "expected a manifest with a spec, its collection's path, and inputs"),
+        ({"spec": {**TOLD, "sources": {"m": "hot"}}}, "expected how rewrites were made (model, prompt, sources), got"),
+        ({"spec": {**TOLD, "prompt": {}}}, "expected how rewrites were made (model, prompt, sources), got"),
+        ({"spec": {**TOLD, "earlier": 5}}, "expected how rewrites were made (model, prompt, sources), got 5"),
+        ({"spec": {**TOLD, "earlier": [{}]}}, "expected how rewrites were made (model, prompt, sources), got {}"),
+        ("[" * 5000, "expected a manifest as JSON: "),
+    ],
+)
+def test_what_a_manifest_tells_is_checked_before_anything_is_asked(tmp_path: Path, fields: Any, message: str) -> None:
+    whole = {"what": "ranktilt rewrite", "files": {}, "spec": TOLD}
+    content = fields if isinstance(fields, str) else json.dumps({**whole, **fields})
+    file = write(tmp_path / "manifest.json", content)
+    with pytest.raises(DataError) as caught:
+        earlier(tmp_path)
+    assert str(caught.value).startswith(f"{file}: {message}")
+    write(tmp_path / "manifest.json", json.dumps({**whole, "spec": {**TOLD, "earlier": [TOLD]}}))
+    assert earlier(tmp_path) == [TOLD, TOLD]
+
+
+def test_the_manifest_holds_hashes_of_what_was_read_and_written(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    save_rewritten(made(load(given)), tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    there = {name: data for name, data in files(tmp_path / "out").items() if name != "manifest.json"}
+    assert content["files"] == {name: hashlib.sha256(data).hexdigest() for name, data in there.items()}
+    read = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in given.rglob("*") if path.is_file()}
+    assert content["inputs"] == read
+    assert content["what"] == "ranktilt rewrite"
+    assert content["spec"]["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
+    assert set(content["packages"]) >= {"openai", "polars"}
+
+
+def test_all_splits_are_carried_over(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q2", "gone", 1)]))
+    write(given / "qrels" / "dev.tsv.gz", tsv([("q3", "d1", 1)]))
+    saved = save_rewritten(made(load(given)), tmp_path / "out")
+    assert saved.splits == ("dev", "test", "train")
+    train = load(tmp_path / "out", split="train", ignore_unknown=True).qrels
+    assert sorted(train.rows()) == [("q1", "d3-human", 3), ("q1", f"d3-{SOURCE}", 3), ("q2", "gone", 1)]
+    assert sorted(load(tmp_path / "out", split="dev").qrels.rows()) == [
+        ("q3", "d1-human", 1),
+        ("q3", f"d1-{SOURCE}", 1),
+    ]
+    assert set(splits(tmp_path / "out")) == {"dev", "test", "train"}
+
+
+def test_splits_of_a_collection_with_twins_hold_for_all_versions(made: Made, tmp_path: Path) -> None:
+    docs = [{"_id": d, "text": t} for d, t in TEXTS.items()]
+    given = write_cocktail(tmp_path / "in", corpora={"human": docs, "x": [{**d, "text": "other"} for d in docs]})
+    write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3)]))
+    save_rewritten(made(load(given)), tmp_path / "out")
+    train = load(tmp_path / "out", split="train").qrels
+    assert sorted(train.rows()) == [("q1", f"d3-{source}", 3) for source in ("human", SOURCE, "x")]
+
+
+def test_judgments_of_documents_that_were_taken_out_are_left_out(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    write(given / "qrels" / "train.tsv", tsv([("q1", "d3", 3), ("q1", "d1", 1), ("q2", "d1", 1)]))
+    whole = load(given)
+    part = Collection(whole.docs.head(2), whole.queries.head(1), whole.qrels.head(1), whole.spec)
+    save_rewritten(made(part), tmp_path / "out")
+    assert sorted(load(tmp_path / "out", split="train").qrels.rows()) == [
+        ("q1", "d1-human", 1),
+        ("q1", f"d1-{SOURCE}", 1),
+    ]
+
+
+def test_a_folder_without_judgments_can_be_rewritten(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    (given / "qrels" / "test.tsv").unlink()
+    saved = save_rewritten(made(load(given, qrels="none")), tmp_path / "out")
+    assert saved.splits == ()
+    assert load(tmp_path / "out", qrels="none").docs.height == 6
+
+
+def test_judgments_of_a_file_elsewhere_become_the_test_split(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    elsewhere = write(tmp_path / "mine.tsv", tsv([("q1", "d2", 1)]))
+    (given / "qrels" / "test.tsv").unlink()
+    saved = save_rewritten(made(load(given, qrels=elsewhere)), tmp_path / "out")
+    assert saved.splits == ("test",)
+
+
+def test_what_was_left_out_is_listed(made: Made, tmp_path: Path) -> None:
+    llm = Scripted(lambda prompt, times: TEXTS["d2"] if "river" in prompt else good(prompt, times))
+    save_rewritten(made(llm=llm, attempts=2), tmp_path / "out")
+    assert rows(tmp_path / "out" / "left-out.jsonl") == [
+        {
+            "_id": "d2-human", "source": SOURCE, "part": "text", "reason": "flagged", "flags": ["copied"],
+            "attempts": 2, "message": "",
+        }
+    ]  # fmt: skip
+
+
+def test_every_answer_is_kept_as_it_came(made: Made, tmp_path: Path) -> None:
+    def says(prompt: str, times: int) -> str:
+        return TEXTS["d2"] if "river" in prompt else f"Sure, here is the rewritten text:\n\n{good(prompt, times)}"
+
+    save_rewritten(made(llm=Scripted(says), attempts=2), tmp_path / "out")
+    answers = rows(tmp_path / "out" / "answers.jsonl.gz")
+    assert [(row["_id"], row["attempt"], row["used"], row["flags"]) for row in answers] == [
+        ("d1-human", 1, True, []),
+        ("d2-human", 1, False, ["copied"]),
+        ("d3-human", 1, True, []),
+        ("d2-human", 2, False, ["copied"]),
+    ]
+    assert answers[0]["answer"] == f"Sure, here is the rewritten text:\n\n{GOOD['d1']}"
+    assert answers[0]["opening"].startswith("Sure")
+    assert (answers[0]["model"], answers[0]["revision"], answers[0]["finish"]) == ("tiny-v1", "fp_1", "stop")
+    assert len(answers[0]["prompt"]) == 64
+    assert answers[0]["time"].endswith("Z")
+
+
+def test_the_same_answers_make_the_same_bytes(made: Made, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        save_rewritten(made(), tmp_path / name)
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+def test_a_rerun_replaces_its_own_folder(made: Made, tmp_path: Path) -> None:
+    save_rewritten(made(first=1), tmp_path / "out")
+    saved = save_rewritten(made(), tmp_path / "out")
+    assert load(tmp_path / "out").docs.height == 6
+    assert saved.dropped == 0
+    assert [p.name for p in tmp_path.iterdir() if p.name != "journal"] == ["out"]
+
+
+def test_answers_that_belong_no_longer_are_counted(made: Made, tmp_path: Path) -> None:
+    save_rewritten(made(), tmp_path / "out")
+    changed = humans({**TEXTS, "d2": TEXTS["d2"] + " It is slow."})
+    assert save_rewritten(made(changed), tmp_path / "out").dropped == 1
+    assert save_rewritten(made(changed, temperatures=(1.0,)), tmp_path / "out").dropped == 3
+
+
+def test_an_empty_folder_is_taken(made: Made, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    save_rewritten(made(), tmp_path / "out")
+    assert list(files(tmp_path / "out")) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("corpus.jsonl", "edited\n", "{out}/corpus.jsonl: was changed by hand and would be lost; move it, or"),
+        ("qrels/test.tsv", "edited\n", "{out}/qrels/test.tsv: was changed by hand and would be lost"),
+        ("audit.json", "{}", "{out}/audit.json: is no part of the rewrites and would be lost; move it, or"),
+        ("manifest.json", "{}", "{out}: holds something else (README.md); choose an empty folder"),
+        ("manifest.json", "{", "{out}/manifest.json: expected a manifest as JSON: "),
+    ],
+)  # fmt: skip
+def test_what_would_be_lost_is_refused(made: Made, tmp_path: Path, name: str, content: str, message: str) -> None:
+    out = tmp_path / "out"
+    rewritten = made()
+    save_rewritten(rewritten, out)
+    (out / name).write_text(content)
+    before = files(out)
+    with pytest.raises(UserError) as caught:
+        save_rewritten(rewritten, out)
+    assert str(caught.value).startswith(message.format(out=out))
+    assert files(out) == before
+
+
+def test_a_foreign_folder_is_refused(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "out")
+    before = files(given)
+    with pytest.raises(UserError, match=r"out: holds something else \(corpus\.jsonl\); choose an empty folder$"):
+        save_rewritten(made(), given)
+    assert files(given) == before
+
+
+def test_what_a_foreign_folder_holds_is_named_with_its_folder(tmp_path: Path) -> None:
+    write(tmp_path / "out" / "old" / "notes.txt", "x")
+    with pytest.raises(UserError, match=r"out: holds something else \(old/notes\.txt\); choose an empty folder$"):
+        require_ours(tmp_path / "out")
+
+
+def one_text(folder: Path, name: str, query: str) -> Collection:
+    docs = [{"_id": name, "text": TEXTS[name]}]
+    return load(write_beir(folder, docs=docs, queries=[{"_id": "q", "text": query}], qrels=[("q", name, 1)]))
+
+
+def test_the_rewrites_of_another_collection_are_not_replaced(made: Made, tmp_path: Path) -> None:
+    save_rewritten(made(one_text(tmp_path / "in", "d1", "river")), tmp_path / "out")
+    before = files(tmp_path / "out")
+    other = made(one_text(tmp_path / "other", "d2", "tale"))
+    with pytest.raises(UserError, match=r"out: holds rewrites of another collection, .*/in; choose another folder or"):
+        save_rewritten(other, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+
+
+def test_a_collection_that_was_moved_is_the_same(made: Made, tmp_path: Path) -> None:
+    save_rewritten(made(one_text(tmp_path / "in", "d1", "river")), tmp_path / "out")
+    moved = one_text(tmp_path / "moved", "d2", "river")
+    save_rewritten(made(moved), tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["spec"]["collection"] == {
+        "path": str(tmp_path / "moved"),
+        "split": "test",
+    }
+
+
+def test_the_root_of_all_folders_is_refused() -> None:
+    with pytest.raises(UserError, match=r"^/: (holds something else|cannot be written)"):
+        require_ours(Path("/"))
+
+
+def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "out", "x")
+    with pytest.raises(UserError, match=r"expected a folder to write to, this is a file$"):
+        require_ours(tmp_path / "out")
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    with no_permission(tmp_path), pytest.raises(UserError, match="cannot be written: Permission denied"):
+        require_ours(tmp_path / "out")
+
+
+def test_a_new_place_is_ours(tmp_path: Path) -> None:
+    assert require_ours(tmp_path / "new" / "out") is None
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_leaves_the_earlier_version(made: Made, tmp_path: Path) -> None:
+    save_rewritten(made(first=1), tmp_path / "out")
+    before = files(tmp_path / "out")
+    rewritten = made()
+    with no_room(1_000), pytest.raises(UserError, match=r"cannot be written: File too large"):
+        save_rewritten(rewritten, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+    assert [p.name for p in tmp_path.iterdir() if p.name != "journal"] == ["out"]
+
+
+def test_a_full_disk_leaves_nothing_where_nothing_was(made: Made, tmp_path: Path) -> None:
+    rewritten = made()
+    with no_room(1_000), pytest.raises(UserError, match="cannot be written"):
+        save_rewritten(rewritten, tmp_path / "new" / "out")
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_interruption_between_the_two_moves_brings_the_earlier_version_back(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_rewritten(made(first=1), tmp_path / "out")
+    before, rewritten, rename = files(tmp_path / "out"), made(), os.rename
+
+    def interrupted(old: Path, new: Path) -> None:
+        if str(old).endswith(".new"):
+            raise KeyboardInterrupt
+        rename(old, new)
+
+    monkeypatch.setattr(written.os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save_rewritten(rewritten, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+
+
+def test_what_a_kill_took_away_is_brought_back(tmp_path: Path) -> None:
+    write(tmp_path / f".out.{MARK}.old" / "x", "earlier")
+    recover(tmp_path / "out")
+    assert files(tmp_path) == {"out/x": b"earlier"}
+
+
+@pytest.fixture(params=["mounted", "bound", "told"])
+def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder that cannot be renamed: another disk, another place of the same disk, or the system says it is one."""
+    place = tmp_path / "out"
+    place.mkdir()
+    if request.param == "told":
+        rename = os.rename
+
+        def refuse(old: Path, new: Path) -> None:
+            if Path(old) == place:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            rename(old, new)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "rename", refuse)
+            yield place
+        return
+    (tmp_path / "disk").mkdir()
+    what = ["-t", "tmpfs", "tmpfs"] if request.param == "mounted" else ["--bind", str(tmp_path / "disk")]
+    if subprocess.run(["mount", *what, str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_mount_point_holds_an_output_and_the_next(made: Made, tmp_path: Path, mount: Path) -> None:
+    (mount / "lost+found").mkdir()
+    save_rewritten(made(first=1), mount)
+    (mount / "corpus.jsonl").chmod(0o640)
+    first, whole = files(mount), made()
+    with no_room(1_000), pytest.raises(UserError, match="cannot be written: File too large"):
+        save_rewritten(whole, mount)
+    assert files(mount) == first
+    save_rewritten(whole, mount)
+    save_rewritten(whole, tmp_path / "usual")
+    assert files(mount) == files(tmp_path / "usual")
+    assert (mount / "corpus.jsonl").stat().st_mode & 0o777 == 0o640
+    assert sorted(p.name for p in mount.iterdir()) == sorted({*(n.split("/")[0] for n in NAMES), "lost+found"})
+
+
+@pytest.mark.parametrize("mount", ["told"], indirect=True)
+def test_a_kill_while_names_change_leaves_one_version_whole(
+    made: Made, mount: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_rewritten(made(first=1), mount)
+    first, whole, rename, seen = files(mount), made(), os.rename, set[int]()
+    for steps in itertools.count():
+        left = steps
+
+        def counted(old: Path, new: Path) -> None:
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= old != mount
+            rename(old, new)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "rename", counted)
+            patch.setattr(written, "_undo", lambda _: None)
+            patch.setattr(written.shutil, "rmtree", lambda *_, **__: None)
+            with contextlib.suppress(KeyboardInterrupt):
+                save_rewritten(whole, mount)
+            with contextlib.suppress(KeyboardInterrupt):
+                patch.undo()
+                patch.setattr(os, "rename", counted)
+                left = steps % 3
+                recover(mount)  # which may be killed as well
+        recover(mount)
+        seen.add(len(files(mount)["corpus.jsonl"]))
+        if files(mount) != first:
+            break
+    assert steps > 2 * len({n.split("/")[0] for n in NAMES}), "every step was tried"
+    assert require_ours(mount) is not None
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("name", ["nf[0.2]", "a*", "what?", "x+y"])
+def test_a_name_of_any_letters_is_brought_back(tmp_path: Path, name: str) -> None:
+    write(tmp_path / f".{name}.{MARK}.old" / "x", "earlier")
+    recover(tmp_path / name)
+    assert files(tmp_path) == {f"{name}/x": b"earlier"}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_of_another_folder_stays(tmp_path: Path, there: bool) -> None:
+    others = [f".out.v2.{MARK}.old", f".out.v2.{MARK}.new", ".out.notes.old", f".xout.{MARK}.old"]
+    for name in others:
+        write(tmp_path / name / "x", "not ours")
+        os.utime(tmp_path / name, (time.time() - 7_200,) * 2)
+    write(tmp_path / f".out.{MARK[:-1]}0.old", "a file")
+    if there:
+        write(tmp_path / "out" / "x", "ours")
+    before = files(tmp_path)
+    recover(tmp_path / "out")
+    assert files(tmp_path) == before
+
+
+def test_what_a_kill_left_behind_is_cleared(tmp_path: Path) -> None:
+    write(tmp_path / "out" / "x", "new")
+    write(tmp_path / f".out.{MARK}.old" / "x", "earlier")
+    fresh, stale = (write(tmp_path / f".out.{name * 32}.new" / "x", "half").parent for name in ("1", "2"))
+    os.utime(stale, (time.time() - 7_200,) * 2)
+    recover(tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [fresh.name, "out"]
+    assert (tmp_path / "out" / "x").read_text() == "new"
+
+
+def test_a_collection_that_changed_meanwhile_is_refused(made: Made, tmp_path: Path) -> None:
+    given = write_beir(tmp_path / "in", docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    rewritten = made(load(given))
+    write(given / "queries.jsonl", "".join(json.dumps({**q, "text": "new"}) + "\n" for q in raw_queries()))
+    with pytest.raises(UserError, match=r"queries\.jsonl was changed while its collection was rewritten; the same"):
+        save_rewritten(rewritten, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_manifest_without_files_is_sound() -> None:
+    content = json.loads(manifest({"a": 1, "inputs": {"b": "c"}}, {}))
+    assert (content["spec"], content["inputs"], content["files"]) == ({"a": 1}, {"b": "c"}, {})
+
+
+def test_a_link_to_the_folder_stays_a_link(made: Made, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    save_rewritten(made(), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert list(files(tmp_path / "real")) == NAMES
+
+
+def test_groups_and_json_fields_come_through(made: Made, tmp_path: Path) -> None:
+    docs = [{"_id": d, "text": t, "region": "north", "metadata": {"u": d}} for d, t in TEXTS.items()]
+    given = write_beir(tmp_path / "in", docs=docs)
+    save_rewritten(made(load(given)), tmp_path / "out")
+    back = rt.load(tmp_path / "out").docs
+    assert back["region"].to_list() == ["north"] * 6
+    assert back.filter(pl.col("source") == "human")["metadata"].to_list() == [f'{{"u":"{d}"}}'.encode() for d in TEXTS]
+
+
+def test_a_link_to_nothing_is_a_change_by_hand(made: Made, tmp_path: Path) -> None:
+    rewritten = made()
+    save_rewritten(rewritten, tmp_path / "out")
+    (tmp_path / "out" / "corpus.jsonl").unlink()
+    (tmp_path / "out" / "corpus.jsonl").symlink_to("nowhere")
+    with pytest.raises(UserError, match=r"corpus\.jsonl: was changed by hand and would be lost"):
+        save_rewritten(rewritten, tmp_path / "out")
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_written_all_the_same(made: Made, tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/in-\xff"))
+    try:
+        write_beir(odd, docs=[{"_id": d, "text": t} for d, t in TEXTS.items()])
+    except OSError:
+        pytest.skip("this file system has no such names")
+    rewritten = made(load(odd))
+    save_rewritten(rewritten, tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert content["spec"]["collection"]["path"] == str(odd)
+    assert "in-\\udcff" in (tmp_path / "out" / "README.md").read_text()
+    save_rewritten(rewritten, tmp_path / "out")
+
+
+def test_metadata_of_a_text_is_not_that_of_its_rewrite(made: Made, tmp_path: Path) -> None:
+    docs = [{"_id": d, "text": t, "metadata": {"u": d}} for d, t in TEXTS.items()]
+    back = made(load(write_beir(tmp_path / "in", docs=docs))).collection.docs
+    assert back.filter(pl.col("source") == SOURCE)["metadata"].to_list() == [None] * 3

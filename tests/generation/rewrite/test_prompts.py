@@ -1,0 +1,133 @@
+"""Prompts: what they hold, and what they may not hold."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt.errors import DataError, UserError
+from ranktilt.generation.rewrite.prompts import PROMPTS, TITLE, Template, template
+
+
+def test_a_damaged_gzip_is_no_prompt(tmp_path: Path) -> None:
+    file = tmp_path / "prompt.txt"
+    file.write_bytes(gzip.compress(b"Rewrite: {text}" * 50)[:-20])
+    with pytest.raises(DataError, match=r"prompt\.txt: cannot be read to its end: "):
+        template(file)
+
+
+def test_the_default_is_the_papers_instruction() -> None:
+    assert template("paper").render("Apples are red.") == "Please rewrite the following text: Apples are red."
+
+
+@pytest.mark.parametrize("name", [*PROMPTS, TITLE])
+def test_each_prompt_that_ships_ends_with_the_text_alone(name: str) -> None:
+    prompt = template(name)
+    assert prompt.fields == ("text",)
+    assert prompt.render("@@@").endswith("@@@")
+    assert prompt.render("@@@").count("@@@") == 1
+    assert (prompt.name, prompt.place) == (name, "")
+
+
+def test_prompts_that_ship_differ_and_do_not_speak_of_searching() -> None:
+    rendered = {template(name).text for name in PROMPTS}
+    assert len(rendered) == len(PROMPTS)
+    assert not [text for text in rendered for word in ("quer", "search", "rank", "relevan") if word in text.lower()]
+
+
+def test_a_summary_may_be_short_and_polish_may_keep_the_words() -> None:
+    assert template("summarise").limits["shortest"] < 0.34
+    assert template("polish").limits["copied"] == 1
+    assert template("paper").limits == {}
+
+
+def test_title_text_and_literal_braces_are_filled_in() -> None:
+    prompt = Template("mine", "{title}: {{keep}} {text} / {text}")
+    assert prompt.render("body {x}", "{text}") == "{text}: {keep} body {x} / body {x}"
+    assert prompt.fields == ("text", "title")
+
+
+@given(st.text(), st.text())
+def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
+    assert Template("mine", "a{{{title}}}b{text}c").render(text, title) == f"a{{{title}}}b{text}c"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Rewrite this.", "prompt 'mine': expected {text}, the place of the document's text, and found none"),
+        ("{{text}}", "prompt 'mine': expected {text}, the place of the document's text, and found none"),
+        ("{title}", "prompt 'mine': expected {text}, the place of the document's text, and found none"),
+        (
+            "{text} for {query}",
+            "prompt 'mine': {query} cannot be filled in, only {text} and {title} can; a rewrite that",
+        ),
+        (
+            "{text} {Queries}",
+            "prompt 'mine': {Queries} cannot be filled in, only {text} and {title} can; a rewrite that",
+        ),
+        ("{text} {qrels}", "prompt 'mine': {qrels} cannot be filled in, only {text} and {title} can; a rewrite that"),
+        ("{text} {id}", "prompt 'mine': {id} cannot be filled in, only {text} and {title} can; write {{ and }}"),
+        ("{text!r}", "prompt 'mine': {text!r} cannot be filled in"),
+        ("{text.x}", "prompt 'mine': {text.x} cannot be filled in"),
+        ("{text:>9}", "prompt 'mine': {text:>9} cannot be filled in"),
+        ("{} {text}", "prompt 'mine': {} cannot be filled in"),
+        ("{text} {", "prompt 'mine': a brace stands alone (Single '{' encountered in format string); write {{ and }}"),
+        ("} {text}", "prompt 'mine': a brace stands alone (Single '}' encountered in format string); write {{ and }}"),
+    ],
+)
+def test_what_cannot_be_filled_in_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Template("mine", text)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_query_is_refused_with_the_reason() -> None:
+    with pytest.raises(UserError, match=r"would be tuned to it, and the audit would measure that$"):
+        Template("mine", "{text} {query}")
+
+
+def test_a_file_is_read_and_named_after_its_stem(tmp_path: Path) -> None:
+    file = tmp_path / "my own.txt"
+    file.write_bytes("\ufeffSay it anew:\r\n{text}\r\n".encode())
+    prompt = template(file)
+    assert (prompt.name, prompt.text, prompt.place) == ("my_own", "Say it anew:\n{text}", str(file))
+
+
+def test_a_file_is_found_without_an_ending_and_a_prompts_name_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "paper"):
+        Path(name).write_text("Mine: {text}", encoding="utf-8")
+    assert template("mine").render("x") == "Mine: x"
+    assert template("paper").render("x") != "Mine: x"
+    assert template("./paper").render("x") == "Mine: x"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.txt", b"no place", "{file}: expected {{text}}, the place"),
+        ("p.txt", b"\xff{text}", "{file}: expected a prompt as UTF-8 text: invalid at byte 0"),
+        ("p.txt", b"x" * 100_001, "{file}: expected a prompt of at most 100,000 bytes, got more"),
+        ("p.txt", None, "{file}: cannot be read: No such file or directory"),
+        (".", None, "{file}: expected a file, got a folder"),
+    ],
+)
+def test_a_file_that_is_no_prompt_is_named(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    file = tmp_path / name
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        template(file)
+    assert str(caught.value).startswith(message.format(file=file))
+
+
+def test_an_unknown_name_suggests_one() -> None:
+    with pytest.raises(UserError, match=r"^unknown prompt 'summarize'; did you mean 'summarise'") as caught:
+        template("summarize")
+    assert str(caught.value).endswith("or name a file that holds {text}")
+    assert not isinstance(caught.value, DataError)

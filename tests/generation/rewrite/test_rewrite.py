@@ -1,0 +1,632 @@
+"""Rewriting: what is asked, what is kept, what is left out, and the collection that comes of it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.generation.pooling import pool
+from ranktilt.generation.rewrite.flags import Limits
+from ranktilt.generation.rewrite.plan import Rewriting, plan
+from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
+from ranktilt.generation.rewrite.rounds import first_words
+from ranktilt.llm.base import Failure
+from ranktilt.llm.journal import Journal
+from ranktilt.rankers.lexical.bm25 import BM25
+from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
+from tests.toy import toy
+
+SOURCE = "tiny-tmp0.2"
+Do = Callable[..., Rewritten]
+
+
+@pytest.fixture
+def do(tmp_path: Path) -> Do:
+    """Rewrite with a journal of this test."""
+
+    def run(collection: Collection, llm: Scripted, only: Any = None, **how: Any) -> Rewritten:
+        return rewrite(collection, llm, Rewriting(**how), only=only, journal=Journal(tmp_path / "journal"))
+
+    return run
+
+
+def lost(rewritten: Rewritten) -> list[tuple[Any, ...]]:
+    return rewritten.left_out.select("id", "reason", "attempts").rows()
+
+
+def test_each_document_gets_its_rewrite(do: Do) -> None:
+    llm = Scripted()
+    made = do(humans(), llm)
+    assert texts_of(made.collection, SOURCE) == {f"{name}-{SOURCE}": text for name, text in GOOD.items()}
+    assert texts_of(made.collection, "human") == {f"{name}-human": text for name, text in TEXTS.items()}
+    assert sorted(llm.prompts) == sorted(f"Please rewrite the following text: {text}" for text in TEXTS.values())
+    assert {(s.temperature, s.top_p, s.max_tokens) for s in llm.samplings} == {(0.2, 1.0, None)}
+    assert made.left_out.height == made.unanswered == 0
+
+
+def test_twins_share_origin_title_and_judgments(do: Do) -> None:
+    made = do(humans(), Scripted()).collection
+    assert made.pairs("human", SOURCE).rows() == [(f"{d}-human", f"{d}-human", f"{d}-{SOURCE}") for d in TEXTS]
+    titles = made.docs.group_by("origin", maintain_order=True).agg(pl.col("title").unique())
+    assert titles["title"].to_list() == [["On d1"], ["On d2"], ["On d3"]]
+    grades = {(q, d): g for q, d, g in made.qrels.iter_rows()}
+    expected = {("q1", "d1"): 2, ("q2", "d2"): 1}
+    assert grades == {(q, f"{d}-{s}"): g for (q, d), g in expected.items() for s in ("human", SOURCE)}
+
+
+def test_rewrites_say_how_they_were_made_and_human_documents_do_not(do: Do) -> None:
+    docs = do(humans(), Scripted()).collection.docs
+    told = docs.select("source", "model", "temperature", "prompt").unique().sort("source")
+    assert told.rows() == [("human", None, None, None), (SOURCE, "lab/tiny", 0.2, "paper")]
+    assert "cut_to" not in docs.columns
+    assert "pool" not in docs.columns
+
+
+def test_what_is_known_of_a_document_is_known_of_its_rewrite(do: Do) -> None:
+    docs = do(humans(region=["north", "south", None]), Scripted()).collection.docs
+    assert docs.filter(pl.col("source") == SOURCE)["region"].to_list() == ["north", "south", None]
+
+
+def test_ids_of_a_collection_with_twins_stay(do: Do) -> None:
+    texts = {name: f"{text} It was so." for name, text in TEXTS.items()}
+    docs = humans(texts).docs.with_columns(pl.format("{}-human", "id").alias("id"), origin=pl.format("{}-human", "id"))
+    twins = pl.concat([docs, docs.with_columns(id=pl.Series(["d1-x", "d2-x", "d3-x"]), source=pl.lit("x"))])
+    given = Collection(twins, humans().queries, humans().qrels.clear())
+    made = do(given, Scripted()).collection
+    names = [f"{d}-{s}" for s in ("human", "x", SOURCE) for d in TEXTS]
+    assert made.ids.to_list() == names
+    assert made.docs["origin"].to_list() == [f"{d}-human" for d in TEXTS] * 3
+
+
+def test_each_temperature_makes_a_source_of_its_own(do: Do) -> None:
+    llm = Scripted()
+    made = do(humans(), llm, temperatures=(0.2, 1.0))
+    assert made.collection.sources == ("human", SOURCE, "tiny-tmp1.0")
+    assert made.collection.docs.group_by("source").len()["len"].to_list() == [3, 3, 3]
+    assert [s.temperature for s in llm.samplings] == [0.2] * 3 + [1.0] * 3
+    assert [(one.source, one.temperature, one.rewritten) for one in made.made] == [
+        (SOURCE, 0.2, 3),
+        ("tiny-tmp1.0", 1.0, 3),
+    ]
+
+
+def test_a_collection_with_rewrites_gets_more(do: Do) -> None:
+    first = do(humans(), Scripted()).collection
+    llm = Scripted()
+    both = do(first, llm, temperatures=(1.0,)).collection
+    assert both.sources == ("human", SOURCE, "tiny-tmp1.0")
+    assert texts_of(both, SOURCE) == texts_of(first, SOURCE)
+    assert len(llm.prompts) == 3
+    assert both.pairs(SOURCE, "tiny-tmp1.0").height == 3
+    told = both.docs.select("source", "temperature").unique().sort("source").rows()
+    assert told == [("human", None), (SOURCE, 0.2), ("tiny-tmp1.0", 1.0)]
+
+
+def test_another_source_can_be_rewritten(do: Do) -> None:
+    given = toy()
+    llm = Scripted(lambda prompt, times: " ".join(sorted(prompt.split(": ")[1].split())))
+    made = do(given, llm, of="llm", source="again").collection
+    assert sorted(texts_of(made, "again")) == ["d1-again", "d2-again", "d3-again"]
+    assert made.pairs("human", "again").height == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "name", "source"),
+    [
+        ({}, "lab/tiny", "tiny-tmp0.2"),
+        ({}, "models/my tiny/", "my_tiny-tmp0.2"),
+        ({"temperatures": (1,)}, "tiny", "tiny-tmp1.0"),
+        ({"prompt": "paraphrase"}, "tiny", "tiny-tmp0.2-paraphrase"),
+        ({"source": "mine", "prompt": "polish"}, "tiny", "mine"),
+    ],
+)
+def test_sources_are_named_after_model_temperature_and_prompt(how: dict[str, Any], name: str, source: str) -> None:
+    assert list(plan(humans(), Scripted(name=name), Rewriting(**how)).sources) == [source]
+
+
+def test_a_prompt_of_ones_own_is_in_the_name_even_if_it_is_called_paper(tmp_path: Path) -> None:
+    file = tmp_path / "paper.txt"
+    file.write_text("Anew: {text}", encoding="utf-8")
+    assert list(plan(humans(), Scripted(), Rewriting(prompt=file)).sources) == ["tiny-tmp0.2-paper"]
+
+
+def test_prompts_hold_the_document_and_nothing_of_queries_or_judgments(do: Do, tmp_path: Path) -> None:
+    file = tmp_path / "both.txt"
+    file.write_text("{title} | {text}", encoding="utf-8")
+    llm = Scripted()
+    do(humans(), llm, prompt=file)
+    assert sorted(llm.prompts) == [f"On {name} | {text}" for name, text in TEXTS.items()]
+
+
+def test_a_flagged_answer_is_asked_for_again(do: Do) -> None:
+    llm = Scripted(
+        lambda prompt, times: (
+            "I cannot help with rewriting that." if times < 3 and "clocks" in prompt else good(prompt, 1)
+        )
+    )
+    made = do(humans(), llm, seed=5)
+    assert texts_of(made.collection, SOURCE)[f"d3-{SOURCE}"] == GOOD["d3"]
+    assert [prompt for prompt in llm.prompts if "clocks" in prompt] == [
+        f"Please rewrite the following text: {TEXTS['d3']}"
+    ] * 3
+    assert [seed for prompt, seed in zip(llm.prompts, llm.seeds, strict=True) if "clocks" in prompt] == [5, 6, 7]
+    assert len(llm.prompts) == 5
+    flags = made.answers.filter(pl.col("id") == "d3-human")["flags"].to_list()
+    assert [bool(found) for found in flags] == [True, True, False]
+    assert made.made[0].lost == {}
+
+
+def test_a_document_whose_answers_are_all_flagged_is_left_out_and_listed(do: Do) -> None:
+    llm = Scripted(lambda prompt, times: TEXTS["d2"] if "river" in prompt else good(prompt, times))
+    made = do(humans(), llm, attempts=2)
+    assert sorted(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
+    assert made.left_out.rows() == [("d2-human", SOURCE, "text", "flagged", ["copied"], 2, "")]
+    assert made.made[0]._asdict() | {"prompt_tokens": 0, "completion_tokens": 0} == {
+        "source": SOURCE, "temperature": 0.2, "documents": 3, "rewritten": 2, "lost": {"flagged": 1},
+        "flags": {"copied": 2}, "answers": 4, "fresh": 4, "cut": 0, "prompt_tokens": 0, "completion_tokens": 0,
+    }  # fmt: skip
+    assert made.unanswered == 0
+
+
+def test_wrappers_are_removed_and_the_raw_answer_is_kept(do: Do) -> None:
+    llm = Scripted(lambda prompt, times: "Sure, here is a rewritten version of the text:\n\n" + good(prompt, times))
+    made = do(humans(), llm)
+    assert texts_of(made.collection, SOURCE)[f"d1-{SOURCE}"] == GOOD["d1"]
+    assert made.answers["answer"].str.starts_with("Sure, here is").all()
+    assert made.answers["opening"].str.starts_with("Sure").all()
+    assert made.answers["flags"].list.len().sum() == 0
+
+
+def test_answers_that_end_at_the_limit_are_cut_off(do: Do) -> None:
+    made = do(humans(), Scripted(lambda prompt, times: answer(good(prompt, 1), finish="length")), attempts=1)
+    assert made.collection.sources == ("human",)
+    assert made.left_out["flags"].to_list() == [["cut off"]] * 3
+    assert made.made[0].rewritten == 0
+
+
+def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
+    short = Scripted(lambda prompt, times: "A new spring mends them.")
+    assert do(humans(), short, attempts=1).made[0].rewritten == 0
+    assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
+    assert do(humans(), short, attempts=1, limits=Limits(shortest=0.1)).made[0].rewritten == 3
+
+
+def test_what_is_in_the_journal_is_not_asked_again(do: Do) -> None:
+    first = do(humans(), Scripted())
+    llm = Scripted()
+    again = do(humans(), llm)
+    assert llm.prompts == []
+    assert again.collection == first.collection
+    assert (first.made[0].fresh, again.made[0].fresh) == (3, 0)
+
+
+def test_flagged_answers_are_not_paid_for_twice(do: Do) -> None:
+    refuses = Scripted(lambda prompt, times: "I cannot help with rewriting that.")
+    do(humans(), refuses, attempts=2)
+    assert len(refuses.prompts) == 6
+    again = Scripted()
+    made = do(humans(), again, attempts=3)
+    assert len(again.prompts) == 3
+    assert made.made[0].rewritten == 3
+    assert made.made[0].flags["refusal"] == 6
+
+
+def test_only_changed_documents_are_asked_anew(do: Do) -> None:
+    do(humans(), Scripted())
+    llm = Scripted()
+    changed = humans({**TEXTS, "d2": TEXTS["d2"] + " It is slow."})
+    assert do(changed, llm).made[0].rewritten == 3
+    assert llm.prompts == [f"Please rewrite the following text: {TEXTS['d2']} It is slow."]
+
+
+def test_equal_texts_are_asked_for_once_and_each_gets_the_rewrite(do: Do) -> None:
+    llm = Scripted()
+    made = do(humans({"d1": TEXTS["d1"], "d2": TEXTS["d2"], "twice": TEXTS["d1"]}), llm)
+    assert len(llm.prompts) == 2
+    assert texts_of(made.collection, SOURCE)[f"twice-{SOURCE}"] == GOOD["d1"]
+
+
+def test_an_answer_that_stands_twice_in_the_journal_makes_one_document(do: Do, tmp_path: Path) -> None:
+    first = do(humans(), Scripted()).collection
+    file = tmp_path / "journal" / "answers.jsonl"
+    lines = file.read_bytes()
+    others = lines.replace(b"Three large studies", b"Some other studies")
+    file.write_bytes(lines + re.sub(rb',"check":"\w+"}', b"}", others))  # without checksums, as older versions wrote
+    llm = Scripted()
+    assert do(humans(), llm).collection == first
+    assert llm.prompts == []
+
+
+def test_empty_texts_are_left_out_without_being_asked(do: Do) -> None:
+    llm = Scripted()
+    made = do(humans({**TEXTS, "empty": "", "blank": " \n "}), llm)
+    assert len(llm.prompts) == 3
+    assert lost(made) == [("empty-human", "empty", 0), ("blank-human", "empty", 0)]
+    assert made.made[0].documents == 5
+
+
+def test_what_is_not_answered_is_listed_and_asked_next_time(do: Do) -> None:
+    def away(prompt: str, times: int) -> Any:
+        return Failure("unavailable", "503 after 8 tries") if "river" in prompt else good(prompt, times)
+
+    made = do(humans(), Scripted(away))
+    assert made.left_out.rows() == [("d2-human", SOURCE, "text", "unanswered", [], 0, "503 after 8 tries")]
+    assert made.unanswered == 1
+    llm = Scripted()
+    again = do(humans(), llm)
+    assert [("river" in prompt) for prompt in llm.prompts] == [True]
+    assert again.unanswered == 0
+    assert again.made[0].rewritten == 3
+
+
+def test_what_the_server_refuses_is_listed_with_its_words(do: Do) -> None:
+    says = lambda prompt, times: Failure("refused", "filtered by policy") if "cold" in prompt else good(prompt, 1)  # noqa: E731
+    made = do(humans(), Scripted(says))
+    assert made.left_out.rows() == [("d1-human", SOURCE, "text", "refused", [], 0, "filtered by policy")]
+    assert made.unanswered == 0
+
+
+def fits(words: int) -> Callable[[str, int], Any]:
+    """A model that takes prompts of so many words, the instruction's five not counted."""
+
+    def says(prompt: str, times: int) -> Any:
+        document = prompt.split(": ", 1)[1]
+        if len(document.split()) > words:
+            return Failure("too long", "the context is full")
+        halves = document.rstrip(".").split(" ")
+        return f"{' '.join(halves[len(halves) // 2 :])} and {' '.join(halves[: len(halves) // 2])}."
+
+    return says
+
+
+LONG = {**TEXTS, "long": " ".join(f"word{n}" for n in range(99)) + " end."}
+
+
+def test_a_document_that_is_too_long_is_left_out_and_listed(do: Do) -> None:
+    made = do(humans(LONG), Scripted(fits(40)))
+    assert made.left_out.rows() == [("long-human", SOURCE, "text", "too long", [], 0, "the context is full")]
+    assert made.made[0].rewritten == 3
+
+
+def test_truncate_shortens_it_until_the_server_takes_it(do: Do) -> None:
+    llm = Scripted(fits(40))
+    made = do(humans(LONG), llm, truncate=True)
+    assert made.left_out.height == 0
+    assert [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt] == [100, 75, 56, 42, 31]
+    docs = made.collection.docs.filter(pl.col("source") == SOURCE)
+    assert docs["cut_to"].to_list() == [None, None, None, 31]
+    assert len(docs["text"][3].split()) == 32
+    assert made.made[0].cut == 1
+
+
+def test_truncate_gives_up_at_ten_words(do: Do) -> None:
+    llm = Scripted(fits(9))
+    made = do(humans({"long": LONG["long"], "short": "One two three four."}), llm, truncate=True, attempts=1)
+    assert [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt] == [
+        100,
+        75,
+        56,
+        42,
+        31,
+        23,
+        17,
+        12,
+        10,
+    ]
+    assert lost(made)[0] == ("long-human", "too long", 0)
+
+
+def test_a_cut_text_is_checked_against_what_the_model_was_given(do: Do) -> None:
+    llm = Scripted(fits(40))
+    made = do(humans(LONG), llm, truncate=True)
+    assert made.answers.filter(pl.col("id") == "long-human")["flags"].to_list() == [[]]
+
+
+def test_a_context_leaves_out_what_cannot_fit_without_asking(do: Do) -> None:
+    llm = Scripted()
+    made = do(humans(LONG), llm, context=100)
+    assert not [prompt for prompt in llm.prompts if "word0" in prompt]
+    assert lost(made) == [("long-human", "too long", 0)]
+    assert made.left_out["message"][0].endswith(" tokens, the context has 100")
+
+
+def test_a_context_says_how_far_to_cut() -> None:
+    planned = plan(humans(LONG), Scripted(), Rewriting(context=100, truncate=True))
+    cut = planned.orders[-1].text
+    assert LONG["long"].startswith(cut)
+    assert planned.words == {3: len(cut.split())}
+    # a token is 4 bytes: 12 tokens of the chat template and 9 of the instruction, and the text twice
+    assert 80 < 12 + 9 + 2 * len(cut) / 4 <= 100
+
+
+def test_a_text_that_begins_with_long_words_is_cut_further() -> None:
+    text = "abcdefghijklmnopqrst " * 12 + "a " * 200
+    planned = plan(humans({"d1": text}), Scripted(), Rewriting(context=165, truncate=True))
+    assert len(planned.orders[0].text) <= 4 * (165 - 21) / 2
+
+
+def test_a_context_makes_room_for_as_many_tokens_as_an_answer_may_have() -> None:
+    roomy = plan(humans(), Scripted(), Rewriting(context=100, max_tokens=20))
+    tight = plan(humans(), Scripted(), Rewriting(context=100, max_tokens=75))
+    assert (len(roomy.orders), len(tight.orders)) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, ""), (1, " a"), (2, " a\n b"), (3, " a\n b  c"), (9, " a\n b  c ")]
+)
+def test_words_are_cut_with_their_white_space(count: int, expected: str) -> None:
+    assert first_words(" a\n b  c ", count) == expected
+
+
+def titled(prompt: str, times: int) -> str:
+    """Good texts, and titles in capitals; the title of d2 is refused."""
+    if prompt.startswith("Please rewrite the following title"):
+        return "I cannot help with rewriting that." if "d2" in prompt else prompt.split(": ")[1].upper()
+    return good(prompt, times)
+
+
+def test_titles_are_rewritten_by_requests_of_their_own(do: Do) -> None:
+    made = do(humans(), Scripted(titled), titles="rewrite")
+    docs = made.collection.docs.filter(pl.col("source") == SOURCE)
+    assert docs["title"].to_list() == ["ON D1", "ON D3"]
+    assert made.left_out.rows() == [("d2-human", SOURCE, "title", "flagged", ["refusal"], 3, "")]
+    assert made.made[0].rewritten == 2
+    assert made.answers["part"].value_counts().sort("part").rows() == [("text", 3), ("title", 5)]
+
+
+def test_documents_without_a_title_need_no_request_for_it(do: Do) -> None:
+    given = humans()
+    untitled = Collection(given.docs.with_columns(title=pl.lit(" ")), given.queries, given.qrels)
+    llm = Scripted(titled)
+    made = do(untitled, llm, titles="rewrite")
+    assert len(llm.prompts) == 3
+    assert made.made[0].rewritten == 3
+
+
+def test_titles_can_be_dropped(do: Do) -> None:
+    docs = do(humans(), Scripted(), titles="drop").collection.docs
+    assert docs.select("source", "title").unique().filter(pl.col("source") == SOURCE).rows() == [(SOURCE, "")]
+    assert docs["title"].to_list()[:3] == ["On d1", "On d2", "On d3"]
+
+
+def test_a_trial_rewrites_the_first_documents_only(do: Do) -> None:
+    made = do(humans(), Scripted(), first=2)
+    assert list(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d2-{SOURCE}"]
+    assert made.collection.docs.height == 5
+
+
+def test_only_named_documents_are_rewritten_and_marked(do: Do) -> None:
+    made = do(humans(), Scripted(), only=["d3", "d1"])
+    assert list(texts_of(made.collection, SOURCE)) == [f"d1-{SOURCE}", f"d3-{SOURCE}"]
+    marked = dict(made.collection.docs.select("id", "pool").iter_rows())
+    assert marked == {
+        "d1-human": True, "d2-human": False, "d3-human": True, f"d1-{SOURCE}": True, f"d3-{SOURCE}": True,
+    }  # fmt: skip
+    assert made.spec["pool"] is None
+
+
+def test_a_pool_says_why_in_the_spec(do: Do) -> None:
+    given = humans()
+    chosen = pool(given, [BM25()], depth=1)
+    made = do(given, Scripted(), only=chosen)
+    assert len(texts_of(made.collection, SOURCE)) == len(chosen.ids) < 4
+    assert made.spec["pool"] == list(chosen.sentences)
+
+
+@pytest.mark.parametrize(
+    ("how", "only", "message"),
+    [
+        ({"of": "humans"}, None, "unknown source 'humans'; did you mean 'human'? (valid: human)"),
+        ({"source": "human"}, None, "source 'human' is in this collection already, and a document has one"),
+        ({}, ["d9"], "document 'd9' is to be rewritten, and source 'human' has none such"),
+        ({"prompt": "nonsense"}, None, "unknown prompt 'nonsense'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned_is_refused_before_anything_is_asked(
+    do: Do, how: dict[str, Any], only: Any, message: str
+) -> None:
+    llm = Scripted()
+    with pytest.raises(UserError) as caught:
+        do(humans(), llm, only, **how)
+    assert str(caught.value).startswith(message)
+    assert (llm.prompts, llm.checked) == ([], 0)
+
+
+def test_a_second_rewrite_of_the_same_source_is_refused(do: Do) -> None:
+    first = do(humans(), Scripted()).collection
+    with pytest.raises(UserError, match=r"^source 'tiny-tmp0\.2' is in this collection already"):
+        do(first, Scripted())
+
+
+def test_two_documents_of_one_origin_are_refused(do: Do) -> None:
+    given = humans()
+    docs = given.docs.with_columns(origin=pl.Series(["d1", "d1", "d3"]))
+    with pytest.raises(
+        UserError, match=r"^documents 'd1' and 'd2' of source 'human' have one origin, 'd1': nobody could"
+    ):
+        do(Collection(docs, given.queries, given.qrels), Scripted())
+
+
+def test_an_id_that_the_rewrite_would_take_is_refused(do: Do) -> None:
+    texts = {**TEXTS, f"d1-{SOURCE}": TEXTS["d2"]}
+    with pytest.raises(
+        UserError, match=rf"^the rewrite would be document 'd1-{SOURCE}', and there is one; name another"
+    ):
+        do(humans(texts), Scripted())
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"titles": "keeep"}, "unknown choice of titles 'keeep'; did you mean 'keep'? (valid: keep, rewrite, drop)"),
+        ({"attempts": 0}, "attempts must be 1 or more, got 0"),
+        ({"context": 0}, "context must be 1 or more, got 0"),
+        ({"first": -1}, "first must be 1 or more, got -1"),
+        ({"temperatures": ()}, "expected a temperature, got none"),
+        ({"temperatures": (0.2, 1.0, 0.2)}, "temperature 0.2 is given twice; each makes one source"),
+        ({"temperatures": (0, 1), "source": "x"}, "2 temperatures make 2 sources, and one name was given: 'x'"),
+        ({"source": " "}, "expected a name for the source, got an empty one"),
+    ],
+)
+def test_wrong_options_are_refused(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Rewriting(**how)
+    assert str(caught.value) == message
+
+
+def test_a_wrong_sampling_is_refused_before_anything_is_asked(do: Do) -> None:
+    llm = Scripted()
+    with pytest.raises(UserError, match="top_p must be above 0"):
+        do(humans(), llm, top_p=0.0)
+    assert llm.prompts == []
+
+
+def test_a_model_that_cannot_be_asked_ends_it_and_keeps_what_was_answered(do: Do) -> None:
+    def expires(prompt: str, times: int) -> str:
+        if len(llm.prompts) > 2:
+            raise UserError("the key is not valid (401)")
+        return good(prompt, times)
+
+    llm = Scripted(expires)
+    with pytest.raises(UserError, match="the key is not valid"):
+        do(humans(), llm)
+    later = Scripted()
+    assert do(humans(), later).made[0].rewritten == 3
+    assert len(later.prompts) == 1
+
+
+def test_the_spec_says_how_it_was_made(do: Do) -> None:
+    spec = do(humans(), Scripted(), max_tokens=99, seed=1).spec
+    assert spec["llm"] == {"llm": "scripted lab/tiny", "model": "lab/tiny"}
+    assert spec["prompt"] == {"name": "paper", "text": "Please rewrite the following text: {text}"}
+    assert spec["sources"] == {SOURCE: 0.2}
+    assert (spec["max_tokens"], spec["seed"], spec["top_p"], spec["attempts"]) == (99, 1, 1.0, 3)
+    assert json.loads(json.dumps(spec)) == spec
+
+
+def test_documents_keep_their_ids_where_nothing_was_rewritten(do: Do) -> None:
+    made = do(humans(), Scripted(lambda prompt, times: ""), attempts=1)
+    assert made.collection.ids.to_list() == ["d1", "d2", "d3"]
+    assert lost(made) == [(name, "flagged", 1) for name in TEXTS]
+
+
+def test_the_callers_collection_is_left_as_it_was(do: Do) -> None:
+    given = humans()
+    before = Collection(given.docs.clone(), given.queries.clone(), given.qrels.clone())
+    do(given, Scripted(), only=["d1"])
+    assert given == before
+
+
+@pytest.mark.parametrize("only", [None, ["y"]])
+def test_documents_that_would_have_one_id_are_refused_before_anything_is_asked(do: Do, only: Any) -> None:
+    llm = Scripted()
+    with pytest.raises(UserError, match=r"^documents 'x' and 'x-human' would have one id beside their rewrites, "):
+        do(humans(dict(zip(("x", "x-human", "y"), TEXTS.values(), strict=True))), llm, only)
+    assert llm.prompts == []
+
+
+def test_an_id_may_end_with_its_source(do: Do) -> None:
+    made = do(humans({f"{name}-human": text for name, text in TEXTS.items()}), Scripted()).collection
+    assert made.ids.to_list() == [f"{d}-{s}" for s in ("human", SOURCE) for d in TEXTS]
+
+
+@pytest.mark.parametrize("name", ["row", "bare", "answer", "part", "flags"])
+def test_a_column_may_have_any_name(do: Do, name: str) -> None:
+    docs = do(humans(**{name: ["north", "south", "east"]}), Scripted()).collection.docs
+    assert docs[name].to_list() == ["north", "south", "east"] * 2
+
+
+@pytest.mark.parametrize("only", [{"d3"}, ("d3",), iter(["d3"]), pl.Series(["d3"])])
+def test_ids_may_come_in_anything_but_one_text(do: Do, only: Any) -> None:
+    assert list(texts_of(do(humans(), Scripted(), only).collection, SOURCE)) == [f"d3-{SOURCE}"]
+    with pytest.raises(UserError, match=r"^expected the ids of documents in a list, got one text: 'd3'$"):
+        do(humans(), Scripted(), "d3")
+
+
+class TestAnEarlierPool:
+    """One column says which documents were chosen, so that all sources of a collection must share the choice."""
+
+    def test_the_same_choice_makes_another_source(self, do: Do) -> None:
+        first = do(humans(), Scripted(), only=["d3", "d1"]).collection
+        both = do(first, Scripted(), only=["d1-human", "d3-human"], temperatures=(1.0,)).collection
+        assert both.pairs(SOURCE, "tiny-tmp1.0").height == 2
+        assert both.docs.filter("pool")["origin"].to_list() == ["d1-human", "d3-human"] * 3
+
+    def test_without_a_choice_the_same_are_rewritten(self, do: Do) -> None:
+        first = do(humans(), Scripted(), only=["d3", "d1"]).collection
+        both = do(first, Scripted(), temperatures=(1.0,)).collection
+        assert texts_of(both, "tiny-tmp1.0").keys() == {"d1-tiny-tmp1.0", "d3-tiny-tmp1.0"}
+        assert both.docs.filter(source="human")["pool"].to_list() == [True, False, True]
+
+    def test_a_trial_leaves_the_choice_as_it_was(self, do: Do) -> None:
+        first = do(humans(), Scripted(), only=["d3", "d1"]).collection
+        both = do(first, Scripted(), temperatures=(1.0,), first=1).collection
+        assert texts_of(both, "tiny-tmp1.0").keys() == {"d1-tiny-tmp1.0"}
+        assert both.docs.filter(source="human")["pool"].to_list() == [True, False, True]
+
+    @pytest.mark.parametrize("only", [["d1-human"], ["d1-human", "d2-human"]])
+    def test_another_choice_is_refused(self, do: Do, only: Any) -> None:
+        first = do(humans(), Scripted(), only=["d3", "d1"]).collection
+        llm = Scripted()
+        with pytest.raises(UserError, match=r"^this collection's rewrites are those of a pool of 2 documents, and "):
+            do(first, llm, only, temperatures=(1.0,))
+        assert llm.prompts == []
+
+    def test_a_column_of_that_name_without_rewrites_is_no_choice(self, do: Do) -> None:
+        assert do(humans(pool=[True, False, True]), Scripted()).made[0].rewritten == 3
+
+
+def test_a_title_in_the_prompt_takes_its_room_in_the_context(tmp_path: Path) -> None:
+    file = tmp_path / "both.txt"
+    file.write_text("{title} {text}", encoding="utf-8")
+    docs = humans().docs.with_columns(title=pl.Series(["On d1", "long " * 60, "On d3"]))
+    given = Collection(docs, humans().queries, humans().qrels)
+    assert [one.row for one in plan(given, Scripted(), Rewriting(prompt=file, context=80)).lost] == [1]
+    assert plan(given, Scripted(), Rewriting(context=80)).lost == ()
+
+
+def test_an_id_that_a_rewrite_of_twins_would_take_is_refused() -> None:
+    twins = toy()
+    more = pl.DataFrame({"id": ["d1-new"], "title": [""], "text": ["x"], "source": ["llm"], "origin": ["d9"]})
+    taken = Collection(pl.concat([twins.docs, more]), twins.queries, twins.qrels)
+    with pytest.raises(UserError, match=r"^the rewrite would be document 'd1-new', and there is one"):
+        plan(taken, Scripted(), Rewriting(source="new"))
+
+
+def test_a_text_that_is_cut_twice_has_the_words_of_the_second_cut(do: Do) -> None:
+    llm = Scripted(fits(25))
+    made = do(humans(LONG), llm, truncate=True, context=160)
+    sent = [len(prompt.split()) - 5 for prompt in llm.prompts if "word0 " in prompt]
+    assert len(sent) > 1
+    assert sent == sorted(sent, reverse=True)
+    assert made.collection.docs["cut_to"].to_list()[-1] == sent[-1]
+
+
+def test_a_cut_text_without_a_rewrite_is_not_counted_as_one(do: Do) -> None:
+    made = do(humans(LONG), Scripted(lambda prompt, times: "" if "word0" in prompt else good(prompt, times)),
+              truncate=True, context=100)  # fmt: skip
+    assert (made.made[0].rewritten, made.made[0].cut) == (3, 0)
+
+
+def test_what_was_chosen_and_lost_is_of_the_pool_all_the_same(do: Do) -> None:
+    made = do(humans({**TEXTS, "empty": ""}), Scripted(), only=["d1", "empty"])
+    assert made.collection.docs.filter("pool")["id"].to_list() == ["d1-human", "empty-human", f"d1-{SOURCE}"]
+
+
+def test_no_title_is_asked_for_where_the_text_was_lost(do: Do) -> None:
+    llm = Scripted(lambda prompt, times: "" if "river" in prompt else titled(prompt, times))
+    made = do(humans(), llm, titles="rewrite", attempts=1)
+    assert not [prompt for prompt in llm.prompts if prompt.endswith("On d2")]
+    assert lost(made) == [("d2-human", "flagged", 1)]
+
+
+def test_documents_without_a_rewrite_stand_in_the_collections_order(do: Do) -> None:
+    llm = Scripted(lambda prompt, times: "" if "clocks" in prompt or "Vitamin" in prompt else good(prompt, times))
+    made = do(humans({"d1": TEXTS["d1"], "blank": "", "d2": TEXTS["d2"], "d3": TEXTS["d3"], "last": " "}), llm)
+    assert made.left_out["id"].to_list() == ["d1-human", "blank-human", "d3-human", "last-human"]

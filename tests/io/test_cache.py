@@ -1,0 +1,585 @@
+"""The cache: exact floats under content keys, shared between processes, safe against interruption and damage."""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from ranktilt.errors import DataWarning, UserError
+from ranktilt.io import vectors as vectorfile
+from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
+from ranktilt.io.vectors import Shard
+from tests.toy import no_permission, no_room, write
+
+SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
+
+HINT = " (RANKTILT_CACHE names the cache's folder)"
+
+
+def vectors(*rows: list[float]) -> Vectors:
+    return np.array(rows, dtype=np.float32)
+
+
+def raw_keys(*values: bytes) -> Keys:
+    """Keys of given bytes, zeros behind."""
+    return np.frombuffer(b"".join(v.ljust(KEY_BYTES, b"\0") for v in values), dtype=f"V{KEY_BYTES}")
+
+
+def got(cache: VectorCache, keys: Keys) -> tuple[npt.NDArray[np.bool_], Vectors]:
+    """Which keys are there, and all their vectors."""
+    found, stored = cache.get(keys)
+    return found, stored.read(0, len(keys))
+
+
+def shards(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.glob("*.vectors"))
+
+
+# Where it lies
+
+
+def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine"
+    assert not (tmp_path / "mine").exists()
+
+
+def test_the_folder_may_be_named_from_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", "~/vectors")
+    assert cache_folder() == Path.home() / "vectors"
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_otherwise_it_is_the_platform_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RANKTILT_CACHE")
+    if value is not None:
+        monkeypatch.setenv("RANKTILT_CACHE", value)
+    assert cache_folder().name == "ranktilt"
+    assert tmp_path in cache_folder().parents
+
+
+# Keys
+
+
+def test_a_key_is_the_content_s() -> None:
+    one, two, three = content_keys(["a", "b", "a"])
+    assert one == three != two
+    assert content_keys(["a", "b"]).dtype.itemsize == KEY_BYTES
+
+
+def test_a_key_depends_on_the_prefix() -> None:
+    assert content_keys(["a"], prefix="query")[0] != content_keys(["a"], prefix="document")[0]
+    assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
+
+
+def test_a_key_is_the_same_in_every_process() -> None:
+    # blake2b(b"p" + b"\0" + "größe", digest_size=16)
+    assert content_keys(["größe"], prefix="p")[0].tobytes().hex() == "b06f91fdc41185f5e58f87a8bdd768ac"
+
+
+def test_nothing_has_no_keys() -> None:
+    assert len(content_keys([])) == 0
+
+
+@given(st.lists(st.text(max_size=3)))
+def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
+    keys = [key.tobytes() for key in content_keys(texts)]
+    assert [keys.index(key) for key in keys] == [texts.index(text) for text in texts]
+
+
+# Storing and finding
+
+
+def test_what_was_stored_is_found(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "new" / "folder")
+    cache.put(content_keys(["a", "b"]), vectors([1, 2, 3], [4, 5, 6]))
+    found, values = got(cache, content_keys(["b", "x", "a", "b"]))
+    assert found.tolist() == [True, False, True, True]
+    assert values.tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
+    assert values.dtype == np.float32
+
+
+def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
+    found, values = got(VectorCache(tmp_path / "absent"), content_keys(["a", "b"]))
+    assert found.tolist() == [False, False]
+    assert values.shape == (2, 0)
+    assert not (tmp_path / "absent").exists()
+
+
+def test_nothing_is_looked_up_in_vain(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1, 2]))
+    found, values = got(cache, content_keys([]))
+    assert (len(found), values.shape) == (0, (0, 2))
+
+
+def test_nothing_can_be_stored(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys([]), np.zeros((0, 3), dtype=np.float32))
+    assert cache.get(content_keys(["a"]))[0].tolist() == [False]
+
+
+@settings(max_examples=30)
+@given(hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 4))))
+def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, values: Vectors) -> None:
+    cache = VectorCache(tmp_path_factory.mktemp("cache"))
+    keys = content_keys(str(i) for i in range(len(values)))
+    cache.put(keys, values)
+    found, again = got(cache, keys[::-1])
+    assert found.all()
+    assert again.tobytes() == values[::-1].tobytes()
+
+
+def test_keys_that_end_in_zero_bytes_are_told_apart(tmp_path: Path) -> None:
+    keys = raw_keys(b"\x01", b"\x01\x00\x01", b"", b"\x00\x01", b"\x01" * KEY_BYTES, b"\xff", b"\x01\x01")
+    values = np.arange(len(keys), dtype=np.float32)[:, None]
+    cache = VectorCache(tmp_path)
+    cache.put(keys, values)
+    found, again = got(cache, keys)
+    assert found.all()
+    assert again.tolist() == values.tolist()
+    assert not cache.get(raw_keys(b"\x01\x00\x00\x01", b"\x00\x00\x01", b"\xff\x01"))[0].any()
+
+
+@settings(max_examples=30)
+@given(stored=st.lists(SHORT, unique=True), sought=st.lists(SHORT))
+def test_any_keys_over_any_shards(
+    tmp_path_factory: pytest.TempPathFactory, stored: list[bytes], sought: list[bytes]
+) -> None:
+    cache = VectorCache(tmp_path_factory.mktemp("cache"))
+    numbers = {value: float(i + 1) for i, value in enumerate(stored)}
+    for start in range(0, len(stored), 2):
+        part = stored[start : start + 2]
+        cache.put(raw_keys(*part), vectors(*([numbers[value]] for value in part)))
+    found, values = got(cache, raw_keys(*sought))
+    assert found.tolist() == [value in numbers for value in sought]
+    assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
+
+
+def test_a_key_stored_twice_is_found_once(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for _ in range(2):
+        cache.put(content_keys(["a"]), vectors([7, 8]))
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[7, 8]]
+
+
+def test_many_shards_are_searched(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    texts = [str(i) for i in range(60)]
+    for i in range(0, 60, 3):
+        cache.put(content_keys(texts[i : i + 3]), vectors([i], [i + 1], [i + 2]))
+    assert len(shards(tmp_path)) == 20
+    found, values = got(cache, content_keys([*texts, "60"]))
+    assert found.tolist() == [True] * 60 + [False]
+    assert values[:60, 0].tolist() == list(range(60))
+
+
+# Shared
+
+
+def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
+    one, two = VectorCache(tmp_path), VectorCache(tmp_path)
+    one.put(content_keys(["a"]), vectors([1]))
+    two.put(content_keys(["b"]), vectors([2]))
+    for cache in (one, two):
+        assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from ranktilt.io.cache import VectorCache, content_keys
+
+folder, name = Path(sys.argv[1]), sys.argv[2]
+cache = VectorCache(folder)
+for i in range(20):
+    cache.put(content_keys([f"{name}{i}", f"both{i}"]), np.array([[i], [-i]], dtype=np.float32))
+"""
+
+
+def test_two_processes_store_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    writers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE) for name in "ab"]
+    for writer in writers:
+        _, complaint = writer.communicate(timeout=60)
+        assert (writer.returncode, complaint) == (0, b"")
+    for name, sign in (("a", 1), ("b", 1), ("both", -1)):
+        found, values = got(VectorCache(folder), content_keys(f"{name}{i}" for i in range(20)))
+        assert found.all()
+        assert values[:, 0].tolist() == [sign * i for i in range(20)]
+
+
+# Interrupted and damaged
+
+
+def test_a_stray_temporary_file_is_passed_over(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1]))
+    write(tmp_path / "0123.tmp", b"half a sha")
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[1]]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 60, -1])
+def test_a_truncated_shard_is_passed_over_and_said(tmp_path: Path, keep: int) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["lost"]), vectors([1, 2]))
+    (damaged,) = tmp_path.glob("*.vectors")
+    damaged.write_bytes(damaged.read_bytes()[:keep])
+    cache.put(content_keys(["a"]), vectors([3, 4]))
+    with pytest.warns(DataWarning) as caught:
+        found, values = got(cache, content_keys(["lost", "a"]))
+    assert found.tolist() == [False, True]
+    assert values.tolist() == [[0, 0], [3, 4]]
+    message = f"{damaged}: a damaged file of the cache is passed over, what it held is made again: "
+    assert [str(w.message).startswith(message) for w in caught] == [True]
+
+
+def test_what_a_damaged_shard_held_can_be_stored_again(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    write(tmp_path / "0.vectors", b"damaged")
+    cache.put(content_keys(["a"]), vectors([1]))
+    with pytest.warns(DataWarning, match="damaged file"):
+        assert cache.get(content_keys(["a"]))[0].tolist() == [True]
+
+
+def changed(data: bytes, kind: str) -> bytes:
+    """A file of 40 vectors of two float32 with some of its vectors 20 to 23 damaged; they lie at the end but sums."""
+    start = len(data) - 4 * (5 + 1) - 40 * 8
+    at, rows = start + 20 * 8, bytearray(data)
+    if kind == "flipped bit":
+        rows[at + 9] ^= 1
+    elif kind == "zeros":
+        rows[at : at + 8] = bytes(8)
+    elif kind == "shifted":
+        rows[at : at + 32] = data[at + 8 : at + 32] + data[at : at + 8]
+    elif kind == "keys":
+        rows[64:96] = data[80:96] + data[64:80]
+    else:
+        rows[-5] ^= 1
+    return bytes(rows)
+
+
+@pytest.mark.parametrize("kind", ["flipped bit", "zeros", "shifted"])
+def test_vectors_that_have_changed_are_said_and_made_again(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)  # eight vectors
+    cache, keys = VectorCache(tmp_path), np.sort(content_keys(map(str, range(40))))
+    values = np.arange(1, 81, dtype=np.float32).reshape(40, 2)
+    cache.put(keys, values)
+    (damaged,) = tmp_path.glob("*.vectors")
+    damaged.write_bytes(changed(damaged.read_bytes(), kind))
+    assert got(cache, keys[:16])[0].all(), "what is not read is not checked"
+    with pytest.warns(DataWarning) as caught:
+        found, values_found = got(cache, keys)
+    assert [str(w.message).startswith(f"{damaged}: a damaged file of the cache, what it") for w in caught] == [True]
+    lost = np.isin(np.arange(40), range(16, 24))
+    assert found.tolist() == (~lost).tolist()
+    assert values_found[~lost].tolist() == values[~lost].tolist()
+    assert not damaged.exists(), "a file without them stands in its place"
+    cache.put(keys[lost], values[lost])
+    found, values_found = got(VectorCache(tmp_path), keys)
+    assert found.all()
+    assert values_found.tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["keys", "sums"])
+def test_a_file_whose_keys_or_checksums_have_changed_is_passed_over(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)
+    cache, keys = stored_numbers(tmp_path, each=40)
+    (damaged,) = tmp_path.glob("*.vectors")
+    damaged.write_bytes(changed(damaged.read_bytes(), kind))
+    with pytest.warns(
+        DataWarning, match=r"is passed over, .* its keys or checksums have changed since it was written$"
+    ):
+        assert not cache.get(keys)[0].any()
+
+
+def test_a_file_without_checksums_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path)
+    for path in tmp_path.glob("*.vectors"):
+        data = path.read_bytes()
+        path.write_bytes(data[:8] + b"\x01" + data[9:-8])
+    found, stored = cache.get(keys)
+    assert found.all()
+    for i in range(60):
+        cache.put(content_keys(f"more {i} {j}" for j in range(5)), np.ones((5, 2), dtype=np.float32))
+    assert cache.get(keys)[1].read(0, 40).tobytes() == stored.read(0, 40).tobytes()
+    assert all(Shard.open(path).sums is not None for path in tmp_path.glob("*.vectors"))
+
+
+def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    cache.put(content_keys(["a"]), vectors([1]))
+    before = shards(tmp_path)
+    with no_room(1000), pytest.raises(UserError) as caught:
+        cache.put(content_keys(map(str, range(999))), np.ones((999, 1), dtype=np.float32))
+    assert str(caught.value).startswith(f"{tmp_path}: cannot be written: ")
+    assert shards(tmp_path) == before
+
+
+# Not writable
+
+
+def test_a_writable_folder_is_left_as_it_was(tmp_path: Path) -> None:
+    VectorCache(tmp_path / "new").require_writable()
+    assert shards(tmp_path / "new") == []
+
+
+@pytest.mark.parametrize("below", ["", "deeper/still"])
+def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -> None:
+    folder = write(tmp_path / "f", "kept") / below
+    cache = VectorCache(folder)
+    with pytest.raises(UserError) as before:
+        cache.require_writable()
+    with pytest.raises(UserError) as later:
+        cache.put(content_keys(["a"]), vectors([1]))
+    message = f"{folder}: cannot be written: Not a directory; choose another place{HINT}"
+    assert (str(before.value), str(later.value)) == (message, message)
+    assert (tmp_path / "f").read_text() == "kept"
+
+
+def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    with no_permission(folder), pytest.raises(UserError) as caught:
+        VectorCache(folder).require_writable()
+    assert str(caught.value) == f"{folder}: cannot be written: Permission denied; choose a place you may write to{HINT}"
+    assert shards(folder) == []
+
+
+# What was found is read from the files
+
+
+def stored_numbers(folder: Path, count: int = 40, *, dtype: str = "float32", each: int = 4) -> tuple[VectorCache, Keys]:
+    """A cache of `count` vectors (i, -i), in files of four or `each`."""
+    cache, keys = VectorCache(folder, dtype=dtype), content_keys(map(str, range(count)))
+    for start in range(0, count, each):
+        part = np.arange(start, min(start + each, count), dtype=np.float32)
+        cache.put(keys[start : start + each], np.stack([part, -part], axis=1))
+    return cache, keys
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 39)), st.integers(0, 45), st.integers(0, 45))
+def test_rows_are_read_in_the_order_asked_for(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[int], start: int, stop: int
+) -> None:
+    cache, keys = stored_numbers(tmp_path_factory.mktemp("cache"))
+    _, stored = cache.get(keys)
+    assert stored.take(rows)[:, 0].tolist() == rows
+    block = stored.read(start, stop)
+    assert block[:, 1].tolist() == [-i for i in range(40)[start:stop]]
+    assert block.dtype == np.float32
+    assert block.flags.c_contiguous
+    assert (stored.shape, len(stored)) == ((40, 2), 40)
+
+
+def test_what_was_not_found_is_read_as_zeros(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path)
+    found, stored = cache.get(np.concatenate([keys[3:5], content_keys(["unknown"])]))
+    assert found.tolist() == [True, True, False]
+    assert stored.take([2, 0, 2, 1]).tolist() == [[0, 0], [3, -3], [0, 0], [4, -4]]
+
+
+READER = """
+import sys
+from pathlib import Path
+import numpy as np
+from ranktilt.io.cache import VectorCache, content_keys
+
+cache, keys = VectorCache(Path(sys.argv[1])), content_keys(map(str, range(40_000)))
+def anonymous():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+before = anonymous()
+found, stored = cache.get(keys)
+most = 0
+for start in range(0, 40_000, 1000):
+    block = stored.read(start, start + 1000)
+    most = max(most, anonymous() - before)
+print(found.all(), most)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
+def test_reading_block_by_block_holds_no_more_than_blocks(tmp_path: Path) -> None:
+    keys = content_keys(map(str, range(40_000)))
+    VectorCache(tmp_path).put(keys, np.ones((40_000, 512), dtype=np.float32))  # 82 MB
+    command = [sys.executable, "-c", READER, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found, kilobytes = done.stdout.split()
+    assert found == "True"
+    assert int(kilobytes) < 30_000
+
+
+# Half precision
+
+
+def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
+    keys = content_keys(map(str, range(100)))
+    made = np.random.default_rng(0).normal(size=(100, 50)).astype(np.float32)
+    sizes = []
+    for dtype in ("float32", "float16"):
+        cache = VectorCache(tmp_path / dtype, dtype=dtype)
+        cache.put(keys, made)
+        sizes.append(sum(p.stat().st_size for p in (tmp_path / dtype).glob("*.vectors")))
+        _, values = got(cache, keys)
+        assert values.dtype == np.float32
+        expected = made if dtype == "float32" else made.astype(np.float16).astype(np.float32)
+        assert values.tobytes() == expected.tobytes()
+    assert sizes[0] - sizes[1] == 100 * 50 * 2
+
+
+def test_numbers_beyond_float16_are_refused(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path, dtype="float16")
+    with pytest.raises(UserError) as caught:
+        cache.put(content_keys(["a"]), vectors([1, 65_520]))
+    assert str(caught.value) == f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"
+    assert shards(tmp_path) == []
+
+
+def test_an_unknown_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        VectorCache(tmp_path, dtype="float61")
+    assert str(caught.value) == (
+        "unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"
+    )
+
+
+# Many files
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_many_small_files_become_few(tmp_path: Path, dtype: str) -> None:
+    cache, keys = stored_numbers(tmp_path, 4 * 130, dtype=dtype)
+    assert len(shards(tmp_path)) <= 64
+    found, values = got(cache, keys)
+    assert found.all()
+    assert values[:, 0].tolist() == list(range(520))
+
+
+def test_what_is_open_is_read_on_after_a_merge(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path, 4 * 64)
+    _, stored = cache.get(keys)
+    before = shards(tmp_path)
+    cache.put(content_keys(["more"]), vectors([7, 8]))
+    assert len(shards(tmp_path)) == 65 - 48 + 1
+    assert len(set(before) - set(shards(tmp_path))) >= 47
+    assert stored.read(0, 256)[:, 0].tolist() == list(range(256))
+
+
+def test_a_merge_keeps_a_key_once(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path)
+    for _ in range(65):
+        cache.put(content_keys(["a"]), vectors([1, 2]))
+    sizes = sorted(p.stat().st_size for p in tmp_path.glob("*.vectors"))
+    assert len(sizes) == 18
+    assert len(set(sizes)) == 1
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]
+
+
+BUSY = """
+import sys
+from pathlib import Path
+import numpy as np
+from ranktilt.io.cache import VectorCache, content_keys
+
+cache, name = VectorCache(Path(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+for i in range(150):
+    cache.put(content_keys([f"{name}{i}"]), np.full((1, 3), i, dtype=np.float32))
+    found, stored = cache.get(content_keys(f"{name}{j}" for j in range(i + 1)))
+    assert found.all() and stored.read(0, i + 1)[:, 0].tolist() == list(range(i + 1))
+"""
+
+
+def test_processes_that_merge_and_read_do_not_meet(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", BUSY, str(tmp_path)]
+    busy = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in "ab"]
+    for one in busy:
+        _, complaint = one.communicate(timeout=120)
+        assert (one.returncode, complaint) == (0, b"")
+    assert len(shards(tmp_path)) <= 66
+    assert got(VectorCache(tmp_path), content_keys(f"a{i}" for i in range(150)))[0].all()
+
+
+ENDLESS = """
+import itertools, sys
+from pathlib import Path
+import numpy as np
+from ranktilt.io.cache import VectorCache, content_keys
+
+cache = VectorCache(Path(sys.argv[1]))
+for i in itertools.count():
+    cache.put(content_keys([f"{i} {j}" for j in range(500)]), np.full((500, 400), i, dtype=np.float32))
+    print(i, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_loses_nothing_that_was_stored(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDLESS, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        for line in itertools.islice(writer.stdout, 3):
+            last = int(line)
+        writer.kill()
+    found, values = got(VectorCache(tmp_path), content_keys(f"{i} {j}" for i in range(last + 1) for j in range(500)))
+    assert found.all()
+    assert values[:, 0].tolist() == np.repeat(np.arange(last + 1), 500).tolist()
+
+
+def test_vectors_of_another_length_are_passed_over_and_said(tmp_path: Path) -> None:
+    for name, values in (("a", [1, 2]), ("b", [1, 2, 3])):
+        VectorCache(tmp_path).put(content_keys([name]), vectors(values))
+    with pytest.warns(DataWarning, match=r"a damaged file .*: vectors of [23] numbers, not [23]"):
+        found, _ = got(VectorCache(tmp_path), content_keys(["a", "b"]))
+    assert sorted(found.tolist()) == [False, True]
+
+
+# What it says of itself
+
+
+def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Path) -> None:
+    folder = tmp_path / "embeddings" / "0123"
+    cache = VectorCache(folder, about={"model": "größe"})
+    cache.put(content_keys(["a"]), vectors([1]))
+    about = folder / "about.json"
+    assert json.loads(about.read_text(encoding="utf-8")) == {"what": "embeddings", "model": "größe"}
+    os.utime(about, (0, 0))
+    cache.get(content_keys(["b"]))
+    assert about.stat().st_mtime == 0
+    cache.get(content_keys(["a"]))
+    assert about.stat().st_mtime > 0
+
+
+def test_a_folder_that_says_nothing_of_itself_is_read(tmp_path: Path) -> None:
+    cache, keys = stored_numbers(tmp_path)
+    (tmp_path / "about.json").unlink()
+    found, values = got(cache, keys)
+    assert found.all()
+    assert values[:, 0].tolist() == list(range(40))
+    assert not (tmp_path / "about.json").exists()
+
+
+def test_a_folder_that_was_pruned_meanwhile_is_made_again(tmp_path: Path) -> None:
+    cache, _ = stored_numbers(tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    cache.put(content_keys(["a"]), vectors([1, 2]))
+    assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]

@@ -1,0 +1,321 @@
+"""JSON lines: what is read, with which types, and how each fault is named."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError
+from ranktilt.io import files
+from ranktilt.io.jsonl import STRINGS, read_jsonl, stack, to_jsonl
+from ranktilt.progress import listening
+from tests.toy import jsonl, write
+
+SIZES = [1, 3, 17, 40, 10**6]
+GOOD = b'{"_id": "1", "text": "one"}'
+
+
+def read(folder: Path, content: str | bytes, **options: Any) -> pl.DataFrame:
+    return read_jsonl(write(folder / "corpus.jsonl", content), **options)
+
+
+def column(folder: Path, *values: Any) -> pl.Series:
+    """Read one line a value, which is the field x; `...` leaves the field out."""
+    rows = [{"_id": str(i), "text": "", **({} if v is ... else {"x": v})} for i, v in enumerate(values)]
+    return read(folder, jsonl(rows))["x"]
+
+
+def fault(folder: Path, content: str | bytes, **options: Any) -> str:
+    """Return the message of a file that is refused, without its folder."""
+    with pytest.raises(DataError) as caught:
+        read(folder, content, **options)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+# What is read
+
+
+def test_id_and_text_come_first_and_all_fields_are_kept(tmp_path: Path) -> None:
+    frame = read(tmp_path, jsonl([{"year": 1999, "text": "one", "title": "T", "_id": "1"}, {"_id": "2", "text": ""}]))
+    assert frame.columns == ["id", "text", "year", "title"]
+    assert frame.rows() == [("1", "one", 1999, "T"), ("2", "", None, None)]
+
+
+def test_a_whole_number_as_id_becomes_a_string(tmp_path: Path) -> None:
+    frame = read(
+        tmp_path, jsonl([{"_id": 7, "text": ""}, {"_id": "x", "text": ""}, {"_id": 2**70 // 2**10, "text": ""}])
+    )
+    assert frame["id"].to_list() == ["7", "x", str(2**60)]
+
+
+def test_blank_lines_are_passed_over(tmp_path: Path) -> None:
+    assert read(tmp_path, b"\n \t\n" + GOOD + b"\n\n").rows() == [("1", "one")]
+
+
+def test_a_field_named_id_does_not_take_the_place_of_the_id(tmp_path: Path) -> None:
+    frame = read(tmp_path, '{"id": 5, "_id": "1", "text": ""}\n{"_id": "2", "text": "", "id": 6}')
+    assert frame["id"].to_list() == ["1", "2"]
+    assert frame["_id"].to_list() == [5, 6]
+
+
+def test_text_of_any_script_is_read(tmp_path: Path) -> None:
+    frame = read(tmp_path, '{"_id": "ß", "text": "日本\\u8a9e \\ud83d\\ude42\\n\u2028"}')
+    assert frame.row(0) == ("ß", "日本語 \N{SLIGHTLY SMILING FACE}\n\u2028")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "bom"])
+@pytest.mark.parametrize("name", ["f.jsonl", "f.jsonl.gz"])
+def test_any_line_end_mark_and_compression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: bytes, mark: bytes, name: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    lines = ['{"_id": "é1", "text": "one", "n": 1}', "", '{"_id": "2", "text": "two", "m": {"a": [1]}}']
+    frame = read_jsonl(write(tmp_path / name, mark + end.join(line.encode() for line in lines)))
+    assert frame.columns == ["id", "text", "n", "m"]
+    assert frame.rows() == [("é1", "one", 1, None), ("2", "two", None, b'{"a":[1]}')]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "kept"),
+    [
+        (["a", "", None], pl.String, ["a", "", None]),
+        ([1, -5, ...], pl.Int64, [1, -5, None]),
+        ([1.5, 2.0], pl.Float64, [1.5, 2.0]),
+        ([True, None, False], pl.Boolean, [True, None, False]),
+        ([None, 1], pl.Int64, [None, 1]),
+        ([1, 2.5], pl.Binary, [b"1", b"2.5"]),
+        ([1, "1"], pl.Binary, [b"1", b'"1"']),
+        ([True, 1], pl.Binary, [b"true", b"1"]),
+        ([{"a": None}, [], None], pl.Binary, [b'{"a":null}', b"[]", None]),
+        ([2**63 - 1, -(2**63)], pl.Int64, [2**63 - 1, -(2**63)]),
+        ([2**63, 1], pl.Binary, [b"9223372036854775808", b"1"]),
+        ([None, None], pl.String, [None, None]),
+    ],
+)
+@pytest.mark.parametrize("size", [10, 10**6])
+def test_a_field_has_a_type_of_its_own_or_is_raw_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[Any], kind: Any, kept: list[Any], size: int
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    found = column(tmp_path, *values)
+    assert found.dtype == kind
+    assert found.to_list() == kept
+
+
+@pytest.mark.parametrize("size", [10, 10**6])
+def test_numbers_that_are_not_finite_are_null_where_they_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    values = [float("nan"), 1.5, float("inf"), float("-inf"), None]
+    assert column(tmp_path, *values).to_list() == [None, 1.5, None, None, None]
+    assert column(tmp_path, 2**60 + 1, float("nan")).to_list() == [2**60 + 1, None]
+    assert column(tmp_path, {"a": [float("nan"), "NaN"]}, "Infinity").to_list() == [
+        b'{"a":[null,"NaN"]}',
+        b'"Infinity"',
+    ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(values=st.lists(JSON, min_size=1, max_size=5), size=st.integers(20, 80))
+def test_no_type_depends_on_the_chunks(tmp_path_factory: pytest.TempPathFactory, values: list[Any], size: int) -> None:
+    rows = [{"_id": str(i), "text": "", "x": v} for i, v in enumerate(values)]
+    path = write(tmp_path_factory.mktemp("f") / "f", b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK", size)
+        small = kept(read_jsonl(path))
+    assert small.equals(kept(read_jsonl(path)))
+
+
+def kept(frame: pl.DataFrame) -> pl.DataFrame:
+    """The types that a collection gives to what was read."""
+    nothing = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
+    return Collection(frame, frame.select("id", "text"), nothing).docs
+
+
+def test_reading_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 30)
+    steps: list[tuple[str, int, int]] = []
+    with listening(lambda *step: steps.append(step)):
+        read(tmp_path, jsonl([{"_id": str(i), "text": "some text"} for i in range(9)]))
+    labels, done, total = zip(*steps, strict=True)
+    assert set(labels) == {"reading corpus.jsonl"}
+    assert list(done) == sorted(done)
+    assert set(total) == {(tmp_path / "corpus.jsonl").stat().st_size} == {done[-1]}
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"_id": "1", "text": "one"', "expected one JSON object, got broken JSON (unexpected end of data"),
+        (b'{"_id": "1" "text": "one"}', "expected one JSON object, got broken JSON ("),
+        (b"no json", "expected one JSON object, got broken JSON ("),
+        (GOOD + GOOD, "expected one JSON object, got broken JSON ("),
+        (b'{"_id": "1", "text": NaN}', "expected text to be a string, got NaN or an infinity: "),
+        (b'{"_id": -Infinity, "text": "x"}', "expected _id to be a string that is not empty, got '-inf'"),
+        (b'{"_id": "1", "text": "x", "title": NaN}', "expected title to be a string, got NaN or an infinity: "),
+        (b'{"_id": "1", "text": "x", "n": nan}', "expected one JSON object, got broken JSON ("),
+        (b'{"_id": "1", "text": "NaN" "x"}', "expected one JSON object, got broken JSON ("),
+        (b'{"_id": "1", "text": "\\ud800", "n": NaN}', "expected one JSON object, got broken JSON ("),
+        (b"[NaN]", "expected one JSON object, got list: "),
+        (b'["1", "one"]', """expected one JSON object, got list: '["1", "one"]'"""),
+        (b'"text"', """expected one JSON object, got str: '"text"'"""),
+        (b"17", "expected one JSON object, got int: '17'"),
+        (b"null", "expected one JSON object, got NoneType: 'null'"),
+        (b'{"text": "x"}', """expected the fields _id and text, _id is missing: '{"text": "x"}'"""),
+        (b'{"_id": "1"}', """expected the fields _id and text, text is missing: '{"_id": "1"}'"""),
+        (b'{"id": "1", "text": "x"}', "expected the fields _id and text, _id is missing: "),
+        (b'{"_id": null, "text": "x"}', "expected the fields _id and text, _id is missing: "),
+        (b'{"_id": "1", "text": null}', "expected the fields _id and text, text is missing: "),
+        (b'{"_id": "", "text": "x"}', "expected _id to be a string that is not empty, got \"''\""),
+        (b'{"_id": 1.5, "text": "x"}', "expected _id to be a string that is not empty, got '1.5'"),
+        (b'{"_id": true, "text": "x"}', "expected _id to be a string that is not empty, got 'True'"),
+        (b'{"_id": ["1"], "text": "x"}', "expected _id to be a string that is not empty, got \"['1']\""),
+        (b'{"_id": "1", "text": 5}', """expected text to be a string, got int: '{"_id": "1", "text": 5}'"""),
+        (b'{"_id": "1", "text": ["x"]}', "expected text to be a string, got list: "),
+        (b'{"_id": "1", "text": "x", "title": 5}', "expected title to be a string, got int: "),
+        (b'{"_id": "1", "text": "x", "source": {}}', "expected source to be a string, got dict: "),
+        (b'{"_id": "1", "text": "x", "origin": false}', "expected origin to be a string, got bool: "),
+    ],
+)
+@pytest.mark.parametrize("size", [8, 10**6])
+def test_a_bad_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes, message: str, size: int
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    content = b'\r\n\n{"_id": "0", "text": "fine"}\r\n' + line + b"\n" + GOOD
+    assert fault(tmp_path, content, strings=STRINGS).startswith(f"corpus.jsonl:4: {message}")
+
+
+def test_a_line_nested_too_deeply_is_named(tmp_path: Path) -> None:
+    line = b'{"_id": "2", "text": "x", "deep": ' + b"[" * 400 + b"]" * 400 + b"}"
+    message = fault(tmp_path, GOOD + b"\n" + line)
+    assert message.startswith("corpus.jsonl:2: expected JSON of at most 250 levels, got more: '{")
+
+
+def test_a_long_line_is_quoted_by_its_beginning(tmp_path: Path) -> None:
+    line = '{"_id": "1", "title": "' + "x" * 500 + '"}'
+    message = fault(tmp_path, line)
+    assert message == f"corpus.jsonl:1: expected the fields _id and text, text is missing: '{line[:79]}…'"
+
+
+def test_the_first_bad_line_is_named(tmp_path: Path) -> None:
+    assert fault(tmp_path, GOOD + b'\n{"_id": "2"}\n\xff\n{').startswith("corpus.jsonl:2: ")
+
+
+def test_strings_are_asked_for_only_where_they_are_needed(tmp_path: Path) -> None:
+    line = '{"_id": "1", "text": "x", "source": 3}'
+    assert read(tmp_path, line)["source"].to_list() == [3]
+    assert fault(tmp_path, line, strings=("source",)).startswith("corpus.jsonl:1: expected source to be a string")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b'{"_id": "a", "text": ""}\n{"_id": "b", "text": ""}\n{"_id": "a", "text": ""}', 3),
+        (b'{"_id": "a", "text": ""}\n\n \n{"_id": "a", "text": ""}\n', 4),
+        (b'\n\n{"_id": "a", "text": ""}\r\n\r\n{"_id": "b", "text": ""}\r\n\r\n{"_id": "a", "text": ""}\n', 7),
+        (b'{"_id": "a", "text": ""}\n{"_id": "a", "text": ""}\n{"_id": "a", "text": ""}', 2),
+    ],
+)
+def test_the_same_id_twice_is_named_where_it_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, line: int, size: int
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, content) == f"corpus.jsonl:{line}: _id 'a' came before; ids must be unique"
+
+
+def test_a_number_and_its_string_are_the_same_id(tmp_path: Path) -> None:
+    message = fault(tmp_path, '{"_id": 1, "text": ""}\n{"_id": "1", "text": ""}')
+    assert message == "corpus.jsonl:2: _id '1' came before; ids must be unique"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("content", "line", "byte"),
+    [
+        (b'{"_id": "1", "text": "\xff"}', 1, 22),
+        (GOOD + b'\n{"_id": "2", "text": "\xff"}', 2, 50),
+        (GOOD + b'\r\n\r\n{"_id": "2", "text": "\xff"}', 3, 53),
+        (b"\xef\xbb\xbf" + GOOD + b'\r{"_id": "2", "text": "\xff"}', 2, 53),
+    ],
+)
+def test_invalid_utf8_is_named_by_line_and_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, line: int, byte: int, size: int
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert content[byte : byte + 1] == b"\xff"
+    assert (
+        fault(tmp_path, content) == f"corpus.jsonl:{line}: invalid UTF-8 at byte {byte} of the file; save it as UTF-8"
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    assert fault(tmp_path, content) == "corpus.jsonl: the file is empty"
+
+
+# Stacking
+
+
+def test_tables_are_stacked_by_name() -> None:
+    one = pl.DataFrame({"id": ["1"], "n": [1]})
+    two = pl.DataFrame({"m": ["x"], "id": ["2"]})
+    assert stack([one, two]).to_dict(as_series=False) == {"id": ["1", "2"], "n": [1, None], "m": [None, "x"]}
+
+
+def test_a_column_of_two_types_becomes_raw_json() -> None:
+    tables = [
+        pl.DataFrame({"x": [1, None]}),
+        pl.DataFrame({"x": ["1"]}),
+        pl.DataFrame({"x": [True]}),
+        pl.DataFrame({"x": [1.0]}),
+        pl.DataFrame({"x": [b"{}"]}),
+        pl.DataFrame({"x": [None]}),
+    ]
+    assert stack(tables)["x"].to_list() == [b"1", None, b'"1"', b"true", b"1.0", b"{}", None]
+
+
+# Writing
+
+
+def test_known_fields_are_written_first_then_the_others_by_name() -> None:
+    frame = pl.DataFrame({"z": [1], "origin": ["o"], "a": [True], "text": ["x"], "id": ["1"], "title": ["T"]})
+    assert to_jsonl(frame) == b'{"_id":"1","title":"T","text":"x","origin":"o","a":true,"z":1}\n'
+
+
+def test_nulls_are_left_out_and_raw_json_is_written_as_it_is() -> None:
+    frame = pl.DataFrame({"id": ["1", "2"], "text": ["", "x"], "m": [b'{"a":[1]}', None], "f": [None, 2.0]})
+    assert to_jsonl(frame) == b'{"_id":"1","text":"","m":{"a":[1]}}\n{"_id":"2","text":"x","f":2.0}\n'
+
+
+def test_a_column_named_like_the_field_of_the_id_is_kept(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": ["1"], "text": ["x"], "_id": [5]})
+    data = to_jsonl(frame)
+    assert orjson.loads(data) == {"_id": "1", "text": "x", "id": 5}
+    assert read(tmp_path, data).equals(frame)
+
+
+def test_a_line_end_inside_a_text_stays_inside_its_line(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": ["1", "2"], "text": ["a\nb\r\nc\rd\u2028\x85e", "x"]})
+    assert to_jsonl(frame).count(b"\n") == 2
+    assert read(tmp_path, to_jsonl(frame)).equals(frame)

@@ -1,0 +1,286 @@
+"""Judgments: BEIR's tab-separated files and TREC's, and how each fault in them is named."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt.errors import DataError, UserError
+from ranktilt.io import files
+from ranktilt.io.qrels import read_qrels, to_tsv
+from tests.toy import write
+
+SIZES = [1, 2, 5, 13, 10**6]
+HEADER = "query-id\tcorpus-id\tscore\n"
+THREE = "expected query-id, corpus-id, score (3 tab-separated fields)"
+MIXED = "; this is TREC's form in a file that begins with BEIR's: keep to one of them"
+RUN = "expected judgments, got a run (query, document, rank, score); runs are named with --run"
+
+
+def read(folder: Path, content: str | bytes) -> list[tuple[str, str, int, int]]:
+    """Query, document, grade and line of each judgment."""
+    return read_qrels(write(folder / "test.tsv", content)).select("query_id", "doc_id", "grade", "line").rows()
+
+
+def fault(folder: Path, content: str | bytes) -> str:
+    """Return the message of a file that is refused, without its folder."""
+    with pytest.raises(DataError) as caught:
+        read(folder, content)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def frame(*rows: tuple[str, str, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}, orient="row")
+
+
+# What is read
+
+
+def test_three_fields_a_line(tmp_path: Path) -> None:
+    rows = read(tmp_path, HEADER + "q1\td1\t2\nq2\td 2\t0\n")
+    assert rows == [("q1", "d1", 2, 2), ("q2", "d 2", 0, 3)]
+
+
+def test_the_columns_and_their_types(tmp_path: Path) -> None:
+    found = read_qrels(write(tmp_path / "f.tsv", "q\td\t1\n"))
+    assert found.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "line": pl.UInt32}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["query-id\tcorpus-id\tscore", "query_id\tdoc_id\trel", "Query-ID\tX\tY", "qid\td\tlabel", "query\td\ts"],
+)
+def test_a_header_is_passed_over(tmp_path: Path, header: str) -> None:
+    assert read(tmp_path, f"{header}\nq1\td1\t1\n") == [("q1", "d1", 1, 2)]
+
+
+def test_the_header_may_be_left_out(tmp_path: Path) -> None:
+    assert read(tmp_path, "q1\td1\t1\n") == [("q1", "d1", 1, 1)]
+
+
+def test_a_query_may_have_a_header_s_name(tmp_path: Path) -> None:
+    assert read(tmp_path, "query\td1\t1\nqid\td1\t1\n") == [("query", "d1", 1, 1), ("qid", "d1", 1, 2)]
+
+
+def test_blank_lines_are_passed_over(tmp_path: Path) -> None:
+    assert read(tmp_path, HEADER + "\n  \nq1\td1\t1\n\n") == [("q1", "d1", 1, 4)]
+
+
+@pytest.mark.parametrize(
+    ("written", "grade"),
+    [("0", 0), ("-1", -1), ("+3", 3), (" 2 ", 2), ("007", 7), ("2147483647", 2**31 - 1), ("-2147483648", -(2**31))],
+)
+def test_grades_are_whole_numbers(tmp_path: Path, written: str, grade: int) -> None:
+    assert read(tmp_path, f"q\td\t{written}") == [("q", "d", grade, 1)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("form", ["{q}\t{d}\t{g}", "{q} 0 {d} {g}"], ids=["beir", "trec"])
+@pytest.mark.parametrize(
+    ("written", "grades", "kind"),
+    [
+        (("1.0", "0", "2.", "1e3"), (1, 0, 2, 1000), pl.Int32),
+        (("1", "0.5", ".25", "-1.5", "5E-1"), (1.0, 0.5, 0.25, -1.5, 0.5), pl.Float64),
+    ],
+    ids=["whole", "fractions"],
+)
+def test_grades_may_be_written_with_a_point_or_be_fractions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, form: str, written: Any, grades: Any, kind: Any
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    lines = [form.format(q="q", d=f"d{n}", g=grade) for n, grade in enumerate(written)]
+    found = read_qrels(write(tmp_path / "f.tsv", "\n".join(lines)))["grade"]
+    assert (found.dtype, tuple(found)) == (kind, grades)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "bom"])
+@pytest.mark.parametrize("name", ["f.tsv", "f.tsv.gz"])
+def test_any_line_end_mark_and_compression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, end: str, mark: str, name: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    content = mark + end.join(["query-id\tcorpus-id\tscore", "q1\té1\t1", "", "q2\td2\t0"])
+    found = read_qrels(write(tmp_path / name, content))
+    assert found.rows() == [("q1", "é1", 1, 2), ("q2", "d2", 0, 4)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_judgment_repeated_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert read(tmp_path, "q\td\t1\nq\te\t1\nq\td\t1\n") == [("q", "d", 1, 1), ("q", "e", 1, 2)]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
+        ("7 Q0 12 1 2.5 bm25", f"{THREE}, got 1: '7 Q0 12 1 2.5 bm25'; this is a line of a run, not a judgment"),
+        ("7\t12", r"expected query-id, corpus-id, score (3 tab-separated fields), got 2: '7\t12'"),
+        ("7 0 12 1", f"{THREE}, got 1: '7 0 12 1'{MIXED}"),
+        ("7\t0\t12\t1", rf"{THREE}, got 4: '7\t0\t12\t1'{MIXED}"),
+        ("7\t12\t", "expected a number as score, got ''"),
+        ("7\t12\tyes", "expected a number as score, got 'yes'"),
+        ("7\t12\t-inf", "expected a number as score, got '-inf'"),
+        ("7\t12\t0x1", "expected a number as score, got '0x1'"),
+        ("7\t12\tnan", "expected a number as score, got 'nan'"),
+        ("7\t12\t\u0661", "expected a number as score, got '\u0661'"),
+        ("7\t12\t2147483648", "expected a number as score, got '2147483648'"),
+        ("7\t12\t1 2", "expected a number as score, got '1 2'"),
+        ("\t12\t1", r"expected a query-id and a corpus-id, one is empty: '\t12\t1'"),
+        ("7\t\t1", r"expected a query-id and a corpus-id, one is empty: '7\t\t1'"),
+        ("query-id\tcorpus-id\tscore", "expected a number as score, got 'score'"),
+    ],
+)
+def test_a_bad_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: str, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, f"{HEADER}1\t2\t1\r\n\r\n{line}\n3\t4\t1\n") == f"test.tsv:4: {message}"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_second_grade_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    message = fault(tmp_path, HEADER + "q\td\t1\nq\te\t0\n\nq\td\t2\nq\te\t3\n")
+    assert message == "test.tsv:5: a second grade (2) for query 'q', document 'd'"
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "test.tsv: the file is empty"
+
+
+@pytest.mark.parametrize("content", [HEADER, HEADER.strip(), "\ufeff" + HEADER + "\r\n"])
+def test_a_header_alone_is_refused(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "test.tsv: expected judgments, got a header only"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    said = "test.tsv:3: invalid UTF-8 at byte 11 of the file; save it as UTF-8"
+    assert fault(tmp_path, b"q\td\t1\r\n\r\nq\t\xe9\t1\r\n") == said
+
+
+# TREC
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["qrels.txt", "qrels.tsv", "qrels.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+def test_four_fields_split_by_blanks_are_trec_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str, end: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    lines = ["", "q1 0 d1 2", "q1\tQ0\td2\t0", " ü   0 \t d-3  -1 ", "", "q2 1 d1 +1"]
+    found = read_qrels(write(tmp_path / name, end.join(lines)))
+    assert found.rows() == [("q1", "d1", 2, 2), ("q1", "d2", 0, 3), ("ü", "d-3", -1, 4), ("q2", "d1", 1, 6)]
+    assert found.schema == {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32, "line": pl.UInt32}
+
+
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    assert read_qrels(str(write(tmp_path / "f", "q 0 d 1\n"))).height == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        ("q1\td 2\t1", [("q1", "d 2", 1, 1)]),  # three fields by tabs, four by blanks: BEIR
+        ("query-id\tcorpus id\t1\nq\td\t2", [("query-id", "corpus id", 1, 1), ("q", "d", 2, 2)]),
+        ("q1\t0\td\t1", [("q1", "d", 1, 1)]),
+        ("q1 0\td 1", [("q1", "d", 1, 1)]),
+        ("q1 d 1\nq2  e\t0.5", [("q1", "d", 1.0, 1), ("q2", "e", 0.5, 2)]),  # BEIR, split by blanks
+        ("query-id corpus-id score\nq d 1", [("q", "d", 1, 2)]),
+        ("qid\titer\tdocno\trel\nq\t0\td\t1", [("q", "d", 1, 2)]),
+        ("query_id 0 doc grade\nq 0 d 1.0", [("q", "d", 1, 2)]),
+        ("q 0 1 2\nq 0 2 0", [("q", "1", 2, 1), ("q", "2", 0, 2)]),  # documents 1 and 2, not ranks
+    ],
+)
+def test_the_first_line_tells_the_formats_apart(tmp_path: Path, line: str, rows: list[Any]) -> None:
+    assert read(tmp_path, line) == rows
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "q d 1",
+            "expected query-id, iteration, document-id, grade (4 fields), got 3: 'q d 1'; this is BEIR's form in a "
+            "file that begins with TREC's: keep to one of them",
+        ),
+        ("q 0 d 1 x", "expected query-id, iteration, document-id, grade (4 fields), got 5: 'q 0 d 1 x'"),
+        ("q 0 d high", "expected a number as grade, got 'high'"),
+        ("q 0 d 0.5.1", "expected a number as grade, got '0.5.1'"),
+        ("a 0 b 2", "a second grade (2) for query 'a', document 'b'"),
+    ],
+)
+def test_a_bad_line_of_a_trec_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: str, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, f"a 0 b 1\n\n{line}\nc 0 d 1\n") == f"test.tsv:3: {message}"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("q a 1 12.5\nq b 2 3.5\nr a 1 9.25\n", f"test.tsv:1: {RUN}"),
+        ("q\ta\t0\t12\nq\tb\t1\t3\n", f"test.tsv:1: {RUN}"),
+        ("q Q0 d 1 2.5 t\n", f"test.tsv:1: {THREE}, got 1: 'q Q0 d 1 2.5 t'; this is a line of a run, not a judgment"),
+    ],
+)
+def test_a_run_is_not_read_as_judgments(tmp_path: Path, content: str, message: str) -> None:
+    assert fault(tmp_path, content) == message
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("file", "judgments", "queries", "relevant"),
+    [("dl19/qrels.dl19-passage.txt", 9260, 43, 4102), ("scifact/qrels/test.tsv", 339, 300, 339)],
+)
+def test_real_files(shared_data: Path, file: str, judgments: int, queries: int, relevant: int) -> None:
+    found = read_qrels(shared_data / file)
+    assert (found.height, found["query_id"].n_unique(), (found["grade"] > 0).sum()) == (judgments, queries, relevant)
+
+
+# Writing
+
+
+def test_judgments_are_written_with_a_header() -> None:
+    assert (
+        to_tsv(frame(("q1", "d1", 2), ("ü", "d 2", -1)))
+        == "query-id\tcorpus-id\tscore\nq1\td1\t2\nü\td 2\t-1\n".encode()
+    )
+
+
+@pytest.mark.parametrize("row", [("q\t1", "d", 1), ("q", "d\n", 1), ("q", "d\r1", 1)])
+def test_an_id_that_the_format_cannot_hold_is_refused(row: tuple[str, str, int]) -> None:
+    bad = next(name for name in row[:2] if not str(name).isprintable())
+    with pytest.raises(UserError) as caught:
+        to_tsv(frame(row))
+    assert str(caught.value) == f"id {bad!r} has a tab or line end in it, which a qrels file cannot hold"
+
+
+ID = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=4)
+JUDGMENTS = st.dictionaries(st.tuples(ID, ID), st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=6)
+
+
+@given(JUDGMENTS, st.integers(1, 40))
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, grades: dict[tuple[str, str], int], size: int
+) -> None:
+    rows = [(q, d, g) for (q, d), g in grades.items()]
+    path = write(tmp_path_factory.mktemp("f") / "f.tsv", to_tsv(frame(*rows)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK", size)
+        assert read_qrels(path).drop("line").rows() == rows

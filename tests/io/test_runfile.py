@@ -1,0 +1,441 @@
+"""Run files: which formats are read, what orders a query's documents, and how each fault is named."""
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt import audit
+from ranktilt.errors import DataError, DataWarning, UserError
+from ranktilt.io import files
+from ranktilt.io.runfile import line_of, read_run_file, unwritable
+from ranktilt.run import Run
+from tests.toy import run_of, toy, write
+
+SIZES = [1, 3, 11, 10**6]
+FIVE = "query-id, Q0, document-id, rank, score"
+SIX = "tag (6 fields, as in the first line)"
+FOUR = "query-id, document-id, rank, score (4 fields, as in the first line)"
+WIDTHS = f"expected {FIVE} and a tag or none (6 or 5 fields), or these without Q0 and tag (4)"
+WHERE = "run: query 'q', document 'd': expected a finite number as score, got"
+SHAPE = "expected one JSON object {query: {document: score}}"
+Row = tuple[str, str, float]
+
+
+def rows(folder: Path, content: str | bytes, *, name: str = "run", **options: Any) -> list[Row]:
+    """Query, document and score of each entry in the file's order."""
+    return read_run_file(write(folder / name, content), **options).frame.rows()
+
+
+def fault(folder: Path, content: str | bytes, **options: Any) -> str:
+    """Return the message of a file that is refused, without its folder."""
+    with pytest.raises(DataError) as caught:
+        Run.load(write(folder / "run", content), **options)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+# TREC
+
+
+@pytest.mark.parametrize("tag", ["", " 0", " 17", " engine", ' "q'], ids=["none", "zero", "number", "word", "quote"])
+def test_a_tag_may_be_anything_or_missing(tmp_path: Path, tag: str) -> None:
+    content = f"q1 Q0 d1 1 2.5{tag}\nq1 Q0 d2 2 1{tag}\n"
+    assert rows(tmp_path, content) == [("q1", "d1", 2.5), ("q1", "d2", 1.0)]
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", " \t "], ids=["space", "tab", "both"])
+def test_four_columns_are_query_document_rank_and_score(tmp_path: Path, blank: str) -> None:
+    content = "\n".join(blank.join(row.split()) for row in ("q 7 1 2.5", "q 0 2 1", "{r 7 1 -3"))
+    assert rows(tmp_path, content) == [("q", "7", 2.5), ("q", "0", 1.0), ("{r", "7", -3.0)]
+    assert rows(tmp_path, content, score_order="rank") == [("q", "7", -1.0), ("q", "0", -2.0), ("{r", "7", -1.0)]
+
+
+@pytest.mark.parametrize("name", ["run", "run.json", "run.txt.gz"])
+def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
+    assert rows(tmp_path, "q Q0 d 1 2 t\n", name=name) == [("q", "d", 2.0)]
+    assert rows(tmp_path, '{"q": {"d": 2}}', name=name) == [("q", "d", 2.0)]
+
+
+def test_compression_is_seen_in_the_content(tmp_path: Path) -> None:
+    assert rows(tmp_path, gzip.compress(b'{"q": {"d": 2}}')) == [("q", "d", 2.0)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("q Q0 a 1 2 t\n\nq Q0 b 2 1\n", f"3: expected {FIVE}, {SIX}, got 5: 'q Q0 b 2 1'"),
+        ("q Q0 a 1 2\nq Q0 b 2 1 t\n", f"2: expected {FIVE} (5 fields, as in the first line), got 6: 'q Q0 b 2 1 t'"),
+        ("q Q0 a 1 2 t\nq Q0 b 2 1\nq Q0 c 3 0 t x\n", f"2: expected {FIVE}, {SIX}, got 5: "),
+        ("q Q0 a 1 2 t\nq Q0 b 2 1 t x\nq Q0 c 3 0\n", f"2: expected {FIVE}, {SIX}, got 7: "),
+        ("\n  \nq a 2\n", f"3: {WIDTHS}, got 3: 'q a 2'; judgments are named with --qrels"),
+        ("q Q0 a 1 2 t x\n", f"1: {WIDTHS}, got 7: 'q Q0 a 1 2 t x'"),
+        ("[1 2\n", f"1: {WIDTHS}, got 2: '[1 2'"),
+        ("query-id\tcorpus-id\tscore\nq\ta\t1\n", f"1: {WIDTHS}, got 3: "),
+        ("q a 1 2\nq b 2\n", f"2: expected {FOUR}, got 3: 'q b 2'"),
+        ("q a 1 2\nq b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
+        ("q Q0 a 2\n\nq Q0 7 2\n", "1: expected a run, got judgments (query, 0, document, grade): 'q Q0 a 2'"),
+        ("8\t0\t1\t1\n8\t0\t2\t0\n", r"1: expected a run, got judgments (query, 0, document, grade): '8\t0"),
+        ("q x a 2\n", "1: expected a whole number as rank, got 'a'"),
+        ("q a 2.5 1\n", "1: expected a whole number as rank, got '2.5'"),
+        ("q Q0 a 1 2\nq Q0 b 2 nan\n", "2: expected a finite number as score, got 'nan'"),
+        ("q Q0 a 1 2\n\n\nq Q0 b 2 -inf\n", "4: expected a finite number as score, got '-inf'"),
+        ("q Q0 a 1 tag\n", "1: expected a finite number as score, got 'tag'"),
+        ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", "4: document 'a' comes twice for query 'q'"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, content: str, message: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    assert fault(tmp_path, content).startswith(f"run:{message}")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_line_of_an_entry_counts_blank_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    path = write(tmp_path / "run", "\na\n \t\n\nb\r\n\r\nc")
+    assert [line_of(path, row) for row in range(3)] == [2, 5, 7]
+
+
+# No field is cut or unquoted, whatever is in it: commas, quotes, number signs, other scripts' blanks.
+ID = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\x0b\x0c\r\ufeff"), min_size=1, max_size=4
+).filter(lambda text: not text.startswith("{"))
+BLANK = st.text(" \t\x0b\x0c", min_size=1, max_size=3)
+
+
+@settings(max_examples=80)
+@given(st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6), BLANK, st.sampled_from(SIZES))
+def test_ids_of_any_characters_between_any_blanks(
+    tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[str, str, bool]], blank: str, size: int
+) -> None:
+    lines = [
+        f"{blank if padded else ''}{blank.join([query, 'Q0', doc, '1', '0.5', 'tag'])}{'' if padded else blank}"
+        for query, doc, padded in ids
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK", size)
+        found = rows(tmp_path_factory.mktemp("run"), "\n".join(lines))
+    assert found == [(query, doc, 0.5) for query, doc, _ in ids]
+
+
+# What orders a query's documents
+
+
+def test_ranks_become_scores_where_they_are_asked_for(tmp_path: Path) -> None:
+    content = "q Q0 a 3 9.5 t\nq Q0 b 1 nan t\nq Q0 c 3 - t\nq Q0 d 0 1 t\n"
+    found = rows(tmp_path, content, score_order="rank")
+    assert found == [("q", "a", -3.0), ("q", "b", -1.0), ("q", "c", -3.0), ("q", "d", 0.0)]
+    run = Run.load(tmp_path / "run", score_order="rank")
+    assert [doc for _, doc, _, _ in run.frame().iter_rows()] == ["d", "b", "a", "c"]
+    assert json.dumps(run.scores.tolist()) == "[0.0, -1.0, -3.0, -3.0]"
+
+
+@pytest.mark.parametrize("rank", ["1.0", "first", "1e3", "-", "99999999999"])
+def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(tmp_path: Path, rank: str) -> None:
+    content = f"q Q0 a 1 2 t\nq Q0 b {rank} 1 t\n"
+    assert fault(tmp_path, content, score_order="rank") == f"run:2: expected a whole number as rank, got '{rank}'"
+    assert rows(tmp_path, content) == [("q", "a", 2.0), ("q", "b", 1.0)]
+
+
+def test_another_order_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        Run.load(write(tmp_path / "run", "q Q0 a 1 2 t\n"), score_order="ranks")
+    assert str(caught.value) == "unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "queries"),
+    [
+        (["q Q0 a 1 1 t", "q Q0 b 2 2 t"], "1 of 1 query"),
+        (["q Q0 b 2 2 t", "q Q0 a 1 1 t", "r Q0 a 1 1 t"], "1 of 2 queries"),
+        (["q Q0 a 1 1 t", "r Q0 a 1 1 t", "q Q0 b 2 2 t", "r Q0 b 2 2 t"], "2 of 2 queries"),
+        (["q Q0 a 1 1 t", "q Q0 b 1 5 t", "q Q0 c 2 3 t"], "1 of 1 query"),
+    ],
+)
+def test_ranks_that_contradict_the_scores_are_said_once(tmp_path: Path, lines: list[str], queries: str) -> None:
+    path = write(tmp_path / "run", "\n".join(lines))
+    with pytest.warns(DataWarning) as caught:
+        Run.load(path)
+    assert [str(warning.message) for warning in caught] == [
+        f"{path}: the rank column contradicts the scores in {queries}; scores decide "
+        '(--score-order rank, score_order="rank" goes by the ranks)'
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["q Q0 b 2 1 t", "q Q0 a 1 2 t"],  # falling in rank order, whatever the file's
+        ["q Q0 a 1 1 t", "q Q0 b 2 1 t"],  # a tie
+        ["q Q0 a 1 1 t", "q Q0 b 1 2 t"],  # equal ranks say nothing
+        ["q Q0 a x 1 t", "q Q0 b y 2 t"],  # nor do words
+        ["q Q0 a 1 1 t", "r Q0 b 2 2 t"],  # of two queries
+        ["q Q0 a 1 5 t", "r Q0 a 1 1 t", "q Q0 b 2 4 t", "r Q0 b 2 0 t"],
+    ],
+)
+def test_ranks_that_fit_the_scores_are_not_mentioned(tmp_path: Path, lines: list[str]) -> None:
+    assert len(rows(tmp_path, "\n".join(lines))) == len(lines)
+
+
+def test_nothing_is_said_where_the_ranks_decide(tmp_path: Path) -> None:
+    assert rows(tmp_path, "q Q0 a 1 1 t\nq Q0 b 2 2 t\n", score_order="rank") == [("q", "a", -1.0), ("q", "b", -2.0)]
+
+
+# JSON
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("mark", ["", "\ufeff", " \r\n\t"])
+def test_json_holds_an_object_of_documents_a_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, mark: str
+) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    content = '{"q 1": {"d\\u00fc": 3, "e": -1.5e-2},\r\n "q2": {"dü": 0.1}}\n'
+    assert rows(tmp_path, mark + content) == [("q 1", "dü", 3.0), ("q 1", "e", -0.015), ("q2", "dü", 0.1)]
+
+
+def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
+    run = Run.load(write(tmp_path / "run", '{"none": {}, "q": {"a": 1, "b": 2}, "more": {}}'))
+    assert run.queries == ("none", "q", "more")
+    assert run.offsets.tolist() == [0, 0, 2, 2]
+    assert Run.load(write(tmp_path / "run", '{"none": {}}')).frame().height == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "run: expected {query: {document: score}}, got no query"),
+        ('{"q": 3}', "run: query 'q': expected {document: score}, got 3"),
+        ('{"q": [["d", 1]]}', "run: query 'q': expected {document: score}, got a list"),
+        ('{"ranker": "bm25"}', "run: query 'ranker': expected {document: score}, got the string \"bm25\""),
+        ('{"q": null}', "run: query 'q': expected {document: score}, got null"),
+        ('{"q": {"d": "0.5"}}', f"{WHERE} the string \"0.5\""),
+        ('{"q": {"a": 1, "d": true}}', f"{WHERE} true"),
+        ('{"q": {"d": null}}', f"{WHERE} null"),
+        ('{"q": {"d": {"score": 1}}}', f"{WHERE} an object"),
+        ('{"q": {"d": []}}', f"{WHERE} a list"),
+        ('{"q": {"d": NaN}}', f"{WHERE} NaN"),
+        ('{"q": {"d": -Infinity}}', f"{WHERE} -Infinity"),
+        ('{"q": {"d": 1e999}}', f"{WHERE} Infinity"),
+        ('{"q": {"d": 1' + "0" * 400 + "}}", f"{WHERE} 1000"),
+        ('{"q": {"d": 1' + "0" * 5000 + "}}", f"run: {SHAPE}: Exceeds"),
+        ('{"q": {"d": 1, "e": 0, "d": 2}}', "run: document 'd' comes twice for query 'q'"),
+        ('{"q": {"d": 1}, "q": {"e": 1}}', "run: query 'q' comes twice"),
+        ('{"q": {"": 1}}', "run: a document id is empty"),
+        ('{"": {"d": 1}}', "run: a query id is empty"),
+        ('{"q": {"\\ud800": 1}}', "run: document id '\\ud800' is no Unicode text"),
+        ('{"q": {"d": 1},\n "r" {"d": 1}}', f"run:2: {SHAPE}, got broken JSON (Expecting ':' delimiter, column 6)"),
+        ('{"q": {"d": 1', f"run:1: {SHAPE}, got broken JSON"),
+        ('{"qid": "1"}\n{"qid": "2"}\n', f"run:2: {SHAPE}, got more behind it"),
+        ('{"q": ' * 100_000, f"run: {SHAPE}: "),
+        (b'{"q": {"\xff": 1}}', "run:1: invalid UTF-8 at byte 8 of the file"),
+    ],
+    ids=range(25),
+)  # fmt: skip
+def test_what_is_wrong_with_json_is_named_by_query_and_document(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
+    found = fault(tmp_path, content)
+    assert found.startswith(message)
+    assert "\n" not in found
+    assert len(found) < 250
+
+
+@pytest.mark.parametrize("content", ['[{"q": 1}]', '\n [{"q": {"d": 1}},\n {"r": {"d": 1}}]\n', "[]", "[1 ]"])
+def test_a_json_list_is_no_run(tmp_path: Path, content: str) -> None:
+    assert fault(tmp_path, content) == "run: expected {query: {document: score}}, got a list"
+
+
+def test_a_query_may_be_called_like_the_beginning_of_a_list(tmp_path: Path) -> None:
+    assert Run.load(write(tmp_path / "run", "[1] Q0 a 1 2 t\n")).queries == ("[1]",)
+
+
+def test_json_has_no_ranks(tmp_path: Path) -> None:
+    assert fault(tmp_path, '{"q": {"d": 1}}', score_order="rank") == (
+        "run: JSON holds scores and no ranks; leave --score-order rank (score_order) out"
+    )
+
+
+SCORES = st.dictionaries(
+    ID, st.dictionaries(ID, st.floats(allow_nan=False, allow_infinity=False) | st.integers(-99, 99), max_size=4),
+    min_size=1, max_size=4,
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(SCORES, st.booleans())
+def test_json_comes_back_score_for_score(
+    tmp_path_factory: pytest.TempPathFactory, scores: dict[str, dict[str, float]], indented: bool
+) -> None:
+    text = json.dumps(scores, indent=1 if indented else None, ensure_ascii=indented)
+    run = Run.load(write(tmp_path_factory.mktemp("run") / "run.json", text))
+    assert run.queries == tuple(scores)
+    found: dict[str, dict[str, float]] = {query: {} for query in run.queries}
+    for query, doc, _, score in run.frame().iter_rows():
+        found[query][doc] = score
+    assert found == {query: dict(docs) for query, docs in scores.items()}
+
+
+def test_both_formats_make_one_run(tmp_path: Path) -> None:
+    scores = {"q2": {"a": 2.0, "b": 1.5}, "q1": {"b": 0.25}}
+    lines = [f"{q} 0 {d} {n} {s}" for q, found in scores.items() for n, (d, s) in enumerate(found.items(), start=1)]
+    trec = Run.load(write(tmp_path / "run.trec", "\n".join(lines)))
+    assert Run.load(write(tmp_path / "run.json.gz", json.dumps(scores))) == trec
+
+
+# Real files
+
+
+@pytest.mark.data
+def test_real_runs_fall_in_score_along_their_ranks(shared_data: Path) -> None:
+    for file in sorted((shared_data / "dl19" / "runs").glob("*.trec")):
+        by_score, by_rank = Run.load(file), Run.load(file, score_order="rank")
+        assert len(by_score.docs) == len(file.read_text().splitlines())
+        ranks = by_rank.frame().select("query_id", "rank", "doc_id").sort("query_id", "rank")
+        written = [re.split(r"\s+", line) for line in file.read_text().splitlines()]
+        expected = sorted((q, int(rank), doc) for q, _, doc, rank, *_ in written)
+        assert ranks.rows() == expected
+
+
+@pytest.mark.data
+def test_a_real_json_run_is_scored_as_its_lines_say(shared_data: Path, tmp_path: Path) -> None:
+    lines = [
+        json.loads(line) for line in (shared_data / "perplexity-trap-scidocs" / "ance.jsonl").read_text().splitlines()
+    ]
+    run = Run.load(write(tmp_path / "ance.json", json.dumps({line["qid"]: line["rel"] for line in lines})))
+    frame = run.frame()
+    assert len(run.queries) == len(lines)
+    best = frame.filter(pl.col("rank") == 1).select("query_id", "score").rows()
+    assert best == [(line["qid"], max(line["rel"].values())) for line in lines]
+
+
+def test_a_query_id_may_begin_with_a_brace(tmp_path: Path) -> None:
+    file = write(tmp_path / "run.trec", '{ Q0 d1 1 0.5 tag\n{"q" Q0 d2 1 0.25 tag\n')
+    assert Run.load(file).frame().select("query_id", "doc_id", "score").rows() == [
+        ("{", "d1", 0.5),
+        ('{"q"', "d2", 0.25),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"q1": {"d1": 1,\n"d2": 2}}', [("q1", "d2", 2.0), ("q1", "d1", 1.0)]),
+        ("\nq1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n", [("q1", "d1", 2.0), ("q1", "d2", 1.0)]),
+        ("{ Q0 d1 1 2 t\n{ Q0 d2 2 1 t\n", [("{", "d1", 2.0), ("{", "d2", 1.0)]),
+        ("[ Q0 d1 1 2 t\n", [("[", "d1", 2.0)]),
+        ("q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "document 'd' comes twice for query 'q'"),
+        ('{"q": {"d": 1}', "expected one JSON object {query: {document: score}}, got broken JSON"),
+        (b"q Q0 d 1 2 t\nq Q0 \xff 2 1 t\n", "invalid UTF-8 at byte 18 of the file"),
+    ],
+    ids=["json", "trec", "brace", "bracket", "twice", "broken", "utf8"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_run_is_read_through_a_pipe(content: str | bytes, found: list[Row] | str, packed: bool) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    out, into = os.pipe()
+    with open(into, "wb") as stream:
+        stream.write(gzip.compress(data) if packed else data)
+    try:
+        if isinstance(found, list):
+            frame = Run.load(f"/dev/fd/{out}").frame()
+            assert frame.select("query_id", "doc_id", "score").rows() == found
+            return
+        with pytest.raises(DataError, match=re.escape(found)):
+            Run.load(f"/dev/fd/{out}")
+    finally:
+        os.close(out)
+
+
+def test_json_behind_blank_lines_is_told_by_its_own_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 3)
+    message = fault(tmp_path, '\n\n\n\n\n{"q":\n{"d" 1}}')
+    assert message.startswith("run:7: expected one JSON object")
+
+
+def test_json_whose_first_line_could_be_trec_is_json(tmp_path: Path) -> None:
+    file = write(tmp_path / "run.json", '{"a": {"b": 1, "c": 2 }}')
+    assert Run.load(file).frame().select("query_id", "doc_id", "score").rows() == [("a", "c", 2.0), ("a", "b", 1.0)]
+
+
+@pytest.mark.parametrize("score", ["0", "1.5"])
+def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) -> None:
+    lines = [f"q{q} Q0 d{d} {d} {score} tag" for q in (1, 2) for d in (1, 2, 3)]
+    file = write(tmp_path / "run.trec", "\n".join([*lines, "q3 Q0 d1 1 0.5 tag"]))
+    with pytest.warns(DataWarning, match=r"run\.trec: all scores are equal in 2 of 2 queries, though the rank column"):
+        Run.load(file)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["q1 Q0 d1 1 0.5 t\nq2 Q0 d2 1 0.5 t", "q1 Q0 d1 1 0.5 t\nq1 Q0 d2 1 0.5 t", "q1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t"],
+)
+def test_ranks_that_order_nothing_more_than_scores_are_not_warned_of(tmp_path: Path, lines: str) -> None:
+    assert len(Run.load(write(tmp_path / "run.trec", lines)).docs) == 2
+
+
+# What lies beside a run
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "expected the run's spec as JSON: Expecting value"),
+        (b"\xff", "expected the run's spec as JSON: 'utf-8' codec can't decode"),
+        ("[1]", "expected a JSON object, got list"),
+        ('{"ranker": 5}', "ranker: expected a text, got 5"),
+        ('{"score_order": ["rank"]}', "score_order: expected a text, got ['rank']"),
+        ('{"own_documents_dropped": "many"}', "own_documents_dropped: expected a whole number, got 'many'"),
+        ('{"own_documents_dropped": true}', "own_documents_dropped: expected a whole number, got True"),
+        ('{"truncated": true}', "truncated: expected names and values, got True"),
+        ('{"truncated": {"share": {}}, "x": 1}', "truncated: expected a limit, and a share of each source, got {"),
+        ('{"truncated": {"limit": 1, "share": {"a": "b"}}, "x": 1}', "truncated: expected a limit, and a share"),
+        ('{"truncated": {"limit": 1, "share": 0.5}, "x": 1}', "truncated: expected a limit, and a share"),
+        ('{"candidates": "bm25"}', "candidates: expected names and values, got 'bm25'"),
+        ('{"x": 1, "candidates": {"candidates": {"file": 5}}}', "candidates: candidates: file: expected a text, got 5"),
+        ('{"x": 1, "candidates": ' * 60 + "{}" + "}" * 60, "expected candidates of candidates at most 50 deep"),
+        ('{"x": ' + "[" * 240 + "]" * 240 + "}", "expected what JSON can hold: Recursion limit reached"),
+        ('{"x": ' + "[" * 5000 + "]" * 5000 + "}", "expected the run's spec as JSON: maximum recursion depth"),
+        ('{"x": "\\ud800"}', "expected what JSON can hold: str is not valid UTF-8: surrogates not allowed"),
+    ],
+)
+def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | bytes, message: str) -> None:
+    write(tmp_path / "run.json", content)
+    said = fault(tmp_path, "q Q0 d 1 2 t")
+    assert said.startswith(f"run.json: {message}")
+    assert "\n" not in said
+
+
+def test_a_sidecar_may_be_a_folder_or_a_name_too_long(tmp_path: Path) -> None:
+    (tmp_path / "run.json").mkdir()
+    assert fault(tmp_path, "q Q0 d 1 2 t") == "run.json: expected a file, got a folder"
+    assert Run.load(write(tmp_path / ("x" * 252), "q Q0 d 1 2 t")).name == str(tmp_path / ("x" * 252))
+
+
+def test_numbers_beyond_64_bits_beside_a_run_are_kept_and_written(tmp_path: Path) -> None:
+    entropy, largest = 302934307671667531413257853548643485645, 2**64 - 1
+    write(
+        tmp_path / "run.json", json.dumps({"seed": entropy, "other": [-entropy, largest, -(2**63)], "x": float("nan")})
+    )
+    spec = Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec
+    assert (spec["seed"], spec["other"]) == (str(entropy), [str(-entropy), largest, -(2**63)])
+    assert not unwritable(spec)
+
+
+@pytest.mark.parametrize("spec", [{1: 2}, {"x": 2**64}, {"x": "\udcff"}, {"x": json.loads("[" * 240 + "]" * 240)}])
+def test_a_run_whose_spec_cannot_be_written_is_refused(tmp_path: Path, spec: dict[Any, Any]) -> None:
+    run = run_of(toy(), {"q1": {"d1-human": 1.0}}, ranker="mine", **{"spec": spec})
+    with pytest.raises(UserError, match="run 'mine': its spec: expected what JSON can hold: "):
+        run.save(tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UserError, match="run 'mine': its spec: expected what JSON can hold: "):
+        audit(toy(), run)

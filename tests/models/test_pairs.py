@@ -1,0 +1,188 @@
+"""Which pairs there are, what of them fits, and their tokens: as the reference libraries have it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.models.pairs import NO_LIMIT, Inputs, Limits, Pairs, Template, Tokenized, fitted, template_of
+from tests.rankers.tiny_rerankers import tiny_classifier
+
+tokenizers = pytest.importorskip("tokenizers")
+
+FEW = st.lists(st.sampled_from(["", "a", "b", "a b", "b a"]), min_size=1, max_size=5)
+
+
+def whole(*numbers: int) -> Any:
+    return np.array(numbers, dtype=np.int64)
+
+
+def letters(n: int, *, roberta: bool = False) -> Any:
+    """A tokenizer of single letters, one token a word."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    vocabulary = {"<s>": 0, "</s>": 1, "?": 2, **{chr(97 + i): 3 + i for i in range(n)}}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="?"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if roberta:
+        made.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0))
+    else:
+        made.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>",
+            pair="<s> $A </s> $B:1 </s>:1",
+            special_tokens=[("<s>", 0), ("</s>", 1)],
+        )
+    return made
+
+
+def test_each_combination_of_texts_is_one_pair() -> None:
+    found = Pairs.of(["q", "r", "q"], ["d", "e", "d"], whole(0, 0, 1, 2, 2, 0), whole(0, 1, 0, 0, 2, 2))
+    texts = [(found.queries[q], found.documents[d]) for q, d in zip(found.query, found.document, strict=True)]
+    assert len(found) == 3
+    assert set(texts) == {("q", "d"), ("q", "e"), ("r", "d")}
+    expected = [("q", "d"), ("q", "e"), ("r", "d"), ("q", "d"), ("q", "d"), ("q", "d")]
+    assert [texts[pair] for pair in found.entry] == expected
+
+
+def test_no_entries_are_no_pairs() -> None:
+    assert len(Pairs.of([], [], whole(), whole())) == 0
+    assert len(Pairs.of(["q"], [], whole(), whole())) == 0
+
+
+@given(queries=FEW, documents=FEW, data=st.data())
+def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents: list[str], data: Any) -> None:
+    size = data.draw(st.integers(1, 12))
+    query = np.array([data.draw(st.integers(0, len(queries) - 1)) for _ in range(size)])
+    document = np.array([data.draw(st.integers(0, len(documents) - 1)) for _ in range(size)])
+    found = Pairs.of(queries, documents, query, document)
+    key = {
+        (queries[q], documents[d]): found.keys[e].tobytes()
+        for q, d, e in zip(query, document, found.entry, strict=True)
+    }
+    assert len(found) == len(key) == len(set(key.values()))
+    for (one, two), expected in key.items():
+        assert Pairs.of([one], [two], whole(0), whole(0)).keys[0].tobytes() == expected
+
+
+def test_query_and_document_do_not_change_places() -> None:
+    keys = [
+        Pairs.of([q], [d], whole(0), whole(0)).keys[0].tobytes() for q, d in (("ab", "c"), ("c", "ab"), ("a", "bc"))
+    ]
+    assert len(set(keys)) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "room", "expected"),
+    [
+        (3, 4, 7, (3, 4)),
+        (3, 9, 7, (3, 4)),
+        (9, 3, 7, (4, 3)),
+        (9, 8, 7, (4, 3)),
+        (8, 9, 7, (3, 4)),
+        (9, 9, 7, (3, 4)),
+        (0, 9, 7, (0, 7)),
+        (2, 2, 0, (0, 0)),
+        (2, 2, -3, (0, 0)),
+    ],
+)
+def test_the_longer_side_is_cut_first(query: int, document: int, room: int, expected: tuple[int, int]) -> None:
+    found = fitted(whole(query), whole(document), room)
+    assert (int(found[0][0]), int(found[1][0])) == expected
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 24))
+def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document: int, room: int) -> None:
+    reference = letters(2)
+    reference.enable_truncation(room + 3, strategy="longest_first")
+    sides = reference.encode("a " * query, "b " * document).sequence_ids
+    found = fitted(whole(query), whole(document), room)
+    assert (int(found[0][0]), int(found[1][0])) == (sides.count(0), sides.count(1))
+
+
+def test_own_limits_come_before_the_pairs() -> None:
+    limits = Limits(2, 5, 12)
+    assert [side.tolist() for side in limits.kept(whole(1, 9, 9), whole(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
+    assert [side.tolist() for side in Limits(2, 8, 10).kept(whole(9), whole(9), 3)] == [[2], [5]]
+    assert [side.tolist() for side in Limits(None, None, NO_LIMIT).kept(whole(700), whole(9000), 3)] == [[700], [9000]]
+
+
+@pytest.mark.parametrize(
+    ("roberta", "typed", "expected"),
+    [
+        (False, True, Template((0,), (1,), (1,), (0, 0, 0, 1, 1))),
+        (False, False, Template((0,), (1,), (1,))),
+        (True, True, Template((0,), (1, 1), (1,), (0, 0, 0, 0, 0))),
+    ],
+)
+def test_the_template_is_the_tokenizers(roberta: bool, typed: bool, expected: Template) -> None:
+    assert template_of(letters(3, roberta=roberta), typed=typed) == expected
+
+
+def test_a_template_is_found_where_nothing_stands_around() -> None:
+    plain = letters(3)
+    plain.post_processor = tokenizers.processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
+    assert template_of(plain, typed=False) == Template((), (), ())
+
+
+@pytest.mark.parametrize("pair", ["<s> $B $A </s>", "$A $B $A"])
+def test_a_template_of_another_order_is_none(pair: str) -> None:
+    strange = letters(3)
+    special = [("<s>", 0), ("</s>", 1)]
+    strange.post_processor = tokenizers.processors.TemplateProcessing(single="$A", pair=pair, special_tokens=special)
+    assert template_of(strange, typed=True) is None
+
+
+def test_texts_are_kept_to_their_first_tokens_and_counted_whole() -> None:
+    texts = ["a b c", "", "c"] * 400
+    found = Tokenized.of(letters(3), texts, 2)
+    assert found.counts.tolist() == [3, 0, 1] * 400
+    assert [found.first(i, 9).tolist() for i in (0, 1, 2, 1197)] == [[3, 4], [], [5], [3, 4]]
+    assert found.first(0, 1).tolist() == [3]
+    assert Tokenized.of(letters(3), texts, None).first(1197, 9).tolist() == [3, 4, 5]
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize(
+    "limits", [Limits(None, None, 64), Limits(None, None, 20), Limits(3, 7, 64), Limits(9, 30, 20)]
+)
+def test_batches_are_what_transformers_makes_of_the_pairs(limits: Limits, left: bool, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_classifier(tmp_path))
+    queries = ["Red apples", "", "a b c d e f g h i j k l m", "[SEP] what?"]
+    documents = ["x " * n for n in (0, 1, 6, 7, 8, 16, 40, 70)] + ["Grüße, naïve café!", "[MASK] of [CLS]"]
+    combined = np.array([(q, d) for q in range(len(queries)) for d in range(len(documents))])
+    pairs = Pairs.of(queries, documents, combined[:, 0], combined[:, 1])
+
+    def shortened(texts: list[str], limit: int | None) -> list[str]:
+        if limit is None:
+            return texts
+        found = (tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets[:limit] for text in texts)
+        return [text[: offsets[-1][1] if offsets else 0] for text, offsets in zip(texts, found, strict=True)]
+
+    tokenizer.padding_side = "left" if left else "right"
+    one, two = shortened(queries, limits.query), shortened(documents, limits.document)
+    expected = tokenizer(
+        [one[q] for q in pairs.query],
+        [two[d] for d in pairs.document],
+        truncation="longest_first",
+        max_length=limits.pair,
+        padding=True,
+        return_tensors="np",
+    )
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    template = template_of(tokenizer.backend_tokenizer, typed=True)
+    assert template is not None
+    inputs = Inputs.of(tokenizer.backend_tokenizer, pairs, template, limits)
+    found = inputs.batch(np.arange(len(pairs)), tokenizer.pad_token_id, left=left)
+    assert set(found) == set(expected)
+    for name, values in found.items():
+        assert values.dtype == np.int64
+        assert np.array_equal(values, expected[name])
+    assert inputs.lengths.tolist() == expected["attention_mask"].sum(axis=1).tolist()

@@ -1,0 +1,265 @@
+"""A whole validation: its parts, what it leaves out, and its JSON."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt.auditing.equivalence import equivalences
+from ranktilt.collection import Collection
+from ranktilt.datasets.check import check
+from ranktilt.datasets.load import load
+from ranktilt.datasets.statistics import statistics
+from ranktilt.errors import UserError
+from ranktilt.measures.base import nDCG
+from ranktilt.probes.overlap import shared_terms
+from ranktilt.probes.validation import FORMAT, VERSION, Validation, validate
+from ranktilt.rankers.base import Ranker
+from ranktilt.registry import ranker
+from tests.probes.lexical_vectors import LetterVectors
+from tests.probes.validations import toy_validation
+from tests.toy import collection_of, toy, write_cocktail
+
+pytest.importorskip("sklearn")
+LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
+
+
+def three() -> Collection:
+    """Two rewrites of each of twelve texts; text n and its query share a word."""
+    words = ["apple", "river", "clock", "stone", "field", "glass", "horse", "night", "paper", "queen", "train", "voice"]
+    ends = {"human": "stands there.", "llm": "is standing over there.", "gpt": "was seen there once."}
+    docs = [
+        {"id": f"{n}-{s}", "text": f"The {word} {end}", "source": s, "origin": f"{n}-human"}
+        for s, end in ends.items()
+        for n, word in enumerate(words)
+    ]
+    qrels = {f"q{n}": {f"{n}-{s}": 1 for s in ends} for n in range(len(words))}
+    return collection_of(docs, {f"q{n}": word for n, word in enumerate(words)}, qrels)
+
+
+def test_each_part_is_what_its_own_function_gives() -> None:
+    whole, rankers = three(), [ranker("bm25")]
+    found = validate(whole, rankers, similarity=LETTERS)
+    assert (found.reference, found.sources) == ("human", ("llm", "gpt"))
+    assert found.statistics == statistics(whole)
+    assert found.check == check(whole)
+    assert found.effectiveness == equivalences(whole, rankers, [nDCG @ 10], reference="human", sources=["llm", "gpt"])
+    for one, source in zip(found.overlaps, ("llm", "gpt"), strict=True):
+        assert one.source == source
+        assert one.jaccard.values.tolist() == shared_terms(whole, "human", source).jaccard.values.tolist()
+    assert [one.source for one in found.similarities] == ["llm", "gpt"]
+    assert all(one.map is not None and one.map.pairs == 12 for one in found.similarities)
+
+
+def test_identical_sides_are_equivalent_and_equal_in_everything() -> None:
+    docs = three().docs.filter(pl.col("source").is_in(["human", "llm"]))
+    human = docs.filter(pl.col("source") == "human")
+    same = docs.with_columns(text=pl.concat([human["text"], human["text"]]))
+    found = validate(Collection(same, three().queries, three().qrels), [ranker("bm25")], similarity=LETTERS)
+    (row,) = found.effectiveness
+    assert (row.difference, row.outcome, row.p_different) == (0.0, "equivalent", 1.0)
+    assert found.overlaps[0].jaccard.mean == found.overlaps[0].overlap.mean == 1.0
+    near = found.similarities[0]
+    assert near.cosine.values == pytest.approx(1.0)
+    assert near.separation.auc == 0.5
+
+
+@pytest.mark.parametrize("reference", ["llm", "gpt"])
+def test_another_reference(reference: str) -> None:
+    found = validate(three(), reference=reference)
+    assert found.reference == reference
+    assert set(found.sources) == {"human", "llm", "gpt"} - {reference}
+    assert found.check is not None
+    assert found.check.reference == reference
+
+
+def test_without_human_text_the_first_source_is_the_reference() -> None:
+    whole = three()
+    docs = whole.docs.with_columns(source=pl.col("source").replace("human", "web"))
+    assert validate(Collection(docs, whole.queries, whole.qrels)).reference == "web"
+
+
+def test_nothing_asked_nothing_ranked() -> None:
+    found = validate(three())
+    assert (found.similarities, found.effectiveness) == ((), ())
+    assert (found.spec["similarity"], found.spec["rankers"]) == (None, [])
+
+
+def test_no_map_leaves_the_numbers() -> None:
+    drawn, plain = (validate(three(), similarity=LETTERS, map_pairs=n).similarities[0] for n in (10, 0))
+    assert plain.map is None
+    assert plain.separation == drawn.separation
+    assert drawn.map is not None
+    assert drawn.map.pairs == 10
+
+
+def test_a_seed_makes_it_reproducible() -> None:
+    one, again, other = (validate(three(), [ranker("bm25")], similarity=LETTERS, seed=s).to_json() for s in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_one_source_has_statistics_and_says_so() -> None:
+    whole = toy()
+    alone = Collection(whole.docs.filter(pl.col("source") == "human"), whole.queries, whole.qrels)
+    found = validate(alone, [ranker("bm25")], similarity=LETTERS)
+    assert (found.sources, found.overlaps, found.similarities, found.effectiveness) == ((), (), (), ())
+    assert found.check is None
+    assert found.fair
+    assert found.sentences() == []
+    assert found.statistics.sources[0].documents == 3
+    assert found.notes == ("only source 'human': there is nothing to compare, so that only its statistics are given",)
+
+
+def test_without_judgments_effectiveness_is_left_out() -> None:
+    whole = toy()
+    found = validate(Collection(whole.docs, whole.queries, whole.qrels.head(0)), [ranker("bm25")])
+    assert found.effectiveness == ()
+    assert found.overlaps[0].jaccard.count == 3
+    assert "no document is judged relevant: effectiveness is left out" in found.notes
+
+
+def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
+    whole = three()
+    origin = pl.when(pl.col("source") == "gpt").then("id").otherwise("origin")
+    found = validate(Collection(whole.docs.with_columns(origin=origin), whole.queries, whole.qrels), [ranker("bm25")])
+    assert [one.source for one in found.overlaps] == [row.source for row in found.effectiveness] == ["llm"]
+    assert found.sources == ("llm", "gpt")
+    assert not found.fair
+    assert found.notes[0].startswith("gpt has no document of the same origin")
+
+
+def test_a_part_without_twins_is_on_neither_side() -> None:
+    whole = three()
+    part = Collection(whole.docs.filter(~pl.col("id").is_in(["3-llm", "4-gpt"])), whole.queries, whole.qrels)
+    found = validate(part, [ranker("bm25")])
+    assert [(row.pairs, row.left_out, row.queries, row.excluded) for row in found.effectiveness] == [(11, 1, 11, 1)] * 2
+    assert any("effectiveness of human and llm is that of a search among the 11 pairs" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reference": "humn"}, r"^unknown source 'humn'; did you mean 'human'\? \(valid: human, llm, gpt\)$"),
+        ({"rankers": ["bm25", "bm25"]}, r"^ranker 'bm25' is given twice$"),
+        ({"measures": ["nDCG@3", "nDCG@3"]}, r"^measure 'nDCG@3' is given twice$"),
+        ({"measures": ["nDGC@3"]}, r"^unknown measure 'nDGC'"),
+        ({"map_pairs": -1}, r"^expected 0 or more pairs in the map, got -1$"),
+        ({"margin": 0.0}, r"^expected a margin above 0 and below 1"),
+        ({"alpha": 1.0}, r"^expected an alpha above 0"),
+        (
+            {"similarity": "bm25"},
+            r"^similarity needs the vectors of an encoder, such as dense:minilm; bm25 makes none$",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
+    rankers = [ranker(text) for text in options.pop("rankers", ["bm25"])]
+    encoder = ranker(options.pop("similarity")) if "similarity" in options else None
+    with pytest.raises(UserError, match=message):
+        validate(three(), rankers, options.pop("measures", None), similarity=encoder, **options)
+
+
+def test_nothing_is_refused_too() -> None:
+    empty = three()
+    with pytest.raises(UserError, match=r"^nothing to validate: the collection has no document$"):
+        validate(Collection(empty.docs.head(0), empty.queries, empty.qrels))
+
+
+def test_the_spec_says_how_it_was_made(tmp_path: Path) -> None:
+    folder = write_cocktail(tmp_path / "toy")
+    found = validate(load(folder), [ranker("bm25")], ["nDCG@3"], margin=0.1, alpha=0.1, seed=5)
+    expected = {
+        "path": str(folder), "split": "test", "reference": "human", "rankers": ["bm25"], "measures": ["nDCG@3"],
+        "similarity": None, "margin": 0.1, "alpha": 0.1, "seed": 5,
+    }  # fmt: skip
+    assert {name: found.spec[name] for name in expected} == expected
+    assert {Path(one["path"]).name for one in found.spec["inputs"]} >= {"queries.jsonl", "test.tsv"}
+    assert all(len(one["sha256"]) == 64 for one in found.spec["inputs"])
+    assert "numpy" in found.spec["packages"]
+
+
+class TestJson:
+    def content(self, found: Validation) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(found.to_json())
+        return read
+
+    def test_it_is_versioned_and_whole(self) -> None:
+        found = toy_validation()
+        content = self.content(found)
+        assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-validation", 2)
+        assert content["fair"] is True
+        assert content["sentences"] == found.sentences()
+        assert content["notes"] == list(found.notes)
+        assert (content["reference"], content["sources"]) == ("human", ["llm"])
+
+    def test_distributions_have_their_histogram_and_every_value(self) -> None:
+        found = toy_validation()
+        terms = self.content(found)["terms"][0]
+        assert terms["source"] == "llm"
+        assert terms["jaccard"]["mean"] == found.overlaps[0].jaccard.mean
+        assert sum(terms["jaccard"]["histogram"]["counts"]) == terms["jaccard"]["count"] == 39
+        assert terms["overlap"]["undefined"] == 1
+        assert terms["jaccard"]["values"][:-1] == found.overlaps[0].jaccard.values[:-1].tolist()
+        assert terms["jaccard"]["values"][-1] is None
+
+    def test_vectors_have_twins_others_and_the_map(self) -> None:
+        found = toy_validation()
+        near = self.content(found)["similarity"][0]
+        one = found.similarities[0]
+        assert near["twins"]["above_0.95"] == one.cosine.above(0.95)
+        assert near["other_pairs"]["above_0.95"] == 0.0
+        assert near["separation"]["nearest"] == 0.9625
+        assert one.map is not None
+        assert near["map"]["ids"] == list(one.map.ids)
+        assert self.content(toy_validation(map=False))["similarity"][0]["map"] is None
+
+    def test_effectiveness_has_exact_numbers_and_null_for_undefined(self) -> None:
+        rows = self.content(toy_validation())["effectiveness"]
+        assert [row["outcome"] for row in rows] == [row.outcome for row in toy_validation().effectiveness]
+        assert rows[0]["p_equivalent"] == 0.00001
+        assert rows[0]["verdict"] == "equivalent within ±0.02"
+        assert rows[-1]["p_equivalent"] is None
+
+    def test_the_check_is_in_it_as_it_is(self) -> None:
+        found = toy_validation()
+        assert found.check is not None
+        assert self.content(found)["check"] == json.loads(found.check.to_json())
+
+    def test_one_source(self) -> None:
+        content = self.content(toy_validation(("human",)))
+        assert content["check"] is None
+        assert (content["terms"], content["similarity"], content["effectiveness"]) == ([], [], [])
+        assert content["statistics"]["sources"][0]["documents"] == 40
+
+
+def test_several_sources_are_named_before_their_sentences() -> None:
+    text = toy_validation(("human", "llm", "gpt")).sentences()
+    assert {sentence.partition(": ")[0] for sentence in text} == {"llm", "gpt"}
+    assert len(text) == 2 * len(toy_validation().sentences())
+
+
+@pytest.mark.data
+def test_nfcorpus(shared_data: Path) -> None:
+    whole = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
+    rankers: list[Ranker] = [ranker("bm25"), ranker("tfidf")]
+    found = validate(whole, rankers, ["nDCG@1", "nDCG@10"])
+    assert [row.words for row in found.statistics.sources] == pytest.approx([220.98, 179.76], abs=0.01)
+    assert found.overlaps[0].jaccard.mean == pytest.approx(0.58, abs=0.01)
+    assert found.overlaps[0].overlap.mean == pytest.approx(0.69, abs=0.01)
+    assert found.fair
+    # At rank 10 323 queries show that the sides are alike; at rank 1 they cannot.
+    assert [row.outcome for row in found.effectiveness] == ["inconclusive", "equivalent"] * 2
+    assert not any(math.isnan(row.smallest) for row in found.effectiveness)
+
+
+def test_the_human_side_is_the_reference_wherever_it_stands() -> None:
+    whole = three()
+    turned = Collection(whole.docs.reverse(), whole.queries, whole.qrels)
+    assert turned.sources[0] != "human"
+    assert validate(turned).reference == "human"
+    llm = Collection(whole.docs.filter(pl.col("source") != "human"), whole.queries, whole.qrels.clear())
+    assert validate(llm).reference == "llm"

@@ -1,0 +1,202 @@
+"""A validation as a file: it comes back equal, and what is none is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.errors import DataError
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.overlap import Overlap
+from ranktilt.probes.similarity import Map, Similarity
+from ranktilt.probes.validation import VERSION, Validation, validate
+from ranktilt.registry import ranker
+from tests.probes.lexical_vectors import LetterVectors
+from tests.probes.validations import toy_validation
+from tests.toy import write_cocktail
+
+FOUND = {
+    "every part": toy_validation(),
+    "no map": toy_validation(map=False),
+    "three sources": toy_validation(("human", "llm", "gpt")),
+    "one source": toy_validation(("human",)),
+}
+
+
+@pytest.fixture(params=FOUND)
+def found(request: pytest.FixtureRequest) -> Validation:
+    return FOUND[request.param]
+
+
+@pytest.mark.parametrize("name", ["validation.json", "validation.json.gz"])
+def test_it_comes_back_equal(found: Validation, name: str, tmp_path: Path) -> None:
+    path = found.save(tmp_path / name)
+    back = Validation.load(path)
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
+    assert back == found
+    assert hash(back) == hash(found)
+    assert back.to_json() == found.to_json()
+
+
+def test_every_value_of_a_pair_comes_back_to_the_last_bit(tmp_path: Path) -> None:
+    back = Validation.load(toy_validation().save(tmp_path / "validation.json"))
+    terms, near = back.overlaps[0], back.similarities[0]
+    for mine, theirs in (
+        (terms.jaccard, toy_validation().overlaps[0].jaccard),
+        (terms.overlap, toy_validation().overlaps[0].overlap),
+        (near.cosine, toy_validation().similarities[0].cosine),
+        (near.baseline, toy_validation().similarities[0].baseline),
+    ):
+        assert (mine.name, mine.low, mine.high) == (theirs.name, theirs.low, theirs.high)
+        assert np.array_equal(mine.values, theirs.values, equal_nan=True)
+    assert terms.jaccard.undefined == 1
+
+
+def test_the_map_and_the_separation_come_back(tmp_path: Path) -> None:
+    mine = Validation.load(toy_validation().save(tmp_path / "validation.json")).similarities[0]
+    theirs = toy_validation().similarities[0]
+    assert mine.separation == theirs.separation
+    assert mine.map is not None
+    assert theirs.map is not None
+    assert (mine.map.ids, mine.map.sources, mine.map.of) == (theirs.map.ids, theirs.map.sources, theirs.map.of)
+    assert np.array_equal(mine.map.x, theirs.map.x)
+    assert np.array_equal(mine.map.y, theirs.map.y)
+
+
+def test_tables_and_check_come_back(tmp_path: Path) -> None:
+    mine, theirs = Validation.load(toy_validation().save(tmp_path / "validation.json")), toy_validation()
+    assert mine.statistics == theirs.statistics
+    assert repr(mine.effectiveness) == repr(theirs.effectiveness)
+    assert mine.check is not None
+    assert theirs.check is not None
+    assert mine.check.to_json() == theirs.check.to_json()
+    assert mine.check.limits == theirs.check.limits
+    assert mine.sentences() == theirs.sentences()
+    assert (mine.fair, mine.notes, mine.spec) == (theirs.fair, theirs.notes, theirs.spec)
+
+
+def test_one_that_was_made_comes_back_equal(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    whole = load(write_cocktail(tmp_path / "toy"))
+    made = validate(whole, [ranker("bm25")], similarity=LetterVectors("abcdefghijklmnopqrstuvwxyz"))
+    assert made.similarities
+    assert Validation.load(made.save(tmp_path / "validation.json")) == made
+
+
+def test_validations_differ_by_a_single_pair() -> None:
+    one = toy_validation()
+    values = one.overlaps[0].jaccard.values.copy()
+    values[3] += 1e-9
+    other = Overlap("llm", Distribution("Jaccard", values), one.overlaps[0].overlap)
+    assert replace(one, overlaps=(other,)) != one
+    assert one != "validation"
+
+
+def altered(folder: Path, **fields: Any) -> Path:
+    path = folder / "altered.json"
+    path.write_text(json.dumps({**json.loads(toy_validation().to_json()), **fields}), encoding="utf-8")
+    return path
+
+
+def test_one_of_before_single_pairs_were_kept_says_what_to_run(tmp_path: Path) -> None:
+    path = altered(tmp_path, version=1)
+    with pytest.raises(DataError) as caught:
+        Validation.load(path)
+    assert str(caught.value) == (
+        f"{path}: is a validation of format 1, made by an older RankTilt, which left out the values of single pairs: "
+        "run ranktilt validate again"
+    )
+
+
+def test_a_newer_one(tmp_path: Path) -> None:
+    path = altered(tmp_path, version=VERSION + 1)
+    with pytest.raises(DataError) as caught:
+        Validation.load(path)
+    assert str(caught.value) == (
+        f"{path}: is a validation of format {VERSION + 1}, this RankTilt reads up to {VERSION}; update it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty"),
+        ("no JSON", "expected a validation as JSON: "),
+        ('{"format": "ranktilt-audit"}', "expected a validation (format 'ranktilt-validation'), got format "
+         "'ranktilt-audit'; ranktilt validate --json FILE makes one"),
+        (f'{{"format": "ranktilt-validation", "version": {VERSION}}}', "is not a whole validation: KeyError: 'spec'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_validation(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        Validation.load(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+CONTENT: dict[str, Any] = json.loads(toy_validation().to_json())
+
+
+def within(part: str, **fields: Any) -> dict[str, Any]:
+    """The first row of a part with other fields."""
+    return {part: [{**CONTENT[part][0], **fields}]}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"spec": None},
+        {"sources": "llm"},
+        {"statistics": {"sources": []}},
+        {"terms": [{"source": "llm"}]},
+        within("terms", jaccard={**CONTENT["terms"][0]["jaccard"], "values": "many"}),
+        within("terms", jaccard={**CONTENT["terms"][0]["jaccard"], "range": [0]}),
+        *(
+            within("terms", jaccard={**CONTENT["terms"][0]["jaccard"], "range": limits})
+            for limits in ([0, 2**31], [1, 0], [None, 1], [0, 1e308])
+        ),
+        {"spec": {"alpha": "0.05"}},
+        {"spec": {"margin": None}},
+        within("similarity", separation={"auc": 0.5}),
+        within("similarity", map={**CONTENT["similarity"][0]["map"], "ids": ["d1"]}),
+        within("effectiveness", outcome="perhaps"),
+        within("effectiveness", low="−0.1"),
+        {"check": {"rows": []}},
+        {"check": {**CONTENT["check"], "limits": {**CONTENT["check"]["limits"], "shortest": 9}}},
+        {"notes": [1]},
+    ],
+)
+def test_a_damaged_one_is_refused_by_name(damage: dict[str, Any], tmp_path: Path) -> None:
+    path = altered(tmp_path, **damage)
+    with pytest.raises(DataError, match="is not a whole validation: ") as caught:
+        Validation.load(path)
+    assert caught.value.path == str(path)
+
+
+def test_a_map_needs_both_sides_of_each_pair() -> None:
+    row = {"pairs": 1, "of": 1, "ids": ["a"], "sources": ["human"], "x": [0.0], "y": [0.0]}
+    with pytest.raises(ValueError, match="both sides of each pair, got 1 ids"):
+        Map.of_row(row)
+
+
+def test_parts_are_made_of_their_own_rows() -> None:
+    near, terms = toy_validation().similarities[0], toy_validation().overlaps[0]
+    rows = [json.loads(json.dumps(one, default=lambda array: array.tolist())) for one in (near.row(), terms.row())]
+    assert Similarity.of_row(rows[0]).cosine.mean == near.cosine.mean
+    rows[1]["jaccard"]["values"][-1] = None
+    assert Overlap.of_row(rows[1]).jaccard.mean == terms.jaccard.mean
+
+
+def test_a_large_one_stays_below_ten_megabytes() -> None:
+    pairs = 110_000
+    drawn = np.random.default_rng(0).uniform(0, 1, (3, pairs))
+    near = toy_validation().similarities[0]
+    near = replace(near, cosine=Distribution("twins", drawn[2], low=-1.0),
+                   baseline=Distribution("other pairs", drawn[0, :10_000], low=-1.0))  # fmt: skip
+    terms = Overlap("llm", Distribution("Jaccard", drawn[0]), Distribution("overlap", drawn[1]))
+    assert len(replace(toy_validation(), overlaps=(terms,), similarities=(near,)).to_json()) < 10_000_000

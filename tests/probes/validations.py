@@ -1,0 +1,111 @@
+"""Validations made by hand, for what prints them."""
+
+import numpy as np
+
+from ranktilt.auditing.equivalence import Equivalence
+from ranktilt.datasets.check import check
+from ranktilt.datasets.check_result import Check
+from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
+from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.overlap import Overlap
+from ranktilt.probes.similarity import Map, Separation, Similarity
+from ranktilt.probes.validation import Validation
+from tests.toy import collection_of
+
+PAIRS = 40
+BODY = "The river carries cold water to the sea and the old clock of the town shows the hour"
+
+
+def toy_check(names: tuple[str, ...] = ("human", "llm")) -> Check:
+    """The check of forty sound pairs a source, with one cut-off ending in the last source."""
+    docs = [
+        {
+            "id": f"d{n}-{name}",
+            "text": f"Text {n}. {BODY} of {name}" + ("" if name == names[-1] and n == 7 else "."),
+            "source": name,
+            "origin": f"d{n}",
+        }
+        for name in names
+        for n in range(PAIRS)
+    ]
+    qrels = {f"q{n}": {f"d{n}-{name}": 1 for name in names} for n in range(PAIRS)}
+    return check(collection_of(docs, dict.fromkeys(qrels, "river"), qrels))
+
+
+def toy_overlap(source: str = "llm", seed: int = 0) -> Overlap:
+    """Forty pairs; the last one has no term on its human side."""
+    drawn = np.random.default_rng(seed).uniform(0.3, 0.9, PAIRS)
+    drawn[-1] = np.nan
+    return Overlap(source, Distribution("Jaccard", drawn), Distribution("overlap", (1 + drawn) / 2))
+
+
+def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> Similarity:
+    """Twins near each other, others far, and a map of twenty of the forty pairs."""
+    rng = np.random.default_rng(seed)
+    cosine, baseline = rng.uniform(0.8, 1.0, PAIRS), rng.uniform(-0.1, 0.4, PAIRS)
+    points = rng.normal(size=(2, PAIRS))
+    ids = tuple(f"d{n}-{name}" for name in ("human", source) for n in range(PAIRS // 2))
+    sources = tuple(name for name in ("human", source) for _ in range(PAIRS // 2))
+    return Similarity(
+        source,
+        "dense:minilm",
+        "title+text",
+        Distribution("twins", cosine, low=-1.0),
+        Distribution("other pairs", baseline, low=-1.0),
+        Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS, nearest=0.9625, asked=80, among=80),
+        Map(points[0], points[1], ids, sources, PAIRS) if map else None,
+    )
+
+
+def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Equivalence, ...]:
+    """A row for each outcome that there is."""
+    numbers = {"measure": measure, "source": source, "margin": 0.02, "excluded": 2, "pairs": PAIRS, "left_out": 3}
+    return (
+        Equivalence(
+            run="bm25", on_reference=0.322, on_source=0.318, difference=0.004, low=-0.003, high=0.011,
+            p_different=0.262, p_corrected=0.524, p_equivalent=0.00001, smallest=0.0099, outcome="equivalent",
+            queries=300, **numbers,
+        ),
+        Equivalence(
+            run="tfidf", on_reference=0.301, on_source=0.29, difference=0.011, low=0.004, high=0.018,
+            p_different=0.002, p_corrected=0.008, p_equivalent=0.006, smallest=0.0169,
+            outcome="different within the margin", queries=300, **numbers,
+        ),
+        Equivalence(
+            run="dense:minilm", on_reference=0.316, on_source=0.38, difference=-0.064, low=-0.09, high=-0.038,
+            p_different=0.00001, p_corrected=0.00005, p_equivalent=0.999, smallest=0.0857, outcome="different",
+            queries=300, **numbers,
+        ),
+        Equivalence(
+            run="bm25@5", on_reference=0.25, on_source=0.245, difference=0.005, low=-0.031, high=0.041,
+            p_different=0.785, p_corrected=0.785, p_equivalent=0.206, smallest=0.0352, outcome="inconclusive",
+            queries=300, **numbers,
+        ),
+        Equivalence(
+            run="tfidf@1", on_reference=0.5, on_source=0.4, difference=0.1, low=np.nan, high=np.nan,
+            p_different=np.nan, p_corrected=np.nan, p_equivalent=np.nan, smallest=np.nan, outcome="not tested",
+            queries=1, **numbers,
+        ),
+    )  # fmt: skip
+
+
+def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> Statistics:
+    """Forty documents a source; 1,109 queries, of which 300 are judged."""
+    rows = [SourceStatistics(n, PAIRS, 0, 20.5 + i, (19.0, 20.0, 22.0), 300, 1.25) for i, n in enumerate(names)]
+    return Statistics(tuple(rows), (QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)), "test")
+
+
+def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> Validation:
+    """A validation with every part and every outcome: the first name is the reference, the others are sources."""
+    others = names[1:]
+    return Validation(
+        spec={"path": "toy", "split": "test", "seed": 0, "alpha": 0.05, "margin": 0.02, "ranktilt": "0"},
+        reference=names[0],
+        sources=others,
+        statistics=toy_statistics(names),
+        overlaps=tuple(toy_overlap(name, seed) for seed, name in enumerate(others)),
+        similarities=tuple(toy_similarity(name, seed, map=map) for seed, name in enumerate(others)),
+        effectiveness=tuple(row for name in others for row in toy_effectiveness(name)),
+        check=toy_check(names) if others else None,
+        notes=("both sides are restricted to their 40 pairs: 3 documents without a twin are left out",),
+    )

@@ -1,0 +1,321 @@
+"""Dense retrieval: exact search, and scores that cannot tell copies apart."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt import Collection, DataError, Run, UserError, audit, ranker
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.io.cache import Stored, VectorCache, content_keys
+from ranktilt.models import encoder
+from ranktilt.models.catalogue import MODELS, Model
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.dense.retriever import retriever as dense
+from ranktilt.rankers.lexical.bm25 import TFIDF
+from tests.rankers.tiny import tiny_model
+from tests.toy import collection_of, toy
+
+WORDS = ["red", "apples", "grow", "on", "old", "trees", "the", "river", "carries", "water", "clock", "shows", "hour"]
+
+
+def texts(n: int, seed: int = 0) -> list[str]:
+    draw = np.random.default_rng(seed)
+    return [" ".join(draw.choice(WORDS, size=draw.integers(1, 15))) for _ in range(n)]
+
+
+def collection(*, docs: int = 30, queries: int = 9, sources: tuple[str, ...] = ("human",)) -> Collection:
+    """Documents of random words, word for word the same in every source."""
+    rows = [
+        {"id": f"{n}-{source}", "text": text, "source": source, "origin": f"{n}"}
+        for source in sources
+        for n, text in enumerate(texts(docs))
+    ]
+    asked = {f"q{n}": text for n, text in enumerate(texts(queries, seed=1))}
+    relevant = {f"{n}-{source}": 1 for n in range(0, docs, 4) for source in sources}
+    return collection_of(rows, asked, dict.fromkeys(asked, relevant))
+
+
+def reference(folder: Path, found: Collection, similarity: str) -> np.ndarray[Any, Any]:
+    """Scores of every query and document by sentence-transformers and plain products."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    sides = [model.encode(list(side)).astype(np.float64) for side in (found.judged["text"], found.texts())]
+    if similarity == "cosine":
+        sides = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides]
+    return sides[0] @ sides[1].T
+
+
+def rows(run: Run) -> list[list[int]]:
+    return [run.docs[a:b].tolist() for a, b in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("k", [1, 7, 100])
+def test_search_is_exact(tiny: Path, similarity: str, k: int) -> None:
+    found = collection()
+    run = Dense(str(tiny), similarity=similarity, precision="float32", k=k).rank(found)
+    expected = reference(tiny, found, similarity)
+    for query, chosen in enumerate(rows(run)):
+        best = np.sort(expected[query])[::-1][:k]
+        assert len(chosen) == min(k, found.docs.height)
+        assert run.scores[run.offsets[query] : run.offsets[query + 1]] == pytest.approx(best, rel=1e-5)
+        assert expected[query, chosen] == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.neural
+def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) -> None:
+    found = collection()
+    dotted = tiny_model(tmp_path, similarity="dot")
+    for folder, similarity in ((tiny, "cosine"), (dotted, "dot")):
+        assert Dense(str(folder)).rank(found) == Dense(str(folder), similarity=similarity).rank(found)
+    assert Dense(str(tiny)).rank(found) != Dense(str(tiny), similarity="dot").rank(found)
+
+
+@pytest.mark.neural
+def test_cosine_lies_within_one_and_dot_does_not(tiny: Path) -> None:
+    found = collection()
+    cosine = Dense(str(tiny), similarity="cosine").rank(found).scores
+    dot = Dense(str(tiny), similarity="dot").rank(found).scores
+    assert np.abs(cosine).max() <= 1 + 1e-6
+    assert np.abs(dot).max() > 2
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("sizes", [Chunks(1, 1, 1), Chunks(1 << 20, 5, 3), Chunks(None, 3), Chunks()])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_copies_get_the_same_scores_to_the_last_bit(tiny: Path, own_cache: Path, sizes: Chunks, precision: str) -> None:
+    found = collection(docs=11, queries=5, sources=("human", "llm"))
+    with chunked(sizes):
+        run = Dense(str(tiny), precision=precision).rank(found)
+    for query, chosen in enumerate(rows(run)):
+        score = dict(zip(chosen, run.scores[run.offsets[query] : run.offsets[query + 1]].tolist(), strict=True))
+        assert all(score[row] == score[row + 11] for row in range(11))
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("memory", [1, 1 << 20, None])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("k", [3, 1000])
+@pytest.mark.parametrize("sources", [("human", "llm"), ("zz", "aa")])
+def test_copies_are_exactly_level(
+    tiny: Path, memory: int | None, precision: str, k: int, sources: tuple[str, str]
+) -> None:
+    found = collection(sources=sources)
+    with chunked(Chunks(memory)):
+        run = Dense(str(tiny), precision=precision, k=k).rank(found)
+    result = audit(found, run, ["nDCG@1", "nDCG@5", "AP@5", "RR@10", "P@3", "R@3"], resamples=100)
+    assert [(t.value, t.low, t.high, t.p) for t in result.tilts] == [(0.0, 0.0, 0.0, 1.0)] * 6
+    assert result.tied_share(run.name, *sources) == 1.0
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("memory", [1, 1 << 20])
+def test_memory_changes_no_bit(tiny: Path, memory: int) -> None:
+    found = collection()
+    whole = Dense(str(tiny), k=7).rank(found)
+    with chunked(Chunks(memory)):
+        blocks = Dense(str(tiny), k=7).rank(found)
+    assert rows(blocks) == rows(whole)
+    assert blocks.scores.tobytes() == whole.scores.tobytes()
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity: str) -> None:
+    found = collection(sources=("human", "llm"))
+    searched = Dense(str(tiny), similarity=similarity).rank(found)
+    candidates = TFIDF(k=9).rank(found)
+    run = Dense(str(tiny), similarity=similarity).rank(found, candidates)
+    for query in range(len(run.queries)):
+        part, whole = (slice(one.offsets[query], one.offsets[query + 1]) for one in (run, searched))
+        score = dict(zip(searched.docs[whole].tolist(), searched.scores[whole].tolist(), strict=True))
+        assert sorted(run.docs[part]) == sorted(rows(candidates)[query])
+        assert [score[row] for row in run.docs[part].tolist()] == run.scores[part].tolist()
+
+
+@pytest.mark.neural
+def test_only_candidates_are_encoded(tiny: Path, own_cache: Path) -> None:
+    found = collection(docs=40, queries=2)
+    Dense(str(tiny)).rank(found, TFIDF(k=3).rank(found))
+    texts = {found.docs["text"][row] for chosen in rows(TFIDF(k=3).rank(found)) for row in chosen}
+    held = [VectorCache(folder) for folder in (own_cache / "embeddings").iterdir()]
+    keys = content_keys(found.docs["text"].unique().to_list(), prefix="document")
+    assert [int(cache.get(keys)[0].sum()) for cache in held] == [len(texts)]
+
+
+@pytest.mark.neural
+def test_candidates_are_cut_only_where_a_depth_is_typed(tiny: Path) -> None:
+    found = collection()
+    candidates = TFIDF(k=9).rank(found)
+    everything, best = (Dense(str(tiny), k=k).rank(found, candidates) for k in (None, 4))
+    assert [len(chosen) for chosen in rows(everything)] == [len(chosen) for chosen in rows(candidates)]
+    assert rows(best) == [chosen[:4] for chosen in rows(everything)]
+
+
+@pytest.mark.neural
+def test_a_reranked_run_says_where_it_comes_from(tiny: Path) -> None:
+    found = collection(sources=("human", "llm"))
+    run = Dense(str(tiny), max_tokens=5).rank(found, TFIDF(k=9).rank(found))
+    assert run.name == f"dense:{tiny}(max_tokens=5)"
+    assert run.spec["candidates"]["ranker"] == "tfidf@9"
+    assert run.spec["model"]["folder"] == str(tiny)
+    cut = run.spec["truncated"]
+    assert (cut["limit"], set(cut["share"])) == (5, {"human", "llm"})
+    assert cut["share"]["human"] == cut["share"]["llm"] > 0
+
+
+@pytest.mark.neural
+def test_a_run_without_candidates_is_reranked_to_nothing(tiny: Path) -> None:
+    found = collection()
+    empty = Run(("q0", "q1"), [0, 0, 0], [], [], found.ids, {"ranker": "nothing"})
+    run = Dense(str(tiny)).rank(found, empty)
+    assert (run.queries, len(run.docs)) == (("q0", "q1"), 0)
+
+
+@pytest.mark.neural
+def test_candidates_that_the_collection_does_not_hold_are_named(tiny: Path) -> None:
+    strange = Run(("q0",), [0, 2], [0, 1], [2.0, 1.0], pl.Series(["0-human", "no such"]), {"ranker": "elsewhere"})
+    with pytest.raises(DataError) as caught:
+        Dense(str(tiny)).rank(collection(), strange)
+    assert "1 candidate of 2 not in the collection, so there is no text to re-rank" in str(caught.value)
+    assert "(first: document 'no such' of query 'q0')" in str(caught.value)
+
+
+def test_a_tail_is_kept_by_a_reranker_only() -> None:
+    with pytest.raises(UserError, match=r"^dense:m\(tail=keep\): tail=keep is for a re-ranker; here no stage stands"):
+        Dense("m", tail="keep").rank(toy())
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize(
+    ("written", "typed", "expected"),
+    [
+        pytest.param({}, {}, ("cls", False, "query: ", ""), id="a bare folder is used as the table says"),
+        pytest.param({}, {"similarity": "cosine"}, ("cls", True, "query: ", ""), id="a typed similarity comes first"),
+        pytest.param({}, {"pooling": "mean"}, ("mean", False, "query: ", ""), id="so does a typed pooling"),
+        pytest.param({}, {"query_prefix": "", "document_prefix": "d "}, ("cls", False, "", "d "), id="and a prefix"),
+        pytest.param({"modules": True}, {}, ("auto", False, "query: ", ""), id="the folder's own pooling stays"),
+    ],
+)
+def test_the_model_table_fills_in_what_files_do_not_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: dict[str, bool], typed: dict[str, Any], expected: Any
+) -> None:
+    folder = tiny_model(tmp_path)
+    if not written:
+        (folder / "modules.json").unlink()
+    entry = Model(
+        name=str(folder), kind="dense", hub="some/model", about="", licence="MIT", source="",
+        pooling="cls", similarity="dot", query_prefix="query: ",
+    )  # fmt: skip
+    monkeypatch.setitem(MODELS, entry.spec, entry)
+    made = Dense(str(folder), **typed)
+    found = made.encoder
+    assert (found.pooling, made.cosine, found.prefix("query"), found.prefix("document")) == expected
+    assert len(made.rank(toy()).docs) == 18
+
+
+@pytest.mark.neural
+def test_many_copies_do_not_push_others_out_of_the_depth(tiny: Path) -> None:
+    docs = [{"id": f"copy {n}", "text": "red apples"} for n in range(5)]
+    docs += [{"id": text, "text": text} for text in ("old clock", "river water", "sea")]
+    found = collection_of(docs, {"q": "red apples"}, {"q": {"sea": 1}})
+    assert len(rows(Dense(str(tiny), k=2).rank(found))[0]) == 5
+    assert len(rows(Dense(str(tiny), k=6).rank(found))[0]) == 6
+
+
+@pytest.mark.neural
+def test_a_depth_is_filled_although_own_documents_are_dropped(tiny: Path) -> None:
+    docs = [{"id": str(n), "text": text} for n, text in enumerate(("red apples", "old clock", "river", "sea", "bell"))]
+    found = collection_of(docs, {"0": "red apples", "1": "old clock"}, {"0": {"1": 1}, "1": {"0": 1}})
+    run = Dense(str(tiny), k=2).rank(found)
+    assert [len(chosen) for chosen in rows(run)] == [2, 2]
+    assert all(query not in chosen for query, chosen in enumerate(rows(run)))
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_a_vector_of_zeros_ranks_everywhere_alike(similarity: str, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def zeros(self: encoder.Encoder, some: list[str], kind: str, label: str) -> Any:
+        stored = Stored(
+            [np.zeros((len(some), 4), dtype=np.float32)], np.zeros(len(some), np.int32), np.arange(len(some))
+        )
+        return stored, np.arange(len(some))
+
+    monkeypatch.setattr(encoder.Encoder, "encode", zeros)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not Dense(str(tiny), similarity=similarity).rank(toy()).scores.any()
+
+
+@pytest.mark.neural
+def test_the_run_says_which_weights_made_it(tiny: Path, tmp_path: Path) -> None:
+    specs = [
+        Dense(str(folder), precision="float32").rank(toy()).spec for folder in (tiny, tiny_model(tmp_path, seed=1))
+    ]
+    assert [spec["model"]["folder"] for spec in specs] == [str(tiny), str(tmp_path)]
+    assert specs[0]["model"]["fingerprint"] != specs[1]["model"]["fingerprint"]
+    assert {spec["precision"] for spec in specs} == {"float32"}
+    assert set(specs[0]["packages"]) == {"torch", "transformers", "sentence-transformers"}
+
+
+@pytest.mark.neural
+def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path, similarity="euclidean")
+    with pytest.raises(UserError) as caught:
+        Dense(str(folder)).rank(toy())
+    assert str(caught.value) == (
+        f"dense:{folder}: the model asks for 'euclidean', which is not supported; choose cosine or dot"
+    )
+    assert len(Dense(str(folder), similarity="dot").rank(toy()).docs) == 18
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"similarity": "cosin"},
+            "unknown similarity of dense 'cosin'; did you mean 'cosine'? (valid: auto, cosine, dot)",
+        ),
+        (
+            {"precision": "bfloat"},
+            "unknown precision of dense 'bfloat'; did you mean 'bfloat16'? (valid: auto, float32, bfloat16)",
+        ),
+        ({"store": "float"}, "unknown store of dense 'float'; did you mean 'float32'? (valid: float32, float16)"),
+        (
+            {"pooling": "max"},
+            "unknown pooling of dense 'max'; did you mean 'mean'? (valid: auto, mean, cls, lasttoken)",
+        ),
+        ({"tail": "kept"}, "unknown tail of dense 'kept'; did you mean 'keep'? (valid: drop, keep)"),
+        ({"max_tokens": 0}, "dense: expected max_tokens of at least 1, got 0"),
+        ({"k": 0}, "dense: expected a depth of at least 1, got @0"),
+    ],
+)
+def test_impossible_options_are_refused_before_any_model_is_looked_for(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Dense("no/such/model", **options)
+    assert str(caught.value) == message
+
+
+def test_options_are_typed_as_they_print() -> None:
+    text = "dense:org/model(similarity=dot,max_tokens=128,precision=float32,device=cuda:0)@50"
+    expected = Dense("org/model", similarity="dot", max_tokens=128, precision="float32", device="cuda:0", k=50)
+    assert ranker(text) == expected
+    assert ranker(repr(expected)) == expected
+
+
+@given(copies=st.lists(st.integers(1, 3), min_size=1, max_size=8), chosen=st.sets(st.integers(0, 7)))
+def test_texts_come_with_all_their_copies(copies: list[int], chosen: set[int]) -> None:
+    text = np.random.default_rng(len(copies)).permutation(np.repeat(np.arange(len(copies)), copies))
+    some = sorted(chosen & set(text.tolist()))
+    expected = sorted((row, 0.5 * t) for row, t in enumerate(text.tolist()) if t in chosen)
+    scores = np.array(some, dtype=np.float32) / 2
+    found = dense._Copies.of(text, len(copies)).of_texts(np.array(some, dtype=np.int64), scores)
+    assert sorted(zip(*(side.tolist() for side in found), strict=True)) == expected

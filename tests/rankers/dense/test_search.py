@@ -1,0 +1,253 @@
+"""Exact search finds what comparing every pair finds, to the last bit, in any memory and from any place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.errors import UserError
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.progress import listening
+from ranktilt.rankers.dense.retriever import search as module
+from ranktilt.rankers.dense.search import search, unit
+
+Vectors = npt.NDArray[np.float32]
+Found = list[dict[int, float]]
+
+
+class Held:
+    """Vectors that count what is read of them."""
+
+    def __init__(self, vectors: Vectors) -> None:
+        self.vectors = vectors
+        self.reads: list[tuple[int, int]] = []
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.vectors.shape[0], self.vectors.shape[1]
+
+    def read(self, start: int, stop: int) -> Vectors:
+        assert 0 <= start < stop <= len(self.vectors)
+        self.reads.append((start, stop))
+        return self.vectors[start:stop]
+
+
+def drawn(n: int, d: int, seed: int = 0) -> Vectors:
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+
+
+def found(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False, memory: int | None = None) -> Found:
+    """Rows and scores of each query."""
+    with chunked(Chunks(memory)):
+        parts = list(search(queries, Held(documents), k, cosine=cosine, label="searching"))
+    for rows, scores in parts:
+        assert rows.dtype == np.int64
+        assert scores.dtype == np.float32
+        assert len(set(rows.tolist())) == len(rows) == len(scores)
+    return [dict(zip(rows.tolist(), scores.tolist(), strict=True)) for rows, scores in parts]
+
+
+def every_pair(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False) -> Found:
+    """Score all pairs in Python's exact fractions of floats, round once, and keep the best k with all ties."""
+    best = []
+    if cosine:
+        queries, documents = _divided(queries), _divided(documents)
+    for query in queries.astype(np.float64):
+        scores = np.array([np.float32((query * document).sum()) for document in documents.astype(np.float64)])
+        line = np.sort(scores)[-k] if k < len(scores) else -np.inf
+        best.append({int(row): float(scores[row]) for row in np.flatnonzero(scores >= line)})
+    return best
+
+
+def _divided(vectors: Vectors) -> Vectors:
+    lengths = [np.sqrt(np.float32((row * row).sum())) for row in vectors]
+    return np.array([row / length if length else row for row, length in zip(vectors, lengths, strict=True)])
+
+
+def close(one: Found, two: Found) -> bool:
+    return all(a == pytest.approx(b, rel=1e-6, abs=1e-6) for a, b in zip(one, two, strict=True))
+
+
+def test_with_a_pencil() -> None:
+    documents = np.array([[1, 0], [0, 2], [3, 4], [0, 0]], dtype=np.float32)
+    queries = np.array([[1, 0], [0, 10]], dtype=np.float32)
+    assert found(queries, documents, 2) == [{2: 3.0, 0: 1.0}, {2: 40.0, 1: 20.0}]
+    cosine = found(queries, documents, 2, cosine=True)
+    assert cosine == [{0: 1.0, 2: np.float32(0.6)}, {1: 1.0, 2: np.float32(0.8)}]
+
+
+def test_a_vector_of_length_zero_stays_and_scores_zero() -> None:
+    documents = np.array([[0, 0], [-1, 0]], dtype=np.float32)
+    queries = np.array([[0, 0], [2, 0]], dtype=np.float32)
+    assert found(queries, documents, 2, cosine=True) == [{0: 0.0, 1: 0.0}, {0: 0.0, 1: -1.0}]
+
+
+@settings(max_examples=40)
+@given(
+    n=st.integers(1, 80), m=st.integers(1, 8), d=st.integers(1, 40), k=st.integers(1, 90),
+    cosine=st.booleans(), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_as_comparing_every_pair(n: int, m: int, d: int, k: int, cosine: bool, seed: int) -> None:
+    queries, documents = drawn(m, d, seed), drawn(n, d, seed + 100)
+    expected = every_pair(queries, documents, k, cosine=cosine)
+    assert close(found(queries, documents, k, cosine=cosine), expected)
+
+
+@pytest.mark.parametrize("cosine", [True, False])
+def test_as_comparing_every_pair_in_many_small_blocks(cosine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch)
+    queries, documents = drawn(7, 24), drawn(900, 24, 1)
+    for k in (1, 10, 100, 899, 900, 5000):
+        assert close(found(queries, documents, k, cosine=cosine), every_pair(queries, documents, k, cosine=cosine))
+
+
+def small_blocks(patch: pytest.MonkeyPatch, *, docs: int = 32, room: int = 16) -> None:
+    """Make blocks so small that a few hundred documents are many of them, and candidates soon need their room."""
+    for name, value in {"_MOST": docs, "_FEWEST": 1, "QUERIES": 3, "PAIRS": 5, "_ROOM": room}.items():
+        patch.setattr(module, name, value)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 15, 16, 17, 63, 64, 65, 128, 300, 384, 385, 767, 768, 1000, 1024])
+@pytest.mark.parametrize("cosine", [True, False])
+def test_the_place_of_a_document_changes_no_bit(d: int, cosine: bool) -> None:
+    documents, queries = drawn(257, d), drawn(5, d, 1)
+    usual = found(queries, documents, 300, cosine=cosine)
+    order = np.random.default_rng(2).permutation(257)
+    moved = found(queries, documents[order], 300, cosine=cosine)
+    assert [{int(order[row]): score for row, score in one.items()} for one in moved] == usual
+    few = found(queries, documents[100:103], 300, cosine=cosine)
+    assert few == [{row: one[row + 100] for row in range(3)} for one in usual]
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 15, 16, 17, 64, 65, 300, 384, 385, 768, 1024])
+def test_identical_documents_get_identical_scores_wherever_they_stand(d: int) -> None:
+    documents = np.repeat(drawn(1, d), 515, axis=0)
+    for one in found(drawn(37, d, 1), documents, 1000):
+        assert len(one) == 515
+        assert len(set(one.values())) == 1
+
+
+@pytest.mark.parametrize("m", [1, 2, 31, 33, 64, 100])
+@pytest.mark.parametrize("d", [3, 16, 100, 384])
+def test_a_query_does_not_depend_on_the_others(m: int, d: int) -> None:
+    queries, documents = drawn(m, d), drawn(300, d, 1)
+    together = found(queries, documents, 20)
+    assert together == [found(queries[i : i + 1], documents, 20)[0] for i in range(m)]
+    assert together[::-1] == found(queries[::-1].copy(), documents, 20)
+
+
+@pytest.mark.parametrize("cosine", [True, False])
+@pytest.mark.parametrize("k", [1, 10, 150])
+def test_no_memory_changes_a_bit(cosine: bool, k: int) -> None:
+    queries, documents = drawn(50, 48), drawn(20_000, 48, 1)
+    usual = found(queries, documents, k, cosine=cosine)
+    for memory in (1, 50 << 20, 1 << 30):
+        assert found(queries, documents, k, cosine=cosine, memory=memory) == usual
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 999), docs=st.integers(1, 50), room=st.integers(0, 30), memory=st.sampled_from([1, None]))
+def test_no_size_of_a_block_changes_a_bit(seed: int, docs: int, room: int, memory: int | None) -> None:
+    queries, documents = drawn(6, 9, seed), drawn(120, 9, seed + 1)
+    usual = found(queries, documents, 7)
+    with pytest.MonkeyPatch.context() as patch:
+        small_blocks(patch, docs=docs, room=room)
+        assert found(queries, documents, 7, memory=memory) == usual
+
+
+@pytest.mark.parametrize("memory", [None, 1])
+def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch)
+    documents = np.zeros((500, 2), dtype=np.float32)
+    documents[::100] = [1, 0]
+    queries = np.array([[1, 0], [0, 1], [-1, 1]], dtype=np.float32)
+    best = found(queries, documents, 3, memory=memory)
+    assert set(best[0]) == {0, 100, 200, 300, 400}
+    assert set(best[1]) == set(range(500))
+    assert set(best[2]) == set(range(500)) - {0, 100, 200, 300, 400}
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_documents_that_get_better_and_better_or_worse(direction: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch)
+    documents = np.arange(700, dtype=np.float32)[::direction, None].copy()
+    best = found(np.ones((2, 1), dtype=np.float32), documents, 4)
+    assert [sorted(one.values()) for one in best] == [[696.0, 697.0, 698.0, 699.0]] * 2
+
+
+def test_one_giant_document_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch)
+    documents = drawn(400, 12)
+    documents[350] *= 1e6
+    queries = drawn(5, 12, 1)
+    assert close(found(queries, documents, 10), every_pair(queries, documents, 10))
+
+
+def test_scores_that_float32_sums_cannot_tell_apart_are_ranked_as_they_are() -> None:
+    # 2^24 + 1 is no float32: whoever adds in float32, in this order or another, may lose the last 1.
+    documents = np.array([[2**24, 1, 1, -(2**24)], [2**24, 1, 0, -(2**24)], [0, 0, 0, 0]], dtype=np.float32)
+    assert found(np.ones((1, 4), dtype=np.float32), documents, 1) == [{0: 2.0}]
+
+
+def test_no_documents_and_no_queries() -> None:
+    assert found(drawn(2, 3), drawn(0, 3), 5) == [{}, {}]
+    assert found(drawn(0, 3), drawn(5, 3), 5) == []
+
+
+def test_documents_pass_once_for_all_queries() -> None:
+    held = Held(drawn(30_000, 4))
+    list(search(drawn(700, 4, 1), held, 3, cosine=False, label=""))
+    blocks = held.reads[:4]
+    assert blocks == [(0, 8192), (8192, 16384), (16384, 24576), (24576, 30000)]
+    assert sum(stop - start for start, stop in held.reads) <= 2 * 30_000  # and once more, at most, for the scores
+
+
+def test_nothing_is_read_before_the_first_is_asked_for() -> None:
+    held = Held(drawn(10, 4))
+    waiting: Iterator[Any] = search(drawn(2, 4), held, 3, cosine=False, label="")
+    assert not held.reads
+    next(waiting)
+    assert held.reads
+
+
+@pytest.mark.parametrize("memory", [None, 1])
+def test_progress_rises_to_its_end(memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch)
+    heard: list[tuple[str, int, int]] = []
+    with listening(lambda *step: heard.append(step)):
+        found(drawn(4, 5), drawn(200, 5), 3, memory=memory)
+    assert {label for label, _, _ in heard} == {"searching"}
+    done = [step for _, step, _ in heard]
+    assert done == sorted(set(done))
+    assert heard[-1][1] == heard[-1][2]
+
+
+def test_unit_is_numpys_norm_row_by_row() -> None:
+    vectors = drawn(100, 33)
+    vectors[7] = 0
+    made = unit(vectors)
+    assert made.dtype == np.float32
+    assert np.array_equal(made[7], np.zeros(33))
+    norm = np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert made.tobytes() == (vectors / np.where(norm > 0, norm, 1)).tobytes()
+    assert all(unit(vectors[i : i + 1]).tobytes() == made[i].tobytes() for i in range(100))
+
+
+def test_from_a_mapped_file(tmp_path: Path) -> None:
+    documents = drawn(3000, 20)
+    np.save(tmp_path / "vectors.npy", documents)
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    assert found(drawn(3, 20, 1), mapped, 5) == found(drawn(3, 20, 1), documents, 5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
+def test_vectors_that_are_no_numbers_end_the_search(bad: float) -> None:
+    documents = np.ones((5, 4), dtype=np.float32)
+    documents[3, 1] = bad
+    with pytest.raises(UserError, match=r"^vectors that are no numbers, or too large: is a file of the cache damaged"):
+        list(search(np.ones((1, 4), dtype=np.float32), Held(documents), 2, cosine=False, label=""))

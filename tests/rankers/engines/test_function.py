@@ -1,0 +1,328 @@
+"""Any engine through a function: found, called at once with others, and asked over real sockets."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ranktilt import Collection, Run, UserError, ranker
+from ranktilt.errors import DataWarning
+from ranktilt.rankers.engines.function import Engine
+from tests.rankers.contract import Make, with_queries
+from tests.rankers.live import LiveContract
+from tests.toy import QUERIES, toy, write, write_cocktail
+
+Module = Callable[[str], str]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
+    """Write a module into the current folder; its name is another each time, because Python keeps modules."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    made: list[str] = []
+
+    def make(code: str) -> str:
+        made.append(f"engine_{tmp_path.name}_{len(made)}".replace("-", "_"))
+        write(tmp_path / f"{made[-1]}.py", code)
+        return made[-1]
+
+    return make
+
+
+OVERLAP = """
+import json
+from pathlib import Path
+
+DOCUMENTS = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+def search(query, k):
+    words = set(query.split())
+    scored = [(len(words & set(text.split())), text, name) for name, text in DOCUMENTS.items()]
+    best = sorted(s for s in ((-score, text, name) for score, text, name in scored) if s[0])
+    return [(name, -score) for score, _, name in best[:k]]
+"""
+
+
+class TestEngine(LiveContract):
+    """The contract, for a function that counts words."""
+
+    @pytest.fixture
+    def make(self, module: Module, tmp_path: Path) -> Make:
+        def build(collection: Collection, **options: object) -> Engine:
+            name = module(OVERLAP)
+            documents = dict(zip(collection.ids, collection.texts(), strict=True))
+            write(tmp_path / f"{name}.json", json.dumps(documents))
+            return Engine(f"{name}:search", **options)
+
+        def known(collection: Collection, **options: object) -> Engine:
+            key = (tuple(collection.ids), tuple(collection.texts()))
+            if key not in names:
+                names[key] = build(collection).function
+            return Engine(names[key], **options)
+
+        names: dict[object, str] = {}
+        return known
+
+
+GOOD = "def search(query, k):\n    return [('d1-human', 2.0), ('d2-llm', 1.0)][:k]\n"
+
+
+def ids(run: Run) -> list[list[str]]:
+    return [run.ids.gather(run.docs[a:b]).to_list() for a, b in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
+
+
+def test_the_text_is_read_and_printed() -> None:
+    one = ranker("engine:my_engine:search(concurrency=2,timeout=5,attempts=1,max_failed=0.1,unknown=drop)@50")
+    assert one == Engine("my_engine:search", k=50, concurrency=2, timeout=5, attempts=1, max_failed=0.1, unknown="drop")
+    assert repr(one) == "engine:my_engine:search(concurrency=2,timeout=5.0,attempts=1,max_failed=0.1,unknown=drop)@50"
+    assert ranker(repr(one)) == one
+
+
+def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
+    name = module(GOOD)
+    run = Engine(f"{name}:search", k=2).rank(toy())
+    assert ids(run) == [["d1-human", "d2-llm"]] * 3
+    assert run.spec["function"]["file"] == f"{name}.py"
+    assert len(run.spec["function"]["sha256"]) == 64
+
+
+def test_a_module_of_a_package_is_asked(module: Module, tmp_path: Path) -> None:
+    package = module("")
+    (tmp_path / f"{package}.py").unlink()
+    write(tmp_path / package / "__init__.py", "")
+    write(tmp_path / package / "inner.py", GOOD)
+    assert ids(Engine(f"{package}.inner:search", k=1).rank(toy())) == [["d1-human"]] * 3
+
+
+def test_a_generator_is_read(module: Module) -> None:
+    code = "def search(query, k):\n    for n in (1, 2):\n        yield f'd{n}-human', -n\n"
+    assert ids(Engine(f"{module(code)}:search", k=2).rank(toy())) == [["d1-human", "d2-human"]] * 3
+
+
+def test_calls_run_at_once(module: Module) -> None:
+    code = f"import threading\ntogether = threading.Barrier(3)\n{GOOD}"
+    code = code.replace("    return", "    together.wait(timeout=20)\n    return")
+    assert ids(Engine(f"{module(code)}:search", k=1, attempts=1, concurrency=3).rank(toy())) == [["d1-human"]] * 3
+
+
+def test_async_functions_share_a_loop(module: Module) -> None:
+    code = """
+import asyncio
+waiting = None
+async def search(query: str, k: int):
+    global waiting
+    waiting = waiting or asyncio.Queue()
+    waiting.put_nowait(query)
+    while waiting.qsize() < 3:
+        await asyncio.sleep(0.001)
+    return [("d1-human", 1.0)]
+"""
+    assert ids(Engine(f"{module(code)}:search", k=1, attempts=1).rank(toy())) == [["d1-human"]] * 3
+
+
+def test_an_async_function_that_hangs_is_given_up(module: Module) -> None:
+    name = module("import asyncio\nasync def search(query, k):\n    await asyncio.Event().wait()\n")
+    with pytest.raises(
+        UserError, match=r"1 of 3 queries failed after 1 attempt, .*TimeoutError: no answer within 0.05 s"
+    ):
+        Engine(f"{name}:search", timeout=0.05, attempts=1).rank(toy())
+
+
+@pytest.mark.parametrize("text", ["my_engine", "my_engine:", ":search", "my_engine:a b", "my_engine:a:b"])
+def test_another_form_is_refused(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Engine(text)
+    assert str(caught.value) == (
+        f"engine: expected engine:MODULE:FUNCTION, such as engine:my_engine:search, got {text!r}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "def serch(query, k): ...",
+            "unknown function of module 'MODULE' 'search'; did you mean 'serch'? (valid: serch)",
+        ),
+        ("search = 3", "engine:MODULE:search: expected a function search(query, k), 'search' is 3"),
+        ("def search(query): ...", "engine:MODULE:search: expected search(query, k), got search(query)"),
+        (
+            "def search(query, k, index): ...",
+            "engine:MODULE:search: expected search(query, k), got search(query, k, index)",
+        ),
+        ("import no_such_client", "engine:MODULE:search: module 'MODULE' needs no_such_client, which is not installed"),
+        ("1 / 0", "engine:MODULE:search: module 'MODULE' cannot be imported: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_refused(module: Module, code: str, message: str) -> None:
+    name = module(code)
+    with pytest.raises(UserError) as caught:
+        Engine(f"{name}:search").rank(toy())
+    assert str(caught.value) == message.replace("MODULE", name)
+
+
+def test_a_module_with_a_slip_is_refused(module: Module) -> None:
+    name = module("def search(query, k: return")
+    with pytest.raises(UserError, match=f"engine:{name}:search: module '{name}' cannot be imported: SyntaxError: "):
+        Engine(f"{name}:search").rank(toy())
+
+
+def test_a_module_that_is_not_there_is_refused(module: Module, tmp_path: Path) -> None:
+    name = module(GOOD)
+    start = "there is no module {!r} in " + f"{tmp_path} or among installed packages"
+    for wrong, hint in (("no_such_engine", ""), (f"{name}.py", "; leave .py out"), ("no_such.engine", "")):
+        with pytest.raises(UserError) as caught:
+            Engine(f"{wrong}:search").rank(toy())
+        assert str(caught.value) == f"engine:{wrong}:search: {start.format(wrong)}{hint}"
+
+
+CLIENT = """
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+
+def search(query, k):
+    url = "http://127.0.0.1:PORT/?" + urllib.parse.urlencode({"q": query, "k": k})
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return [(hit["id"], hit["score"]) for hit in json.load(answer)["hits"]]
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+"""
+
+
+class Server:
+    """A search server on loopback; a subclass of nothing, so that what it does is all here."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+        self.busy: set[str] = set()
+        self.broken: set[str] = set()
+        self.hanging: set[str] = set()
+        self.released = threading.Event()
+        self._lock = threading.Lock()
+
+    def answer(self, query: str, k: int) -> tuple[int, dict[str, str], bytes]:
+        with self._lock:
+            self.asked.append((query, k))
+            first = query in self.busy
+            self.busy.discard(query)
+        if query in self.hanging:
+            self.released.wait()
+        if first:
+            return 429, {"Retry-After": "0"}, b""
+        if query in self.broken:
+            return 500, {}, b"oops"
+        hits = [{"id": f"d{n}-human", "score": 4.0 - n} for n in (1, 2, 3)]
+        return 200, {}, json.dumps({"hits": hits[:k]}).encode()
+
+
+@contextmanager
+def serving(server: Server) -> Iterator[int]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = parse_qs(urlsplit(self.path).query)
+            code, headers, body = server.answer(asked["q"][0], int(asked["k"][0]))
+            self.send_response(code)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    real = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=real.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield real.server_port
+    finally:
+        server.released.set()
+        real.shutdown()
+        real.server_close()
+        thread.join()
+
+
+def test_a_server_is_asked_for_every_query(module: Module) -> None:
+    server = Server()
+    server.busy = {QUERIES["q2"]}
+    with serving(server) as port:
+        run = Engine(f"{module(CLIENT.replace('PORT', str(port)))}:search", k=2).rank(toy())
+    assert ids(run) == [["d1-human", "d2-human"]] * 3
+    assert sorted(server.asked) == sorted([(text, 2) for text in QUERIES.values()] + [(QUERIES["q2"], 2)])
+    assert run.spec["answers"] == {"repeated": 1}
+
+
+def test_queries_that_a_server_fails_are_left_out(module: Module) -> None:
+    server = Server()
+    server.broken, server.hanging = {"one"}, {"two"}
+    queries = {"a": "one", "b": "two", "c": "three"}
+    with serving(server) as port:
+        name = module(CLIENT.replace("PORT", str(port)))
+        engine = Engine(f"{name}:search", k=1, attempts=1, timeout=1, max_failed=0.7, concurrency=1)
+        with pytest.warns(DataWarning, match="2 of 3 queries failed, not in the run"):
+            run = engine.rank(with_queries({**queries, "d": "unjudged"}, ["a", "b", "c"]))
+    assert (run.queries, ids(run)) == (("c",), [["d1-human"]])
+    assert run.spec["failed"] == {
+        "a": "HTTPError: HTTP Error 500: Internal Server Error",
+        "b": "TimeoutError: no answer within 1 s",
+    }
+
+
+def test_a_server_that_is_not_there_gives_one_line(module: Module) -> None:
+    with serving(Server()) as port:
+        name = module(CLIENT.replace("PORT", str(port)))
+    with pytest.raises(UserError) as caught:
+        Engine(f"{name}:search", attempts=1, concurrency=1).rank(toy())
+    assert str(caught.value) == (
+        f"engine:{name}:search(concurrency=1,attempts=1): 1 of 3 queries failed after 1 attempt, "
+        "max_failed=0.05 allows 0: 'q1': URLError: <urlopen error [Errno 111] Connection refused>"
+    )
+
+
+def audited(folder: Path, spec: str) -> subprocess.CompletedProcess[str]:
+    code = "from ranktilt.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "audit", "toy", "-r", spec, "--save", "out"]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_the_command_line_audits_an_engine(tmp_path: Path) -> None:
+    write_cocktail(tmp_path / "toy")
+    write(tmp_path / "mine.py", GOOD)
+    done = audited(tmp_path, "engine:mine:search@2")
+    assert done.returncode == 0, done.stderr
+    assert "engine:mine:search@2" in done.stdout
+
+
+def test_the_command_line_ends_though_the_engine_hangs(tmp_path: Path) -> None:
+    write_cocktail(tmp_path / "toy")
+    write(tmp_path / "mine.py", "import threading\ndef search(query, k): threading.Event().wait()\n")
+    done = audited(tmp_path, "engine:mine:search(timeout=0.05,attempts=1)")
+    assert done.returncode == 2
+    assert "TimeoutError: no answer within 0.05 s" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_function_is_found_before_anything_is_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "half_an_engine.py", "def find(query, k):\n    return []\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Engine("half_an_engine:find").check()
+    with pytest.raises(UserError, match=r"^unknown function of module 'half_an_engine' 'search'"):
+        Engine("half_an_engine:search").check()

@@ -1,0 +1,313 @@
+"""BM25 and TF-IDF: the same scores as bm25s, as the formulas in the papers, and as a pencil gives."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt import Collection, Ranker, ranker
+from ranktilt.errors import UserError
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
+from ranktilt.rankers.lexical.bm25 import bm25 as lexical
+from ranktilt.rankers.lexical.index import terms
+from tests.toy import collection_of, toy
+
+tokens = st.lists(st.sampled_from("abcdefg"), max_size=8)
+corpora = st.lists(tokens, min_size=1, max_size=8).filter(any)
+queries = st.lists(st.sampled_from("abcdefgz"), max_size=5)
+parameters = {"k1": st.floats(0, 4), "b": st.floats(0, 1)}
+Weight = Callable[[float, float, float, int], float]
+"""tf, length over mean length, number of documents, document frequency -> weight of a term."""
+
+
+def scores(ranker: Ranker, corpus: list[list[str]], *asked: list[str]) -> list[dict[int, float]]:
+    """Rank token lists; return row -> score for each query."""
+    docs = [{"id": f"d{n}", "text": " ".join(words)} for n, words in enumerate(corpus)]
+    names = {f"q{n}": " ".join(words) for n, words in enumerate(asked)}
+    collection = collection_of(docs, names, {q: {"d0": 1} for q in names})
+    run = ranker.rank(collection)
+    bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
+    return [dict(zip(run.docs[a:b].tolist(), run.scores[a:b].tolist(), strict=True)) for a, b in bounds]
+
+
+def by_hand(corpus: list[list[str]], query: list[str], weight: Weight) -> dict[int, float]:
+    """Sum the weights of a query's words, one at a time, over the documents that hold any of them."""
+    mean = sum(map(len, corpus)) / len(corpus)
+    found = {}
+    for row, words in enumerate(corpus):
+        counts = Counter(words)
+        shared = [word for word in query if word in counts]
+        df = {word: sum(word in other for other in corpus) for word in shared}
+        if shared:
+            ratio = len(words) / mean
+            found[row] = math.fsum(weight(counts[w], ratio, len(corpus), df[w]) for w in shared)
+    return found
+
+
+def close(found: dict[int, float], expected: dict[int, float], tolerance: float = 1e-9) -> bool:
+    return found == pytest.approx(expected, rel=tolerance, abs=tolerance)
+
+
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
+@settings(max_examples=40)
+@given(corpus=corpora, query=queries, **parameters)
+def test_bm25_gives_the_scores_of_bm25s(
+    method: str, corpus: list[list[str]], query: list[str], k1: float, b: float
+) -> None:
+    theirs = bm25s.BM25(k1=k1, b=b, method=method, dtype="float64")
+    theirs.index(corpus, show_progress=False)
+    known = [word for word in query if any(word in words for words in corpus)]
+    expected = theirs.get_scores(known) if known else np.zeros(len(corpus))
+    ours = scores(BM25(k1=k1, b=b, method=method, analyzer="whitespace"), corpus, query)[0]
+    assert set(ours) == {row for row, words in enumerate(corpus) if set(words) & set(query)}
+    assert [ours.get(row, 0) for row in range(len(corpus))] == pytest.approx(expected.tolist(), rel=1e-5, abs=1e-5)
+
+
+@given(corpus=corpora, query=queries, delta=st.none() | st.floats(0, 2), **parameters)
+def test_bm25l_follows_its_paper(
+    corpus: list[list[str]], query: list[str], delta: float | None, k1: float, b: float
+) -> None:
+    def weight(tf: float, ratio: float, n: float, df: int) -> float:
+        shifted = tf / (1 - b + b * ratio) + (0.5 if delta is None else delta)
+        return math.log((n + 1) / (df + 0.5)) * (k1 + 1) * shifted / (k1 + shifted)
+
+    ranker = BM25(k1=k1, b=b, method="bm25l", delta=delta, analyzer="whitespace")
+    assert close(scores(ranker, corpus, query)[0], by_hand(corpus, query, weight))
+
+
+@given(corpus=corpora, query=queries, delta=st.none() | st.floats(0, 2), **parameters)
+def test_bm25_plus_follows_its_paper(
+    corpus: list[list[str]], query: list[str], delta: float | None, k1: float, b: float
+) -> None:
+    def weight(tf: float, ratio: float, n: float, df: int) -> float:
+        saturated = (k1 + 1) * tf / (k1 * (1 - b + b * ratio) + tf)
+        return math.log((n + 1) / df) * (saturated + (1.0 if delta is None else delta))
+
+    ranker = BM25(k1=k1, b=b, method="bm25+", delta=delta, analyzer="whitespace")
+    assert close(scores(ranker, corpus, query)[0], by_hand(corpus, query, weight))
+
+
+@given(corpus=corpora, query=queries)
+def test_tfidf_follows_its_formula(corpus: list[list[str]], query: list[str]) -> None:
+    def weight(tf: float, ratio: float, n: float, df: int) -> float:
+        return (1 + math.log(tf)) * math.log(n / df)
+
+    assert close(scores(TFIDF(analyzer="whitespace"), corpus, query)[0], by_hand(corpus, query, weight))
+
+
+CORPUS = [["a", "a", "b"], ["a", "c", "c", "c", "c"], ["b"], []]
+# N = 4, mean length 9/4; df a: 2, b: 2, c: 1.
+
+
+def test_tfidf_with_a_pencil() -> None:
+    found = scores(TFIDF(analyzer="whitespace"), CORPUS, ["a"], ["c", "b"])
+    assert close(found[0], {0: (1 + math.log(2)) * math.log(2), 1: math.log(2)})
+    assert close(found[1], {1: (1 + math.log(4)) * math.log(4), 0: math.log(2), 2: math.log(2)})
+
+
+def test_bm25_with_a_pencil() -> None:
+    found = scores(BM25(analyzer="whitespace"), CORPUS, ["a"])[0]
+    idf = math.log(1 + 2.5 / 2.5)
+    first = 2 / (1.2 * (0.25 + 0.75 * 3 / 2.25) + 2)
+    second = 1 / (1.2 * (0.25 + 0.75 * 5 / 2.25) + 1)
+    assert close(found, {0: idf * first, 1: idf * second})
+
+
+def test_the_defaults_are_elasticsearchs() -> None:
+    ranker = BM25()
+    assert (ranker.k1, ranker.b, ranker.method, ranker.k, ranker.analyzer) == (1.2, 0.75, "lucene", 1000, "english")
+    assert repr(ranker) == "bm25"
+
+
+RANKERS = [TFIDF(analyzer="whitespace"), *(BM25(method=m, analyzer="whitespace") for m in lexical._VARIANTS)]
+every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
+
+
+@every_ranker
+def test_documents_that_share_no_term_are_not_found(ranker: Ranker) -> None:
+    found = scores(ranker, CORPUS, ["c"], ["z"], ["z", "b"], [])
+    assert [set(one) for one in found] == [{1}, set(), {0, 2}, set()]
+
+
+@every_ranker
+def test_a_word_of_no_weight_still_finds_its_documents(ranker: Ranker) -> None:
+    found = scores(ranker, [["a", "b"], ["a", "c"], ["a"], ["d"]], ["a"], ["a", "b"])
+    assert [set(one) for one in found] == [{0, 1, 2}, {0, 1, 2}]
+
+
+def test_a_word_of_no_weight_adds_nothing() -> None:
+    found = scores(TFIDF(analyzer="whitespace"), [["a", "b"], ["a"]], ["a"], ["a", "a", "b"])
+    assert found == [{0: 0.0, 1: 0.0}, {0: math.log(2), 1: 0.0}]
+
+
+@every_ranker
+def test_a_word_asked_twice_counts_twice(ranker: Ranker) -> None:
+    once, twice = scores(ranker, CORPUS, ["a"], ["a", "a"])
+    assert close(twice, {row: 2 * score for row, score in once.items()})
+
+
+@every_ranker
+def test_empty_documents_and_queries_are_no_trouble(ranker: Ranker) -> None:
+    assert scores(ranker, [[], []], ["a"], []) == [{}, {}]
+    assert scores(ranker, [["a"]], []) == [{}]
+
+
+@every_ranker
+def test_a_query_does_not_depend_on_the_others(ranker: Ranker) -> None:
+    asked = [["a"], [], ["b", "c"], ["z"], ["a", "b", "c"], ["a"]]
+    assert scores(ranker, CORPUS, *asked) == [scores(ranker, CORPUS, one)[0] for one in asked]
+
+
+def test_length_does_not_matter_at_b_0() -> None:
+    found = scores(BM25(b=0, analyzer="whitespace"), [["a"], ["a", "b", "c", "d"]], ["a"])[0]
+    assert found[0] == found[1]
+
+
+def test_frequency_does_not_matter_at_k1_0() -> None:
+    found = scores(BM25(k1=0, analyzer="whitespace"), [["a"], ["a", "a", "a"], ["b"]], ["a"])[0]
+    assert found == {0: math.log(1 + 1.5 / 2.5), 1: math.log(1 + 1.5 / 2.5)}
+
+
+@pytest.mark.parametrize("ranker", [BM25(k=2), TFIDF(k=2)], ids=repr)
+def test_the_cut_keeps_whole_origins(ranker: Ranker) -> None:
+    docs = [
+        {"id": f"{n}-{source}", "text": "red apples", "source": source, "origin": f"{n}"}
+        for source in ("human", "llm", "other")
+        for n in range(4)
+    ]
+    collection = collection_of(docs, {"q": "apples"}, {"q": {"0-llm": 1}})
+    run = ranker.rank(collection)
+    origins = collection.docs["origin"].gather(run.docs.tolist())
+    assert len(run.docs) == 3
+    assert origins.n_unique() == 1
+
+
+def test_the_cut_keeps_the_best() -> None:
+    corpus = [["a"] * n + ["b"] * (9 - n) for n in range(1, 9)]
+    assert list(scores(TFIDF(k=3, analyzer="whitespace"), [*corpus, ["c"]], ["a"])[0]) == [7, 6, 5]
+
+
+@pytest.mark.parametrize("k", [1, 5, 50])
+@pytest.mark.parametrize("method", ["bm25", "tfidf"])
+def test_the_cut_of_many_documents_is_that_of_all(method: str, k: int) -> None:
+    draw = np.random.default_rng(0)
+    docs = [{"id": f"d{n}", "text": " ".join(draw.choice(list("bcdefghijk"), 6))} for n in range(3000)]
+    collection = collection_of(docs, {"q1": "b", "q2": "b c d", "q3": "z"}, {q: {"d0": 1} for q in ("q1", "q2", "q3")})
+    cut, whole = (ranker(f"{method}@{depth}").rank(collection) for depth in (k, 10**6))
+    assert len(whole.docs) > 3000
+    for query in range(2):
+        best, every = (slice(run.offsets[query], run.offsets[query + 1]) for run in (cut, whole))
+        assert cut.docs[best].tolist() == whole.docs[every][: len(cut.docs[best])].tolist()
+        assert len(cut.docs[best]) >= k
+    assert cut.offsets[2] == cut.offsets[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"), [("title+text", {"d1-human", "d1-llm"}), ("title", {"d1-human", "d1-llm"}), ("text", {"d1-llm"})]
+)
+def test_what_of_a_document_is_ranked_can_be_chosen(text: str, rows: set[str]) -> None:
+    documents = toy().docs.to_dicts()
+    for row in documents:
+        row["text"] = row["text"].replace("apples", "fruits") if row["source"] == "human" else row["text"]
+    collection = collection_of(documents, {"q": "apples"}, {"q": {"d1-llm": 1}})
+    assert set(BM25(text=text).rank(collection).frame()["doc_id"]) == rows
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k1": -0.1}, "bm25: expected k1 of at least 0, got -0.1"),
+        ({"k1": math.nan}, "bm25: expected k1 of at least 0, got nan"),
+        ({"k1": math.inf}, "bm25: expected k1 of at least 0, got inf"),
+        ({"b": 1.1}, "bm25: expected b between 0 and 1, got 1.1"),
+        ({"b": -1.0}, "bm25: expected b between 0 and 1, got -1.0"),
+        ({"b": math.nan}, "bm25: expected b between 0 and 1, got nan"),
+        ({"delta": 0.5}, "bm25: delta goes with bm25l and bm25+, not with lucene"),
+        ({"delta": math.nan, "method": "bm25+"}, "bm25: expected delta of at least 0, got nan"),
+        ({"delta": -1.0, "method": "bm25l"}, "bm25: expected delta of at least 0, got -1.0"),
+        (
+            {"method": "bm25"},
+            "unknown method of bm25 'bm25'; did you mean 'bm25l'? (valid: lucene, robertson, atire, bm25l, bm25+)",
+        ),
+    ],
+)
+def test_impossible_parameters_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        BM25(**options)
+    assert str(caught.value) == message
+
+
+def test_a_collection_ranked_by_two_rankers_gives_each_its_own_scores() -> None:
+    collection: Collection = toy()
+    alone = [TFIDF().rank(toy()), BM25().rank(toy()), BM25(k1=0.9, b=0.4).rank(toy())]
+    together = [TFIDF().rank(collection), BM25().rank(collection), BM25(k1=0.9, b=0.4).rank(collection)]
+    assert together == alone
+
+
+def of_all_terms(ranker: BM25 | TFIDF, collection: Collection) -> list[dict[int, float]]:
+    """Weigh every term of every document in one matrix, then add up a query's columns in the order of their numbers."""
+    number = terms(collection, ranker.analyzer, ranker.text).vocabulary.terms
+    documents = [Counter(text.split()) for text in collection.texts()]
+    counts = np.array([[float(words[name]) for name in number] for words in documents])
+    lengths, frequency = counts.sum(axis=1), (counts > 0).sum(axis=0).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if isinstance(ranker, TFIDF):
+            weights = (1 + np.log(counts)) * lexical._idf_plain(float(len(documents)), frequency)
+        else:
+            idf, saturated = lexical._VARIANTS[ranker.method]
+            norm = 1 - ranker.b + ranker.b * lengths / lengths.mean()
+            delta = lexical._DELTA.get(ranker.method, 0.0)
+            weights = saturated(counts, norm[:, None], ranker.k1, delta) * idf(float(len(documents)), frequency)
+    found = []
+    for text in collection.judged["text"]:
+        words = Counter(text.split())
+        mine: dict[int, float] = {}
+        for name in sorted(set(words) & set(number), key=number.__getitem__):
+            for row in np.flatnonzero(counts[:, number[name]]).tolist():
+                mine[row] = mine.get(row, 0.0) + words[name] * float(weights[row, number[name]])
+        found.append(mine)
+    return found
+
+
+def drawn_collection(documents: int, seed: int) -> Collection:
+    draw = np.random.default_rng(seed)
+    words = np.array([f"w{n}" for n in range(30)])
+    share = 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
+    docs = [
+        {"id": f"d{n}", "text": " ".join(draw.choice(words, int(draw.integers(0, 25)), p=share))}
+        for n in range(documents)
+    ]
+    asked = {f"q{n}": " ".join(draw.choice([*words, "unknown"], 4)) for n in range(9)}
+    return collection_of(docs, asked, {q: {"d0": 1} for q in asked})
+
+
+@every_ranker
+@pytest.mark.parametrize("memory", [None, 1, 40 * 192])
+def test_weighing_only_the_queries_terms_changes_no_bit(ranker: BM25 | TFIDF, memory: int | None) -> None:
+    collection = drawn_collection(200, 3)
+    with chunked(Chunks(memory)):
+        run = ranker.rank(collection)
+    for query, expected in enumerate(of_all_terms(ranker, collection)):
+        part = slice(run.offsets[query], run.offsets[query + 1])
+        assert dict(zip(run.docs[part].tolist(), run.scores[part].tolist(), strict=True)) == expected
+
+
+def test_queries_are_taken_together_as_far_as_the_memory_goes() -> None:
+    starts, asked = np.array([0, 2, 3, 3, 5, 6]), np.array([0, 1, 1, 2, 3, 0])
+    sizes = np.array([10, 20, 30, 40])
+    for postings, groups in {
+        1: [(0, 3), (3, 4), (4, 5)],
+        30: [(0, 3), (3, 4), (4, 5)],
+        80: [(0, 3), (3, 5)],
+        100: [(0, 5)],
+    }.items():
+        with chunked(Chunks(postings * lexical._POSTING)):
+            assert list(lexical._groups(starts, asked, sizes)) == groups
+    assert list(lexical._groups(np.array([0]), asked, sizes)) == []

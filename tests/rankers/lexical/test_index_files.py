@@ -1,0 +1,168 @@
+"""The index's folder: two processes, a kill in the middle, and what a killed process leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.rankers.lexical.index_files import Draft, IndexFolder
+
+TEXTS = pl.Series(["red apples", "", "a river"])
+
+
+def draft(seed: int = 0, postings: int = 10) -> Draft:
+    """Ten postings of three terms in pieces of four."""
+    rows = np.random.default_rng(seed).integers(0, 9, postings).astype(np.int32)
+    times = np.arange(1, postings + 1, dtype=np.uint8)
+    offsets = np.array([0, 2, 7, postings])
+    lengths = np.array([5, 0, 7], dtype=np.int32)
+    pieces = [(rows[a : a + 4], times[a : a + 4]) for a in range(0, postings, 4)]
+    return Draft(lambda: iter(pieces), np.dtype(np.uint8), offsets, lengths, (1, 2))
+
+
+@pytest.fixture
+def place(own_cache: Path) -> IndexFolder:
+    return IndexFolder.of(TEXTS, "english")
+
+
+def test_what_is_written_is_read(place: IndexFolder) -> None:
+    assert place.read() is None
+    with place.writing() as writer:
+        made = writer.write(draft(), ["a", "b", "é"])
+    found = place.read()
+    assert found is not None
+    assert found[1] == ["a", "b", "é"]
+    for table in (made, found[0]):
+        whole = draft().whole()
+        for name in ("rows", "times", "offsets", "lengths"):
+            assert np.array_equal(getattr(table, name), getattr(whole, name))
+            assert getattr(table, name).dtype == getattr(whole, name).dtype
+        assert table.foreign == (1, 2)
+
+
+def test_what_is_read_cannot_be_changed(place: IndexFolder) -> None:
+    with place.writing() as writer:
+        table = writer.write(draft(), ["a", "b", "c"])
+    for array in (table.rows, table.times, table.offsets, table.lengths):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_arrays_put_aside_come_back_as_they_were(place: IndexFolder) -> None:
+    arrays = [np.arange(5, dtype=np.int32), np.empty(0, dtype=np.uint8), np.array([2**40])]
+    with place.writing() as writer:
+        back = [writer.aside(array) for array in arrays]
+        for one, two in zip(arrays, back, strict=True):
+            assert np.array_equal(one, two)
+            assert one.dtype == two.dtype
+        assert isinstance(back[0], np.memmap)
+    assert list(place.path.parent.iterdir()) == []
+
+
+def test_the_second_of_two_writers_takes_the_firsts(place: IndexFolder) -> None:
+    with place.writing() as one, place.writing() as two:
+        first = one.write(draft(0), ["a", "b", "c"])
+        second = two.write(draft(0), ["a", "b", "c"])
+    assert np.array_equal(first.rows, second.rows)
+    assert list(place.path.parent.iterdir()) == [place.path]
+
+
+def test_one_index_of_a_name_cannot_hold_other_contents(own_cache: Path) -> None:
+    names = {
+        IndexFolder.of(pl.Series(texts), how).path.name
+        for texts in (["ab", "c"], ["a", "bc"], ["abc", ""], ["abc"], ["", "abc"], ["c", "ab"])
+        for how in ("english", "german")
+    }
+    assert len(names) == 12
+
+
+def test_the_name_does_not_depend_on_how_the_texts_lie_in_memory(own_cache: Path) -> None:
+    whole = pl.Series([f"text {n} é" for n in range(1000)])
+    parts = pl.concat([whole.slice(0, 300), whole.slice(300)], rechunk=False)
+    longer = pl.concat([pl.Series(["before"]), whole]).slice(1)
+    assert IndexFolder.of(whole, "english") == IndexFolder.of(parts, "english") == IndexFolder.of(longer, "english")
+
+
+def test_the_name_follows_from_all_parts_of_many_texts(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.rankers.lexical.index_files._HASHED", 2)
+    texts = ["a", "b", "c", "d", "e"]
+    names = {IndexFolder.of(pl.Series(texts), "english").path}
+    for changed in range(5):
+        other = [*texts[:changed], "x", *texts[changed + 1 :]]
+        names.add(IndexFolder.of(pl.Series(other), "english").path)
+    assert len(names) == 6
+
+
+def test_what_killed_processes_left_is_swept_after_a_day(place: IndexFolder) -> None:
+    old, new = (place.path.with_name(f"{place.path.name}.{word}.tmp") for word in ("old", "new"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "0.part").write_bytes(b"x")
+    yesterday = time.time() - 25 * 3600
+    os.utime(old, (yesterday, yesterday))
+    with place.writing():
+        pass
+    assert not old.exists()
+    assert new.exists()
+
+
+MAKE = """
+import sys, time
+import polars as pl
+from ranktilt import Collection
+from ranktilt.rankers.lexical.bm25 import index
+index.LARGE, index.CHUNK = 0, 50
+texts = [f"word{n % 97} and other{n % 13} words {n}" for n in range(2000)]
+docs = pl.DataFrame({"id": [str(n) for n in range(len(texts))], "text": texts})
+queries = pl.DataFrame({"id": ["q"], "text": ["word7 other5"]})
+qrels = pl.DataFrame({"query_id": ["q"], "doc_id": ["7"], "grade": [1]})
+print("ready", flush=True)
+sys.stdin.readline()
+made = index.terms(Collection(docs, queries, qrels), "english", "text")
+print(len(made.vocabulary), int(made.table.offsets[-1]), int(made.table.rows.sum()))
+"""
+
+
+def started() -> subprocess.Popen[str]:
+    made = subprocess.Popen([sys.executable, "-c", MAKE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert made.stdout is not None
+    assert made.stdout.readline() == "ready\n"
+    return made
+
+
+def test_two_processes_make_one_index(own_cache: Path) -> None:
+    both = [started(), started()]
+    for one in both:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    said = [one.communicate()[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert said[0] == said[1] != ""
+    [folder] = (own_cache / "lexical").iterdir()
+    assert folder.suffix == ""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+def test_a_kill_in_the_middle_leaves_no_index_that_could_be_read(own_cache: Path) -> None:
+    one = started()
+    assert one.stdin is not None
+    one.stdin.write("go\n")
+    one.stdin.flush()
+    until = time.monotonic() + 60
+    while not list(own_cache.glob("lexical/*.tmp/*.part")) and time.monotonic() < until:
+        time.sleep(0.001)
+    one.kill()
+    one.communicate()
+    after = started()
+    said, _ = after.communicate("go\n")
+    assert after.returncode == 0
+    assert said == started().communicate("go\n")[0]
+    whole = [path for path in (own_cache / "lexical").iterdir() if path.suffix == ""]
+    assert len(whole) == 1

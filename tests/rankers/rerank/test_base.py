@@ -1,0 +1,395 @@
+"""What every re-ranker does with a run: its candidates, all of them, in another order."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt import Collection, DataError, Run, UserError, ranker
+from ranktilt.models.pairs import NO_LIMIT, Limits, Pairs, special_tokens
+from ranktilt.models.scorer import Scorer, require_model, sigmoid
+from ranktilt.rankers.replay import Replay
+from ranktilt.rankers.rerank.base import ReRanker
+from ranktilt.rankers.rerank.monot5 import MonoT5
+from tests.rankers.contract import Make, RankerContract
+from tests.toy import QUERIES, collection_of, run_of, toy, write_run
+
+ASKED: list[list[tuple[str, str]]] = []
+
+
+@dataclass(frozen=True)
+class Counter(Scorer):
+    """Counts the words that query and document share: no model at all."""
+
+    def logits(self, pairs: Pairs, label: str) -> Any:
+        texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
+        ASKED.append(texts)
+        return np.array([[len(set(q.split()) & set(d.lower().split()))] for q, d in texts], dtype=np.float32)
+
+    def relevance(self, logits: Any) -> Any:
+        return logits[:, 0].astype(np.float64) if len(logits) else np.empty(0)
+
+    def around(self) -> int:
+        return special_tokens(self.folder)
+
+    def template(self, tokenizer: Any) -> Any:
+        raise NotImplementedError
+
+    def load(self) -> Any:
+        raise NotImplementedError
+
+    def call(self, model: Any, features: Any) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Shared(ReRanker):
+    """Ranks by shared words."""
+
+    name: ClassVar[str] = "shared"
+    pair: int = NO_LIMIT
+
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:
+        return Counter(folder, self.name, Limits(query, document, self.pair), precision, self.device)
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Shared:
+    return Shared(str(tmp_path))
+
+
+def ranked(run: Run) -> dict[str, dict[str, float]]:
+    table: dict[str, dict[str, float]] = {query: {} for query in run.queries}
+    for query, doc, _, score in run.frame().iter_rows():
+        table[query][doc] = score
+    return table
+
+
+def letter_tokenizer(folder: Path) -> None:
+    """One token a word, and one before and behind."""
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0, "<s>": 1}, unk_token="?"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A <s>", pair="<s> $A <s> $B <s>", special_tokens=[("<s>", 1)]
+    )
+    made.save(str(folder / "tokenizer.json"))
+
+
+class TestContract(RankerContract):
+    @pytest.fixture
+    def make(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+        monkeypatch.setitem(__import__("ranktilt.registry").registry.RANKERS, "shared", f"{__name__}:Shared")
+        return lambda collection, **options: ranker("bm25") >> Shared(str(tmp_path), **options)
+
+
+def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
+    collection = toy()
+    candidates = run_of(collection, {"q1": {"d1-human": 1, "d2-llm": 3, "d3-human": 2}, "q3": {"d3-llm": 5}})
+    expected = {
+        "q1": {"d1-human": 2.0, "d2-llm": 0.0, "d3-human": 0.0},  # "red apples" in "Apples red apples grow …"
+        "q3": {"d3-llm": 1.0},  # "old clock bell" in "Clocks a clock indicates the hour with a bell"
+    }
+    expected["q3"] = {"d3-llm": 2.0}
+    run = shared.rank(collection, candidates)
+    assert ranked(run) == expected
+    assert run.ids is collection.ids
+
+
+def test_ties_fall_by_the_collections_keys_whatever_the_candidates_order(shared: Shared) -> None:
+    collection = toy()
+    docs = ["d2-human", "d3-llm", "d2-llm", "d3-human"]
+    runs = [
+        shared.rank(collection, run_of(collection, {"q1": dict.fromkeys(some, 1.0)})) for some in (docs, docs[::-1])
+    ]
+    keys = dict(zip(collection.ids, collection.tie_keys().tolist(), strict=True))
+    order = runs[0].frame()["doc_id"].to_list()
+    assert [keys[doc] for doc in order] == sorted(keys[doc] for doc in docs)
+    assert runs[0].scores.tobytes() == runs[1].scores.tobytes()
+    assert set(runs[0].frame()["score"]) == {0.0}
+
+
+def test_queries_keep_the_runs_order_and_those_without_judgment_go(shared: Shared) -> None:
+    collection = toy()
+    docs = collection.docs.to_dicts()
+    more = collection_of(
+        docs, {**QUERIES, "other": "red"}, {"q3": {"d1-llm": 1}, "q1": {"d1-llm": 1}, "gone": {"x": 1}}
+    )
+    rows = {q: {"d1-human": 1.0} for q in ("q3", "other", "gone", "q1", "never")}
+    assert shared.rank(more, run_of(more, rows)).queries == ("q3", "q1")
+
+
+def test_where_nothing_is_judged_all_queries_of_the_collection_are_ranked(shared: Shared) -> None:
+    collection = collection_of(toy().docs.to_dicts(), QUERIES, {})
+    rows = {q: {"d1-human": 1.0} for q in ("q3", "never", "q1")}
+    assert shared.rank(collection, run_of(collection, rows)).queries == ("q3", "q1")
+
+
+def test_a_query_without_candidates_stays_in_the_run(shared: Shared) -> None:
+    collection = toy()
+    run = shared.rank(collection, run_of(collection, {"q1": {}, "q2": {"d1-human": 1.0}, "q3": {}}))
+    assert run.queries == ("q1", "q2", "q3")
+    assert np.diff(run.offsets).tolist() == [0, 1, 0]
+    assert not len(shared.rank(collection, run_of(collection, {"q1": {}})).docs)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, None])
+def test_a_depth_keeps_the_best_and_whole_groups_at_the_cut(shared: Shared, k: int | None) -> None:
+    collection = toy()
+    candidates = run_of(collection, {"q1": dict.fromkeys(collection.ids, 1.0)})
+    run = replace(shared, k=k).rank(collection, candidates)
+    whole = [{"d1-human"}, {"d1-human", "d1-llm"}, set()]  # "red apples": 2 shared, 2 shared ("Apples apples are red")
+    found = set(run.frame()["doc_id"])
+    if k is None:
+        assert found == set(collection.ids)
+    elif k <= 2:
+        assert found == whole[1]
+    else:
+        assert len(found) == 4  # the twins at the cut share a key
+        assert len(set(collection.docs.filter(pl.col("id").is_in(list(found)))["origin"])) == 2
+
+
+def test_each_pair_of_texts_is_scored_once(shared: Shared) -> None:
+    docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(["red", "red", "old", "red"])]
+    grades = {q: {"d0": 1} for q in ("a", "b", "c")}
+    named = collection_of(docs, dict.fromkeys("abc", "red"), grades)
+    queries = pl.DataFrame({"id": ["a", "b", "c"], "text": ["red", "old", "red"]})
+    collection = Collection(named.docs, queries, named.qrels)
+    ASKED.clear()
+    shared.rank(collection, run_of(collection, {q: dict.fromkeys(collection.ids, 0.0) for q in "abc"}))
+    assert [sorted(pairs) for pairs in ASKED] == [[("old", "old"), ("old", "red"), ("red", "old"), ("red", "red")]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("title+text", "Apples red apples grow on old trees in autumn"), ("title", "Apples")]
+)
+def test_the_text_that_is_read_is_chosen(shared: Shared, text: str, expected: str) -> None:
+    collection = toy()
+    ASKED.clear()
+    replace(shared, text=text).rank(collection, run_of(collection, {"q1": {"d1-human": 1.0}}))
+    assert [[("red apples", expected)]] == ASKED
+
+
+@given(st.permutations(range(6)), st.permutations(range(6)), st.sets(st.integers(0, 5), min_size=1))
+def test_neither_order_of_documents_nor_of_candidates_changes_anything(
+    tmp_path_factory: pytest.TempPathFactory, of_docs: list[int], of_entries: list[int], chosen: set[int]
+) -> None:
+    shared = Shared(str(tmp_path_factory.mktemp("model")))
+    first = toy()
+    second = Collection(first.docs[of_docs], first.queries, first.qrels)
+    ids = first.ids.to_list()
+    one = run_of(first, {q: {ids[i]: 1.0 for i in sorted(chosen)} for q in QUERIES})
+    two = run_of(second, {q: {ids[i]: 1.0 for i in of_entries if i in chosen} for q in QUERIES})
+    assert ranked(shared.rank(first, one)) == ranked(shared.rank(second, two))
+
+
+def test_a_saved_run_is_re_ranked_by_the_collections_rows(shared: Shared, tmp_path: Path) -> None:
+    file = write_run(tmp_path / "run.trec", {"q2": {"d2-llm": 3, "d1-human": 2}, "q1": {"d1-llm": 1, "d2-llm": 0.5}})
+    collection = toy()
+    run = (Replay(str(file)) >> shared).rank(collection)
+    assert ranked(run) == {"q1": {"d1-llm": 2.0, "d2-llm": 0.0}, "q2": {"d2-llm": 2.0, "d1-human": 0.0}}
+    assert run.ids is collection.ids
+
+
+def test_a_candidate_without_text_is_refused_by_name(shared: Shared, tmp_path: Path) -> None:
+    file = write_run(tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}})
+    with pytest.raises(DataError) as caught:
+        shared.rank(toy(), Replay(str(file)).rank(toy()))
+    assert str(caught.value) == (
+        f"{file}: 2 candidates of 4 not in the collection, so there is no text to re-rank (first: document 'far' of "
+        "query 'q1')"
+    )
+
+
+def test_a_run_of_other_queries_is_refused(shared: Shared) -> None:
+    collection = toy()
+    with pytest.raises(DataError) as caught:
+        shared.rank(collection, run_of(collection, {"x": {"d1-human": 1.0}, "y": {}}, ranker="other"))
+    assert str(caught.value) == "other: no overlap: none of its 2 queries has a judgment (first: 'x')"
+
+
+def test_no_run_is_refused(shared: Shared) -> None:
+    with pytest.raises(UserError) as caught:
+        shared.rank(toy())
+    message = f"{shared!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{shared!r}"
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("documents", "queries", "text", "message"),
+    [
+        ("", "red apples", "title+text", "reads texts; no document here has a text"),
+        ("red apples", "", "title+text", "reads texts; no query here has one"),
+        ("red apples", "red apples", "title", "reads texts; no document here has a title"),
+    ],
+)
+def test_labels_in_place_of_texts_are_refused(
+    shared: Shared, documents: str, queries: str, text: str, message: str
+) -> None:
+    collection = collection_of([{"id": "d", "text": documents}], {"q": queries}, {"q": {"d": 1}})
+    chosen = replace(shared, text=text)
+    with pytest.raises(UserError) as caught:
+        chosen.rank(collection, run_of(collection, {"q": {"d": 1.0}}))
+    assert str(caught.value) == f"{chosen!r} {message}"
+
+
+def test_the_run_says_how_it_was_made(shared: Shared, tmp_path: Path) -> None:
+    collection = toy()
+    first = run_of(collection, {"q1": {"d1-llm": 1.0}}, ranker="mine", own_documents_dropped=2, seed=3)
+    (tmp_path / "config.json").write_text("{}")
+    spec = replace(shared, precision="float32", k=5).rank(collection, first).spec
+    assert spec["ranker"] == f"shared:{tmp_path}(precision=float32)@5"
+    assert spec["model"]["folder"] == str(tmp_path)
+    assert spec["candidates"] == {"ranker": "mine", "own_documents_dropped": 2, "seed": 3}
+    assert (spec["own_documents_dropped"], spec["precision"]) == (2, "float32")
+    (tmp_path / "config.json").write_text("{ }")
+    assert shared.rank(collection, first).spec["model"]["fingerprint"] != spec["model"]["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("options", "limit", "human", "llm"),
+    [
+        ({"pair": 9}, 9, 0.5, 1.0),  # room for 6: q1 leaves 4 of 5 and 4 words, q2 leaves 3
+        ({"pair": 10}, 10, 0.0, 0.5),
+        ({"max_document_tokens": 4}, 4, 0.0, 1.0),
+        ({"max_document_tokens": 4, "pair": 8}, 4, 1.0, 1.0),
+        ({"limits": "paper"}, 200, 0.0, 0.0),
+        ({"max_query_tokens": 1, "pair": 9}, 9, 0.0, 0.0),
+    ],
+)
+def test_candidates_that_are_cut_are_counted_by_source(
+    shared: Shared, tmp_path: Path, options: dict[str, Any], limit: int, human: float, llm: float
+) -> None:
+    letter_tokenizer(tmp_path)
+    docs = [
+        {"id": "h", "text": "one two three four", "source": "human"},
+        {"id": "l", "text": "one two three four five", "source": "llm"},
+        {"id": "never", "text": "word " * 900, "source": "llm"},
+    ]
+    collection = collection_of(docs, {"q1": "two words", "q2": "three words here"}, {"q1": {"h": 1}, "q2": {"h": 1}})
+    candidates = run_of(collection, {q: {"h": 1.0, "l": 0.5} for q in ("q1", "q2")})
+    found = replace(shared, **options).rank(collection, candidates).spec["truncated"]
+    assert found == {"limit": limit, "share": {"human": human, "llm": llm}}
+
+
+def test_nothing_is_said_of_cuts_where_there_are_none_or_they_cannot_be_known(shared: Shared, tmp_path: Path) -> None:
+    collection = toy()
+    candidates = run_of(collection, {"q1": {"d1-llm": 1.0}})
+    assert "truncated" not in replace(shared, pair=9).rank(collection, candidates).spec
+    letter_tokenizer(tmp_path)
+    assert "truncated" not in shared.rank(collection, candidates).spec
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [({"pair": 512}, 512), ({"pair": 512, "max_document_tokens": 200}, 202), ({"limits": "paper"}, 202), ({}, None)],
+)
+def test_the_tokenizer_says_how_much_of_a_document_is_read(
+    shared: Shared, tmp_path: Path, options: dict[str, Any], limit: int | None
+) -> None:
+    assert replace(shared, **options).tokens() is None
+    letter_tokenizer(tmp_path)
+    tokens = replace(shared, **options).tokens()
+    assert tokens is not None
+    assert tokens.limit == limit
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, (None, None)),
+        ({"limits": "paper"}, (30, 200)),
+        ({"limits": "paper", "max_query_tokens": 64}, (64, 200)),
+        ({"limits": "paper", "max_document_tokens": 180}, (30, 180)),
+        ({"max_document_tokens": 100}, (None, 100)),
+    ],
+)
+def test_numbers_come_before_a_named_limit(shared: Shared, options: dict[str, Any], expected: tuple[Any, Any]) -> None:
+    limits = replace(shared, **options).scorer().limits
+    assert (limits.query, limits.document) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "monot5: expected a depth of at least 1, got @0"),
+        ({"text": "body"}, "unknown text of monot5 'body' (valid: title+text, text, title)"),
+        ({"tail": "keeps"}, "unknown tail of monot5 'keeps'; did you mean 'keep'? (valid: drop, keep)"),
+        ({"limits": "papers"}, "unknown limits of monot5 'papers'; did you mean 'paper'? (valid: model, paper)"),
+        (
+            {"precision": "bf16"},
+            "unknown precision of monot5 'bf16'; did you mean 'bfloat16'? (valid: auto, float32, bfloat16)",
+        ),
+        ({"max_query_tokens": 0}, "monot5: expected max_query_tokens of at least 1, got 0"),
+        ({"max_document_tokens": -3}, "monot5: expected max_document_tokens of at least 1, got -3"),
+    ],
+)
+def test_impossible_options_are_refused_before_any_model_is_looked_for(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        MonoT5("no/such/model", **options)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "no model for monot5: expected a config.json as transformers saves it"),
+        (
+            {"config.json": '{"model_type": "t5"}'},
+            "no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside the model",
+        ),
+        (
+            {"config.json": '{"model_type": "t5"}', "spiece.model": "x"},
+            "no weights: expected a model.safetensors or pytorch_model.bin",
+        ),
+    ],
+)
+def test_a_folder_that_lacks_a_part_of_a_model_is_refused(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError) as caught:
+        MonoT5(str(tmp_path)).scorer()
+    assert str(caught.value) == f"{tmp_path}: {message}"
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", "model-00001-of-00002.safetensors", "pytorch_model.bin"])
+def test_weights_have_several_names(tmp_path: Path, weights: str) -> None:
+    for name in ("vocab.txt", weights):
+        (tmp_path / name).touch()
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    assert require_model(tmp_path, "monobert") == {"model_type": "bert"}
+
+
+def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    for name in ("vocab.txt", "model.safetensors"):
+        (tmp_path / name).touch()
+    (tmp_path / "config.json").write_text('{"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}')
+    with pytest.raises(UserError, match="its architecture 'mine' is code of the model's own, which is never run"):
+        require_model(tmp_path, "monobert")
+
+
+def test_a_model_that_is_nowhere_is_one_clear_line() -> None:
+    pytest.importorskip("huggingface_hub")
+    collection = toy()
+    with pytest.raises(UserError, match=r"^model 'nobody/such' is no folder, not in the hub's cache"):
+        MonoT5("nobody/such").rank(collection, run_of(collection, {"q1": {"d1-llm": 1.0}}))
+
+
+@given(st.lists(st.floats(-800, 800), max_size=5))
+def test_the_logistic_function_holds_for_numbers_of_any_size(values: list[float]) -> None:
+    found = sigmoid(np.array(values))
+    assert found.dtype == np.float64
+    assert ((found >= 0) & (found <= 1)).all()
+    assert found == pytest.approx([(1 + np.tanh(value / 2)) / 2 for value in values], abs=1e-15)
+
+
+def test_what_float32_rounds_to_one_is_not_tied() -> None:
+    values = np.array([18.0, 19.0, 30.0, -100.0, -101.0], dtype=np.float32)
+    assert (1 / (1 + np.exp(-values[:3])) == 1).all()
+    assert len(set(sigmoid(values).tolist())) == 5

@@ -1,0 +1,427 @@
+"""Cross-encoders: the reference library's scores, kept by content, and models that are none refused."""
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt import Collection, Run, UserError, ranker
+from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.io.vectors import Shard
+from ranktilt.models.pairs import NO_LIMIT, Inputs
+from ranktilt.rankers.inventory import listed
+from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, head_of, pair_limit
+from tests.rankers.contract import Make, RankerContract
+from tests.rankers.tiny import tiny_model, write_json
+from tests.rankers.tiny_rerankers import change, tiny_classifier, tiny_t5
+from tests.toy import collection_of, run_of, toy
+
+Texts = Sequence[str]
+QUERIES = ["red apples", "", "Grüße, café?", "a b c d e f g h i j k l m n o p q r s t u v w x y z"]
+DOCUMENTS = ["red apples grow on trees", "", "x", "a b c d e f g h", " ".join("word" * 3), "[SEP] [CLS]", "a " * 90]
+
+
+@pytest.fixture(scope="session")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One label."""
+    return tiny_classifier(tmp_path_factory.mktemp("one"))
+
+
+@pytest.fixture(scope="session")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two labels."""
+    return tiny_classifier(tmp_path_factory.mktemp("two"), labels=2)
+
+
+def combined(queries: Texts, documents: Texts, *, copies: int = 1) -> tuple[Collection, Run]:
+    """A collection of these texts, and a run of all documents for each query."""
+    docs = [{"id": f"d{n} {c}", "text": text} for c in range(copies) for n, text in enumerate(documents)]
+    asked = {f"q{n}": text for n, text in enumerate(queries)}
+    collection = collection_of(docs, asked, {query: {"d0 0": 1} for query in asked})
+    return collection, run_of(collection, {query: dict.fromkeys(collection.ids, 0.0) for query in asked})
+
+
+def scores(made: CrossEncoder, queries: Texts = QUERIES, documents: Texts = DOCUMENTS) -> np.ndarray[Any, Any]:
+    """Scores of each query and each document by a re-ranker."""
+    collection, run = combined(queries, documents)
+    found = made.rank(collection, run)
+    table = np.full((len(queries), len(documents)), np.nan)
+    table[found.entry_queries, found.docs] = found.scores
+    return table
+
+
+def reference(folder: Path, queries: Texts = QUERIES, documents: Texts = DOCUMENTS, **options: Any) -> Any:
+    """Scores by sentence-transformers' own class."""
+    from sentence_transformers import CrossEncoder as Reference
+
+    model = Reference(str(folder), device="cpu")
+    found = model.predict([(q, d) for q in queries for d in documents], show_progress_bar=False, **options)
+    return np.asarray(found, dtype=np.float64).reshape(len(queries), len(documents), -1)
+
+
+def exact(folder: Path, **options: Any) -> CrossEncoder:
+    return CrossEncoder(str(folder), precision="float32", **options)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("labels", ["one", "two"])
+class TestContract(RankerContract):
+    @pytest.fixture(params=["", "max_document_tokens=3", "precision=float32,text=text"])
+    def make(self, request: pytest.FixtureRequest, labels: str) -> Make:
+        folder = request.getfixturevalue(labels)
+
+        def make(collection: Collection, **options: Any) -> Any:
+            depth = f"@{options.pop('k')}" if "k" in options else ""
+            assert not options
+            given = f"({request.param})" if request.param else ""
+            return ranker(f"bm25>>cross-encoder:{folder}{given}{depth}")
+
+        return make
+
+
+@pytest.mark.neural
+def test_one_label_scores_as_the_reference_does(one: Path) -> None:
+    expected = reference(one)[:, :, 0]
+    assert expected.std() > 0.05
+    assert scores(exact(one)) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.neural
+def test_two_labels_score_the_probability_of_the_second(two: Path) -> None:
+    expected = reference(two, apply_softmax=True)
+    assert expected.shape[2] == 2
+    assert scores(exact(two)) == pytest.approx(expected[:, :, 1], abs=1e-5)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize(
+    ("file", "value"),
+    [
+        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}),
+        ("config.json", {"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}),
+        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Tanh"}}),
+        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}}),
+    ],
+)
+def test_the_models_own_activation_is_applied(tmp_path: Path, file: str, value: dict[str, Any]) -> None:
+    folder = tiny_classifier(tmp_path)
+    change(folder / file, **value)
+    assert scores(exact(folder)) == pytest.approx(reference(folder)[:, :, 0], abs=2e-5)
+
+
+@pytest.mark.neural
+def test_a_folder_saved_by_sentence_transformers_scores_as_it_does(one: Path, tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder as Reference
+    from torch.nn import Identity
+
+    saved = Reference(str(one), device="cpu", activation_fn=Identity(), max_length=20)
+    saved.prompts, saved.default_prompt_name = {"ask": "please: "}, "ask"
+    saved.save_pretrained(str(tmp_path))
+    expected = reference(tmp_path)[:, :, 0]
+    assert np.abs(expected).max() > 1
+    assert scores(exact(tmp_path)) == pytest.approx(expected, abs=2e-5)
+    assert exact(tmp_path).scorer().limits.pair == 20
+
+
+@pytest.mark.neural
+def test_own_limits_cut_as_if_the_texts_were_shorter(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, length=300)
+    query, document = [" ".join("abcdefg"[i % 7] for i in range(n)) for n in (40, 250)]
+    short = [" ".join(text.split()[:n]) for text, n in ((query, 30), (document, 200))]
+    expected = reference(folder, short[:1], short[1:])[:, :, 0]
+    assert scores(exact(folder, limits="paper"), [query], [document]) == pytest.approx(expected, abs=1e-5)
+    shorter = [" ".join(text.split()[:n]) for text, n in ((query, 3), (document, 50))]
+    made = exact(folder, max_query_tokens=3, max_document_tokens=50)
+    assert scores(made, [query], [document]) == pytest.approx(
+        reference(folder, shorter[:1], shorter[1:])[:, :, 0], abs=1e-5
+    )
+
+
+@pytest.mark.neural
+def test_bfloat16_differs_little_and_makes_no_ties(one: Path) -> None:
+    documents = [f"{a} {b} {c}" for a in "abcdefg" for b in "hijklm" for c in "nopq"]
+    full, half = (scores(CrossEncoder(str(one), precision=p), QUERIES[:1], documents) for p in ("float32", "bfloat16"))
+    assert np.abs(half - full).mean() < 0.02
+    assert (half != full).any()
+    assert len(np.unique(half)) > 0.99 * len(np.unique(full))
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("sizes", [Chunks(shard=1, piece=1), Chunks(shard=5, piece=2), Chunks(shard=512, piece=256)])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
+    one: Path, sizes: Chunks, precision: str, tmp_path: Path
+) -> None:
+    ranker = CrossEncoder(str(one), precision=precision)
+    expected = scores(ranker)
+    with chunked(Chunks(shard=sizes.shard, piece=sizes.piece, cache=tmp_path)):
+        assert scores(ranker, QUERIES[:1], DOCUMENTS[2:3]).tobytes() == expected[:1, 2:3].tobytes()
+        assert scores(ranker).tobytes() == expected.tobytes()
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("piece", [1, 3, 256])
+def test_copies_get_one_score_to_the_last_bit(one: Path, precision: str, piece: int, tmp_path: Path) -> None:
+    collection, run = combined(QUERIES, DOCUMENTS, copies=3)
+    with chunked(Chunks(piece=piece, cache=tmp_path)):
+        found = CrossEncoder(str(one), precision=precision).rank(collection, run)
+    table = np.full((len(QUERIES), 3 * len(DOCUMENTS)), np.nan)
+    table[found.entry_queries, found.docs] = found.scores
+    parts = np.split(table, 3, axis=1)
+    assert parts[0].tobytes() == parts[1].tobytes() == parts[2].tobytes()
+
+
+@pytest.mark.neural
+def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
+    expected = scores(exact(one))
+    with chunked(Chunks(piece=3, cache=tmp_path / "a")):
+        first = scores(exact(one))
+    with chunked(Chunks(piece=3, cache=tmp_path / "b")):
+        turned = scores(exact(one), QUERIES[::-1], DOCUMENTS[::-1])[::-1, ::-1]
+    assert first.tobytes() == turned.tobytes()
+    assert first.tobytes() == expected.tobytes()
+
+
+@pytest.mark.neural
+def test_an_interrupted_run_is_taken_up_where_it_ended(
+    one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"shard": 4, "piece": 4}
+    with chunked(Chunks(cache=tmp_path / "whole", **sizes)):
+        expected = scores(exact(one))
+    plain, batch, calls, made = Classifier.call, Inputs.batch, itertools.count(), list[int]()
+
+    def stopping(self: Classifier, model: Any, features: Any) -> Any:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return plain(self, model, features)
+
+    def counting(self: Inputs, positions: Any, pad: int, **options: Any) -> Any:
+        made.append(len(positions))
+        return batch(self, positions, pad, **options)
+
+    monkeypatch.setattr(Classifier, "call", stopping)
+    with chunked(Chunks(cache=tmp_path / "broken", **sizes)):
+        with pytest.raises(KeyboardInterrupt):
+            scores(exact(one))
+        stored = sum(len(Shard.open(path).keys) for path in (tmp_path / "broken").rglob("*.vectors"))
+        monkeypatch.setattr(Inputs, "batch", counting)
+        assert scores(exact(one)).tobytes() == expected.tobytes()
+    assert stored > 0
+    assert sum(made) == len(QUERIES) * len(DOCUMENTS) - stored
+
+
+@pytest.mark.neural
+def test_what_is_cached_needs_neither_torch_nor_transformers(one: Path, own_cache: Path) -> None:
+    expected = exact(one).rank(*combined(QUERIES, DOCUMENTS))
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.rankers.rerank.test_cross_encoder import DOCUMENTS, QUERIES, combined, exact
+heavy = [m for m in ("torch", "transformers", "sentence_transformers") if m in sys.modules]
+found = exact({str(one)!r}).rank(*combined(QUERIES, DOCUMENTS))
+print(heavy, [m for m in ("torch", "transformers", "sentence_transformers") if m in sys.modules])
+print(found.scores.tobytes().hex())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[] []", expected.scores.tobytes().hex()]
+
+
+@pytest.mark.neural
+def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> None:
+    scores(exact(one))
+    folder = own_cache / "pairs" / exact(one).scorer().fingerprint
+    assert folder.is_dir()
+    assert exact(one, max_document_tokens=9).scorer().fingerprint != folder.name
+    assert exact(one, k=3, text="title", tail="keep").scorer().fingerprint == folder.name
+    scores(exact(one, max_document_tokens=9))
+    shown = {(row.what, row.model, row.settings, row.entries) for row in listed()[0] if row.what == "pairs"}
+    size = len(QUERIES) * len(DOCUMENTS)
+    assert shown == {
+        ("pairs", str(one), "float32, ranker=cross-encoder", size),
+        ("pairs", str(one), "float32, ranker=cross-encoder, max_document_tokens=9", size),
+    }
+
+
+@pytest.mark.neural
+def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_classifier(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.bias"] += float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError) as caught:
+        scores(exact(folder))
+    assert str(caught.value) == f"{folder}: the model gives NaN or infinite scores"
+
+
+@pytest.mark.neural
+def test_more_tokens_than_positions_are_one_clear_line(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path)
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 80})
+    write_json(folder / "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer"}])
+    with pytest.raises(UserError, match=rf"^{folder}: cannot score pairs of 80 tokens: "):
+        scores(exact(folder), ["a"], ["a " * 200])
+
+
+@pytest.mark.neural
+def test_a_head_that_is_not_in_the_folder_is_never_made_up(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path)
+    (folder / "modules.json").unlink()
+    change(folder / "config.json", architectures=None)
+    with pytest.raises(UserError) as caught:
+        scores(exact(folder))
+    assert str(caught.value) == (
+        f"{folder}: its weights lack classifier.bias and 1 more of a BertForSequenceClassification; at random in their "
+        "place, what it gives would mean nothing"
+    )
+
+
+@pytest.mark.neural
+def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path)
+    change(folder / "config.json", vocab_size=80)
+    with pytest.raises(UserError) as caught:
+        scores(exact(folder))
+    message = "its weights of bert.embeddings.word_embeddings.weight have another shape than its config.json says"
+    assert str(caught.value) == f"{folder}: {message}"
+
+
+@pytest.mark.neural
+def test_an_encoder_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path)
+    with pytest.raises(UserError) as caught:
+        exact(folder).scorer()
+    assert str(caught.value) == (
+        f"{folder}: its modules are Transformer + Pooling; expected a cross-encoder: one Transformer with its own head"
+    )
+    (folder / "modules.json").unlink()
+    with pytest.raises(UserError) as caught:
+        exact(folder).scorer()
+    assert str(caught.value) == (
+        f"{folder}: a BertModel has no classification head, so cross-encoder cannot score with it; train one from it "
+        "(ranktilt train cross-encoder), or choose a model that was trained to re-rank"
+    )
+
+
+@pytest.mark.neural
+def test_a_seq2seq_model_is_no_cross_encoder(tmp_path: Path) -> None:
+    folder = tiny_t5(tmp_path)
+    with pytest.raises(UserError, match="a T5ForConditionalGeneration has no classification head"):
+        exact(folder).scorer()
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize(
+    ("broken", "says"), [("model.safetensors", "cannot be loaded"), ("tokenizer.json", "tokenizer")]
+)
+def test_a_damaged_file_is_one_clear_line(tmp_path: Path, broken: str, says: str) -> None:
+    folder = tiny_classifier(tmp_path)
+    (folder / broken).write_text("{}" if broken.endswith("json") else "x")
+    with pytest.raises(UserError) as caught:
+        scores(exact(folder))
+    message = str(caught.value)
+    assert message.startswith(f"{folder}")
+    assert says in message
+    assert "\n" not in message
+
+
+@pytest.mark.neural
+def test_a_device_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, seed=9)
+    with pytest.raises(
+        UserError, match=rf"^{folder}: cannot be loaded as a model for cross-encoder on device 'tpu9': "
+    ):
+        scores(exact(folder, device="tpu9"))
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"id2label": {"0": "LABEL_0"}}, Head(1)),
+        ({"num_labels": 1}, Head(1)),
+        ({}, Head(2, relevant=1)),
+        ({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, Head(2, relevant=1)),
+        ({"id2label": {"0": "not_relevant", "1": "relevant"}}, Head(2, relevant=1)),
+        ({"id2label": {"0": "Relevant", "1": "Irrelevant"}}, Head(2, relevant=0)),
+        ({"id2label": {"0": "yes", "1": "no"}}, Head(2, relevant=0)),
+        ({"id2label": {"0": "0", "1": "1"}}, Head(2, relevant=1)),
+    ],
+)
+def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], expected: Head) -> None:
+    assert head_of(tmp_path, config, "cross-encoder") == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}},
+            "wrong labels for cross-encoder: expected 1 or 2, relevant or not, got 3 (contradiction, entailment, "
+            "neutral)",
+        ),
+        ({"num_labels": 4}, "wrong labels for cross-encoder: expected 1 or 2, relevant or not, got 4 (4 of them)"),
+        (
+            {"id2label": {"0": "cat", "1": "dog"}},
+            "wrong labels for cross-encoder: cannot tell which of 'cat' and 'dog' says relevant; name one of them "
+            "'relevant' in config.json's id2label",
+        ),
+        (
+            {"num_labels": 1, "sentence_transformers": {"activation_fn": "mine.Squash"}},
+            "its activation 'mine.Squash' is not supported (valid: torch.nn.Sigmoid, torch.nn.Identity, torch.nn.Tanh)",
+        ),
+    ],
+)
+def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        head_of(tmp_path, config, "cross-encoder")
+    assert str(caught.value) == f"{tmp_path}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("config", "tokenizer", "saved", "expected"),
+    [
+        ({"max_position_embeddings": 512}, {"model_max_length": 128}, None, 128),
+        ({"max_position_embeddings": 512}, {"model_max_length": 10**30}, None, 512),
+        ({"max_position_embeddings": 512}, {}, {"max_seq_length": 256}, 256),
+        ({"max_position_embeddings": 512}, {}, {"processor_kwargs": {"model_max_length": 64}}, 64),
+        ({"max_position_embeddings": 514, "model_type": "roberta", "pad_token_id": 1}, {}, None, 512),
+        ({}, {}, None, NO_LIMIT),
+    ],
+)
+def test_the_limit_is_the_lowest_that_the_folder_names(
+    tmp_path: Path, config: dict[str, Any], tokenizer: dict[str, Any], saved: dict[str, Any] | None, expected: int
+) -> None:
+    write_json(tmp_path / "tokenizer_config.json", tokenizer)
+    if saved is not None:
+        write_json(tmp_path / "sentence_bert_config.json", saved)
+        assert pair_limit(tmp_path, config) == config["max_position_embeddings"]
+        write_json(tmp_path / "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer"}])
+    assert pair_limit(tmp_path, config) == expected
+
+
+@pytest.mark.parametrize("name", ["plain", "with (brackets), and @", "a >> b", 'quo"te', "ends in blank ", "ünï"])
+def test_a_folder_of_any_name_is_typed_as_it_prints(name: str) -> None:
+    made = CrossEncoder(name, limits="paper", max_query_tokens=64, tail="keep", device="cuda:0", k=20)
+    assert ranker(repr(made)) == made
+    assert repr(ranker(f"bm25@100>>{made!r}")) == f"bm25@100>>{made!r}"
+
+
+def test_options_are_left_out_where_they_are_the_usual_ones() -> None:
+    assert repr(CrossEncoder("M")) == "cross-encoder:M"
+    assert repr(CrossEncoder("M", limits="paper", k=10)) == "cross-encoder:M(limits=paper)@10"
+
+
+@pytest.mark.neural
+def test_shared_texts_of_twins_are_level(one: Path) -> None:
+    collection = toy()
+    run = ranker(f"bm25>>cross-encoder:{one}").rank(collection)
+    assert set(run.queries) == {"q1", "q2", "q3"}
+    assert ((run.scores > 0) & (run.scores < 1)).all()

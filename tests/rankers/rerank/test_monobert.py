@@ -1,0 +1,91 @@
+"""monoBERT: the probability of relevance that transformers computes, from nothing but a BERT with two labels."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranktilt import Collection, Ranker, UserError, ranker
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
+from ranktilt.rankers.rerank.monobert import MonoBERT
+from tests.rankers.contract import Make, RankerContract
+from tests.rankers.rerank.test_cross_encoder import DOCUMENTS, QUERIES, combined, scores
+from tests.rankers.tiny_rerankers import LENGTH, change, tiny_classifier
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_classifier(tmp_path_factory.mktemp("bert"), labels=2, seed=3)
+
+
+@pytest.mark.neural
+class TestContract(RankerContract):
+    @pytest.fixture
+    def make(self, bert: Path) -> Make:
+        def make(collection: Collection, k: int | None = None) -> Ranker:
+            return ranker(f"bm25>>monobert:{bert}{'' if k is None else f'@{k}'}")
+
+        return make
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_score_is_the_softmax_of_the_second_logit(tmp_path: Path, seed: int) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = tiny_classifier(tmp_path, labels=2, seed=seed)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    expected = np.empty((len(QUERIES), len(DOCUMENTS)))
+    for q, query in enumerate(QUERIES):
+        for d, document in enumerate(DOCUMENTS):
+            features = tokenizer([query], [document], truncation=True, max_length=LENGTH, return_tensors="pt")
+            with torch.inference_mode():
+                expected[q, d] = torch.softmax(model(**features).logits.double(), dim=1)[0, 1]
+    assert expected.std() > 0.05
+    assert scores(MonoBERT(str(folder), precision="float32")) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.neural
+def test_a_cross_encoder_of_the_same_folder_scores_alike(bert: Path) -> None:
+    one, two = (scores(kind(str(bert), precision="float32")) for kind in (MonoBERT, CrossEncoder))
+    assert one == pytest.approx(two, abs=1e-6)
+
+
+@pytest.mark.neural
+def test_what_the_labels_are_called_turns_the_scores_around(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, labels=2, seed=3)
+    usual = scores(MonoBERT(str(folder), precision="float32"))
+    change(folder / "config.json", id2label={"0": "relevant", "1": "irrelevant"}, label2id=None)
+    assert scores(MonoBERT(str(folder), precision="float32")) == pytest.approx(1 - usual, abs=1e-5)
+
+
+@pytest.mark.neural
+def test_one_label_is_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, labels=1)
+    with pytest.raises(UserError) as caught:
+        MonoBERT(str(folder)).rank(*combined(QUERIES, DOCUMENTS))
+    expected = f"expected a BERT with 2 labels for monobert, got 'bert' with 1 label; cross-encoder:{folder} takes it"
+    assert str(caught.value) == f"{folder}: {expected}"
+
+
+@pytest.mark.neural
+def test_another_architecture_is_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, labels=2)
+    change(folder / "config.json", model_type="electra", architectures=["ElectraForSequenceClassification"])
+    with pytest.raises(UserError, match="expected a BERT with 2 labels for monobert, got 'electra' with 2 labels"):
+        MonoBERT(str(folder)).scorer()
+
+
+@pytest.mark.neural
+def test_three_labels_are_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path, labels=3)
+    with pytest.raises(UserError, match="wrong labels for monobert: expected 1 or 2, relevant or not, got 3"):
+        MonoBERT(str(folder)).scorer()
+
+
+def test_it_is_typed_as_it_prints() -> None:
+    made = MonoBERT("org/model", limits="paper", max_document_tokens=150, k=20)
+    assert repr(made) == "monobert:org/model(max_document_tokens=150,limits=paper)@20"
+    assert ranker(repr(made)) == made

@@ -1,0 +1,240 @@
+"""monoT5: the probability of true that transformers computes for the literal prompt, which always stays whole."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt import Collection, Ranker, UserError, ranker
+from ranktilt.models.pairs import Pairs
+from ranktilt.rankers.rerank.monot5 import LIMIT, MonoT5
+from tests.rankers.contract import Make, RankerContract
+from tests.rankers.rerank.test_cross_encoder import QUERIES, scores
+from tests.rankers.tiny_rerankers import ANSWERS, change, tiny_classifier, tiny_t5
+from tests.toy import toy
+
+DOCUMENTS = [
+    "red apples grow on trees",
+    "",
+    "x",
+    "Two  blanks,\nand a line!",
+    "Relevant: Query: Document:",
+    "ü",
+    "</s> a",
+]
+LONG = ["abc " * 70, "query " * 40]
+
+
+@pytest.fixture(scope="session")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_t5(tmp_path_factory.mktemp("t5"), limit=150)
+
+
+def exact(folder: Path, **options: Any) -> MonoT5:
+    return MonoT5(str(folder), precision="float32", **options)
+
+
+def probability(folder: Path, prompts: list[list[int]]) -> np.ndarray[Any, Any]:
+    """P(true) after each prompt, of true and false alone, one prompt at a time."""
+    import torch
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    model = T5ForConditionalGeneration.from_pretrained(folder).eval()
+    answers = AutoTokenizer.from_pretrained(folder).convert_tokens_to_ids(list(ANSWERS))
+    found = []
+    for ids in prompts:
+        with torch.inference_mode():
+            out = model(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([[0]])).logits[0, 0]
+        found.append(torch.softmax(out[answers].double(), dim=0)[0].item())
+    return np.array(found)
+
+
+def tokens(folder: Path, text: str) -> list[int]:
+    from transformers import AutoTokenizer
+
+    return list(AutoTokenizer.from_pretrained(folder)(text, verbose=False)["input_ids"])
+
+
+def prompt(query: str, document: str) -> str:
+    return f"Query: {query} Document: {document} Relevant:"
+
+
+@pytest.mark.neural
+class TestContract(RankerContract):
+    @pytest.fixture(params=["", "(limits=paper)"])
+    def make(self, request: pytest.FixtureRequest, t5: Path) -> Make:
+        def make(collection: Collection, k: int | None = None) -> Ranker:
+            return ranker(f"bm25>>monot5:{t5}{request.param}{'' if k is None else f'@{k}'}")
+
+        return make
+
+
+@pytest.mark.neural
+def test_the_score_is_the_probability_of_true_after_the_literal_prompt(t5: Path) -> None:
+    expected = probability(t5, [tokens(t5, prompt(q, d)) for q in QUERIES for d in DOCUMENTS])
+    assert expected.std() > 0.02
+    found = scores(exact(t5), documents=DOCUMENTS)
+    assert found.ravel() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("query", ["red apples", "Grüße, café?"])
+def test_a_long_document_is_cut_and_the_prompt_stays(t5: Path, query: str) -> None:
+    front = tokens(t5, f"Query: {query} Document: {LONG[0]}")[:-1]
+    end = tokens(t5, "Relevant:")
+    whole = front[: 150 - len(end)] + end
+    assert len(front) > 150
+    assert scores(exact(t5), [query], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
+
+
+@pytest.mark.neural
+def test_a_query_of_more_than_half_the_room_is_cut_too(t5: Path) -> None:
+    before, between, behind = (tokens(t5, part)[:-1] for part in ("Query:", "Document:", "Relevant:"))
+    query, document = (tokens(t5, text)[:-1] for text in (LONG[1], LONG[0]))
+    room = 150 - len(before) - len(between) - len(behind) - 1
+    half = room // 2
+    assert min(len(query), len(document)) > room - half
+    # The document is longer here, and so gets the odd token.
+    assert len(document) > len(query)
+    whole = before + query[:half] + between + document[: room - half] + behind + [1]
+    assert len(whole) == 150
+    assert scores(exact(t5), [LONG[1]], [LONG[0]])[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
+
+
+@pytest.mark.neural
+def test_own_limits_count_tokens_of_the_texts_alone(t5: Path) -> None:
+    before, between, behind = (tokens(t5, part)[:-1] for part in ("Query:", "Document:", "Relevant:"))
+    query, document = (tokens(t5, text)[:-1] for text in ("which apples", "red apples on trees"))
+    whole = before + query[:3] + between + document[:7] + behind + [1]
+    found = scores(exact(t5, max_query_tokens=3, max_document_tokens=7), ["which apples"], ["red apples on trees"])
+    assert found[0, 0] == pytest.approx(probability(t5, [whole])[0], abs=1e-5)
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("query", ["red", "a longer query of words", LONG[1]])
+@pytest.mark.parametrize("options", [{}, {"limits": "paper"}, {"max_document_tokens": 10}])
+def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: dict[str, Any]) -> None:
+    documents = ["abc " * n for n in (0, 1, 3, 10, 20, 24, 25, 26, 27, 28, 29, 30, 31, 40, 60)]
+    pairs = Pairs.of([query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents)))
+    scorer: Any = exact(t5, **options).scorer()
+    job = scorer._job(pairs)
+    read = np.zeros(len(pairs), dtype=np.int64)
+    for some, features in job.prepare(np.arange(len(pairs))):
+        read[some] = (features["input_ids"][: len(some)] == tokens(t5, "c")[1]).sum(axis=1)
+    had = np.array([text.count("c") for text in pairs.documents])[pairs.document]
+    own = query.count("c")
+    assert own == 0
+    assert scorer.cut(pairs, "")[read < had].all()
+    assert scorer.around() == scorer.template(scorer._tokenizer).around
+    assert 0 < scorer.cut(pairs, "").sum() < len(pairs)
+
+
+@pytest.mark.neural
+def test_bfloat16_differs_little_and_makes_no_ties(t5: Path) -> None:
+    documents = [f"{a} {b} {c}" for a in "abcdefg" for b in "hijklm" for c in "nopq"]
+    full, half = (scores(MonoT5(str(t5), precision=p), QUERIES[:1], documents) for p in ("float32", "bfloat16"))
+    assert np.abs(half - full).mean() < 0.02
+    assert (half != full).any()
+    assert len(np.unique(half)) > 0.99 * len(np.unique(full))
+
+
+@pytest.mark.neural
+def test_other_answers_are_other_scores(tmp_path: Path) -> None:
+    folder = tiny_t5(tmp_path, answers=("▁true", "▁false", "▁oui", "▁non"))
+    usual = scores(exact(folder), documents=DOCUMENTS)
+    other = scores(exact(folder, true_token="oui", false_token="non"), documents=DOCUMENTS)
+    turned = scores(exact(folder, true_token="▁false", false_token="true"), documents=DOCUMENTS)
+    assert np.abs(usual - other).max() > 0.01
+    assert turned == pytest.approx(1 - usual, abs=1e-6)
+
+
+@pytest.mark.neural
+def test_a_vocabulary_without_the_answers_is_refused(tmp_path: Path) -> None:
+    folder = tiny_t5(tmp_path, answers=("▁oui", "▁non"))
+    with pytest.raises(UserError) as caught:
+        scores(exact(folder))
+    assert str(caught.value) == f"{folder}: its vocabulary has no token '▁true'; set true_token and false_token"
+    assert np.isfinite(scores(exact(folder, true_token="oui", false_token="non"))).all()
+
+
+@pytest.mark.neural
+def test_a_tokenizer_that_does_not_divide_at_blanks_is_refused(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, pre_tokenizers
+
+    folder = tiny_t5(tmp_path)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=False)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    with pytest.raises(UserError, match="its tokenizer does not divide text at blanks, as that of a T5 does"):
+        scores(exact(folder))
+
+
+@pytest.mark.neural
+def test_a_classifier_is_refused(tmp_path: Path) -> None:
+    folder = tiny_classifier(tmp_path)
+    with pytest.raises(UserError) as caught:
+        exact(folder).scorer()
+    assert str(caught.value) == (
+        f"{folder}: expected a T5ForConditionalGeneration, or one of its family, for monot5, got "
+        "BertForSequenceClassification"
+    )
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize("kind", ["T5EncoderModel", "T5ForSequenceClassification"])
+def test_a_t5_that_answers_nothing_is_refused(tmp_path: Path, kind: str) -> None:
+    folder = tiny_t5(tmp_path)
+    change(folder / "config.json", architectures=[kind])
+    with pytest.raises(UserError, match=f"or one of its family, for monot5, got {kind}$"):
+        exact(folder).scorer()
+
+
+@pytest.mark.neural
+def test_an_encoder_decoder_without_a_start_is_refused(tmp_path: Path) -> None:
+    folder = tiny_t5(tmp_path)
+    change(folder / "config.json", decoder_start_token_id=None)
+    with pytest.raises(UserError) as caught:
+        exact(folder).scorer()
+    message = f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts"
+    assert str(caught.value) == message
+
+
+@pytest.mark.neural
+@pytest.mark.parametrize(("named", "expected"), [(150, 150), (10**30, LIMIT), (None, LIMIT)])
+def test_the_limit_is_the_tokenizers_or_the_usual_one(tmp_path: Path, named: int | None, expected: int) -> None:
+    folder = tiny_t5(tmp_path)
+    change(folder / "tokenizer_config.json", model_max_length=named)
+    assert exact(folder).scorer().limits.pair == expected
+
+
+@pytest.mark.neural
+def test_the_answers_are_part_of_what_is_cached(t5: Path) -> None:
+    prints = {exact(t5, **o).scorer().fingerprint for o in ({}, {"true_token": "a"}, {"false_token": "a"}, {"k": 3})}
+    assert len(prints) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"true_token": ""}, "monot5: expected a word as true_token, got ''"),
+        ({"false_token": "▁"}, "monot5: expected a word as false_token, got '▁'"),
+        ({"true_token": "false"}, "monot5: expected two different answers, got 'false' twice"),
+    ],
+)
+def test_impossible_answers_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        MonoT5("M", **options)
+    assert str(caught.value) == message
+
+
+def test_it_is_typed_as_it_prints() -> None:
+    made = MonoT5("my, folder", true_token="▁yes", false_token="▁no", tail="keep")
+    assert repr(made) == 'monot5:"my, folder"(tail=keep,true_token=▁yes,false_token=▁no)'
+    assert ranker(repr(made)) == made
+
+
+@pytest.mark.neural
+def test_scores_are_probabilities(t5: Path) -> None:
+    run = ranker(f"bm25@2>>monot5:{t5}").rank(toy())
+    assert ((run.scores > 0) & (run.scores < 1)).all()

@@ -1,0 +1,319 @@
+"""Text to terms: Lucene's English chain, the papers' NLTK chain, Snowball's languages."""
+
+import sys
+import warnings
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt import Collection
+from ranktilt.errors import DataWarning, MissingExtra, UserError
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
+from ranktilt.text import analyzers as analyze
+from ranktilt.text.analyzers import Vocabulary, analyzer, analyzers, foreign, stop_words
+from tests.toy import collection_of, toy
+
+
+def split(text: str, how: str = "english") -> list[str]:
+    """Tokens as they stand in the text, before any is changed or dropped."""
+    found: list[str] = analyzer(how).split(pl.Series([text], dtype=pl.String))[0].to_list()
+    return found
+
+
+def words(text: str, how: str = "english") -> list[str]:
+    """Terms of a text, in order."""
+    return [term for term in analyzer(how).normalize(split(text, how)) if term is not None]
+
+
+def collection(*texts: str, query: str = "x") -> Collection:
+    docs = [{"id": f"d{n}", "text": text} for n, text in enumerate(texts)]
+    return collection_of(docs, {"q": query}, {"q": {"d0": 1}})
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("don't", ["don't"]),
+        ("don\u2019t", ["don\u2019t"]),
+        ("'quoted' dogs'", ["quoted", "dogs"]),
+        ("U.S.A.", ["u.s.a"]),
+        ("example.com e-mail@example.com", ["example.com", "e", "mail", "example.com"]),
+        ("3.14", ["3.14"]),
+        ("1,000", ["1,000"]),
+        ("1, 000", ["1", "000"]),
+        ("p<0.05.Conclusion", ["p", "0.05", "conclusion"]),
+        ("5.Patients", ["5", "patients"]),
+        ("end.Begin", ["end.begin"]),
+        ("3,5-dimethyl", ["3,5", "dimethyl"]),
+        ("10-15%", ["10", "15"]),
+        ("H2O 1st b12", ["h2o", "1st", "b12"]),
+        ("x.5 3.x", ["x", "5", "3", "x"]),
+        ("m² ½", ["m"]),
+        ("state-of-the-art", ["state", "of", "the", "art"]),
+        ("TCP/IP AT&T C++", ["tcp", "ip", "at", "t", "c"]),
+        ("snake_case _x 1_000", ["snake_case", "_x", "1_000"]),
+        ("日本語 中文", ["日", "本", "語", "中", "文"]),
+        ("ひらがな", ["ひ", "ら", "が", "な"]),
+        ("カタカナ 한국어", ["カタカナ", "한국어"]),
+        ("ﬁnding ﬂow", ["ﬁnding", "ﬂow"]),
+        ("Naïve CAFE\u0301", ["naïve", "cafe\u0301"]),
+        ("l'été a:b", ["l'été", "a:b"]),
+        ("α-synuclein", ["α", "synuclein"]),
+        (" \t\n\u00a0", []),
+        ("?! … — 👍", []),
+        ("", []),
+    ],
+)
+def test_words_end_where_unicode_says(text: str, tokens: list[str]) -> None:
+    assert split(text) == tokens
+
+
+@given(st.text(alphabet="aBé1.,;:_- /", max_size=12))
+def test_words_end_where_another_implementation_of_unicode_says(text: str) -> None:
+    regex = pytest.importorskip("regex")
+    pieces = regex.split(r"\b", text.lower(), flags=regex.WORD | regex.V1)
+    assert split(text) == [piece for piece in pieces if regex.search(r"\w", piece)]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Darwin's finches", ["darwin", "finch"]),
+        ("Darwin\u2019s finches", ["darwin", "finch"]),
+        ("it's John's", ["john"]),
+        ("the dogs' bones", ["dog", "bone"]),
+        ("don't", ["don't"]),
+        ("To be, or NOT to be: that is the question", ["question"]),
+        ("'s", ["s"]),
+        ("us vs ms s'", ["us", "vs", "ms", "s"]),
+        ("state-of-the-art", ["state", "art"]),
+        ("", []),
+    ],
+)
+def test_english_drops_possessives_and_stop_words(text: str, terms: list[str]) -> None:
+    assert words(text) == terms
+
+
+PORTER = """
+caresses caress ponies poni ties ti cats cat feed feed agreed agre plastered plaster bled bled motoring motor
+sing sing conflated conflat troubled troubl sized size hopping hop tanned tan falling fall hissing hiss fizzed
+fizz failing fail filing file happy happi sky sky relational relat conditional condit rational ration valenci
+valenc digitizer digit conformabli conform radicalli radic differentli differ vileli vile analogousli analog
+vietnamization vietnam predication predic operator oper feudalism feudal decisiveness decis hopefulness hope
+callousness callous formaliti formal sensitiviti sensit sensibiliti sensibl triplicate triplic formative form
+formalize formal electriciti electr electrical electr hopeful hope goodness good revival reviv allowance allow
+inference infer airliner airlin gyroscopic gyroscop adjustable adjust defensible defens irritant irrit
+replacement replac adjustment adjust dependent depend adoption adopt homologou homolog communism commun
+activate activ angulariti angular homologous homolog effective effect bowdlerize bowdler probate probat rate
+rate cease ceas controll control roll roll
+"""
+
+
+@pytest.mark.parametrize(("word", "stem"), list(zip(PORTER.split()[::2], PORTER.split()[1::2], strict=True)))
+def test_english_stems_as_porters_paper_does(word: str, stem: str) -> None:
+    assert words(word) == [stem]
+
+
+@pytest.mark.parametrize(
+    ("word", "stem"),
+    [
+        ("us", "us"),
+        ("vs", "vs"),
+        ("epidemiology", "epidemiolog"),
+        ("epidemiological", "epidemiolog"),
+        ("apologies", "apolog"),
+        ("typology", "typolog"),
+        ("biology", "biologi"),
+        ("pharmacologie", "pharmacologi"),
+        ("possibly", "possibl"),
+        ("possible", "possibl"),
+        ("reversibly", "revers"),
+        ("assembly", "assembl"),
+        ("bubbly", "bubbl"),
+        ("bly", "bly"),
+    ],
+)
+def test_english_departs_from_porters_paper_as_his_program_and_lucene_do(word: str, stem: str) -> None:
+    assert words(word) == [stem]
+
+
+@given(
+    root=st.text(alphabet="aeioublst", max_size=5),
+    ending=st.sampled_from(
+        ["logy", "logies", "logi", "logical", "logie", "bly", "bli", "ably", "ibly", "blies", "s", "ed"]
+    ),
+)
+def test_english_stems_as_another_implementation_of_his_program_does(root: str, ending: str) -> None:
+    porter = pytest.importorskip("nltk.stem.porter").PorterStemmer(mode="MARTIN_EXTENSIONS")
+    word = root + ending
+    assert analyze.porter([word]) == [porter.stem(word)]
+
+
+def test_lucenes_stop_words() -> None:
+    expected = (
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+        "this to was will with"
+    )
+    assert stop_words("lucene") == frozenset(expected.split())
+    assert len(stop_words("lucene")) == 33
+
+
+def test_nltks_stop_words() -> None:
+    found = stop_words("nltk")
+    assert len(found) == 179
+    assert {"i", "don't", "won", "wouldn't", "y", "herself"} <= found
+    assert not {"he'd", "I", "would", "us"} & found
+
+
+def test_stop_words_are_compared_before_stemming() -> None:
+    assert words("thes ands ifs") == ["the", "and", "if"]
+
+
+def test_whitespace_changes_nothing() -> None:
+    text = " The\tDON'T,\nthe\u00a0the\u3000end.  "
+    assert words(text, "whitespace") == ["The", "DON'T,", "the", "the", "end."]
+
+
+def test_paper_keeps_case_and_splits_as_the_treebank_does() -> None:
+    pytest.importorskip("nltk")
+    text = "Don't panic. The cat's 3.5% rise (the first) isn't running."
+    expected = [
+        "Do",
+        "n't",
+        "panic",
+        ".",
+        "The",
+        "cat",
+        "'s",
+        "3.5",
+        "%",
+        "rise",
+        "(",
+        "first",
+        ")",
+        "n't",
+        "running",
+        ".",
+    ]
+    assert words(text, "paper") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "One sentence only",
+        "Dr. Smith's results (p < 0.05) weren't reproduced. They \"failed\" twice... Why?  Nobody knows -- yet.",
+        "Effects of vitamin D3, e.g. on bone density, in the U.S. were small; see Fig. 2. Conclusion: none.",
+        "I can't, won't and wouldn't've gone. Gimme $5.00 and 50%! http://example.com/a?b=c#d",
+        "Ünïcode “quotes” — and \u2018others\u2019 … 日本語。",
+        "line\nbreaks\r\nand\ttabs. New sentence.",
+    ],
+)
+def test_paper_is_nltks_own_word_for_word(text: str) -> None:
+    nltk = pytest.importorskip("nltk")
+    sentences = nltk.tokenize.PunktSentenceTokenizer().tokenize(text)
+    tokens = [w for s in sentences for w in nltk.tokenize.NLTKWordTokenizer().tokenize(s)]
+    assert words(text, "paper") == [t for t in tokens if t not in stop_words("nltk")]
+
+
+def test_a_missing_nltk_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    with pytest.raises(MissingExtra) as caught:
+        BM25(analyzer="paper").rank(toy())
+    assert str(caught.value) == "analyzer 'paper' needs nltk. Install it with: pip install \"ranktilt[paper]\""
+
+
+def test_languages_go_by_their_names() -> None:
+    names = analyzers()
+    assert names[:3] == ["english", "paper", "whitespace"]
+    assert {"german", "french", "spanish", "russian", "arabic", "turkish", "finnish"} <= set(names)
+    assert not {"porter", "lovins"} & set(names)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", [n for n in analyzers() if n != "paper"])
+def test_every_language_is_there(name: str) -> None:
+    assert words("alpha", name)
+    assert analyzer(name) is analyzer(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stems"),
+    [
+        ("german", "Die Katzen", ["die", "katz"]),
+        ("french", "Les chevaux continuellement", ["le", "cheval", "continuel"]),
+        ("spanish", "los chicos", ["los", "chic"]),
+        ("russian", "книгами", ["книг"]),
+        ("italian", "abbandonata", ["abbandon"]),
+    ],
+)
+def test_a_language_lowers_and_stems_and_drops_nothing(name: str, text: str, stems: list[str]) -> None:
+    assert words(text, name) == stems
+
+
+def test_an_unknown_analyzer_is_refused_when_the_ranker_is_made() -> None:
+    with pytest.raises(UserError) as caught:
+        BM25(analyzer="englsh")
+    assert str(caught.value).startswith("unknown analyzer 'englsh'; did you mean 'english'? (valid: english, paper, ")
+
+
+def test_another_script_is_warned_of_once_a_collection() -> None:
+    found = collection("plain words", "красная книга", "ещё книга", "книга with more latin words")
+    expected = (
+        r"^analyzer 'english' meets 2 documents in a script that is not Latin \(first: 'd1'\); choose another, such as "
+        r"bm25\(analyzer=whitespace\)$"
+    )
+    with pytest.warns(DataWarning, match=expected):
+        BM25().rank(found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TFIDF().rank(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the role of α-synuclein and β-carotene in TGF-β signalling",
+        "5 µg of naïve Ångström ﬁndings",
+        "12,5 % 3.14 2024",
+        "",
+    ],
+)
+def test_a_few_foreign_letters_are_no_other_script(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = BM25().rank(collection(text))
+    assert run.name == "bm25"
+
+
+@pytest.mark.parametrize("how", ["russian", "whitespace"])
+def test_other_analyzers_take_any_script(how: str) -> None:
+    run = BM25(analyzer=how).rank(collection("красная книга", "a b", query="красная"))
+    assert run.frame()["doc_id"].to_list() == ["d0"]
+
+
+def test_terms_are_numbered_as_they_come_and_sorted_within_one_call() -> None:
+    vocabulary = Vocabulary(analyzer("whitespace"))
+    owner, term = vocabulary.encode(pl.Series([["b", "a", "b"], ["c"]]), grow=True)
+    assert vocabulary.terms == {"a": 0, "b": 1, "c": 2}
+    assert (owner.tolist(), term.tolist()) == ([0, 0, 0, 1], [1, 0, 1, 2])
+    vocabulary.encode(pl.Series([["a", "0"]]), grow=True)
+    assert vocabulary.terms == {"a": 0, "b": 1, "c": 2, "0": 3}
+
+
+def test_a_vocabulary_with_names_knows_them_and_learns_none_from_queries() -> None:
+    vocabulary = Vocabulary(analyzer("english"), ["river", "appl"])
+    owner, term = vocabulary.encode(pl.Series([["apples", "unknown"], ["the", "rivers"]]), grow=False)
+    assert (owner.tolist(), term.tolist()) == ([0, 1], [1, 0])
+    assert list(vocabulary.terms) == ["river", "appl"]
+
+
+def test_terms_of_other_scripts() -> None:
+    assert foreign(["word", "слово", "α-synuclein", "2024", "日", "naïve"]).tolist() == [
+        False, True, False, False, True, False
+    ]  # fmt: skip

@@ -1,0 +1,423 @@
+"""Findings about texts: openings, refusals, endings, shared terms, scripts; by hand, and on NFCorpus."""
+
+import re
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import load
+from ranktilt.text import quality
+
+
+def series(*texts: str) -> pl.Series:
+    return pl.Series("text", texts, dtype=pl.String)
+
+
+BODY = "Bees dance to tell where flowers are."
+
+OPENINGS = [
+    "Here is a rewritten version of the passage:",
+    "Here's a possible rewrite of the text:",
+    "Here\u2019s my attempt at rewriting the passage:",
+    "here is my attempt to rewrite your text:\nRewritten Text:",
+    "Sure, here's the rewritten text:",
+    "Sure! Here is a paraphrased version of the paragraph in simpler words:",
+    "Certainly! Here is the revised version of the text:",
+    "Of course! I'd be happy to help you rewrite the passage. Here is the rewritten passage:",
+    "Sure thing! I can certainly help with that.",
+    "Certainly!",
+    "Sure!",
+    "Rewritten text:",
+    "**Rewritten text:**",
+    "## Rewritten Passage:",
+    "Rewritten version (in plain English):",
+    "The rewritten text is as follows:",
+    "Paraphrased passage:",
+    "Revised text:",
+    "Original text:",
+    "Below is a rewritten version of the given text:",
+    "The following is a paraphrase of the passage:",
+    "This is a rewritten version of the passage.",
+    "Here is a summary of the text:",
+    "Here is a paraphrase in simpler words:",
+    "Here's my rewrite:",
+    "I've rewritten the text as follows:",
+    "As requested, here is the rephrased sentence:",
+    "Thank you for providing the text. Here is a rewritten version:",
+    "OK \u2013 here is one reworded version:\n---",
+    "Here is a polished version:",
+    "Here's a clearer and more concise version of the text:",
+    "Got it! Here is your refined paragraph:",
+    "Here is the simplified text:",
+    "Below is a condensed version:",
+    "With pleasure! Here is the rewritten abstract:",
+    "Here is the rephrased passage:",
+    "Rewritten text\n---",
+    "**Rewritten text**\n---",
+    "## The paraphrased passage\n---",
+]
+SENTENCES = [
+    "Here we show that bees rewrite their maps: a study of memory.",
+    "Here is how a bee finds its way home.",
+    "Here are the results of the second trial: bees prefer blue.",
+    "Here is a version of events that few believe.",
+    "Here is a list of the flowers that bees visit: clover and lime.",
+    "Sure enough, the bees came back.",
+    "Sure, the bees came back, but late.",
+    "Certainly, bees are social insects.",
+    "Of course, not all bees dance.",
+    "Yes! We have honey.",
+    "Great! The garden is full of bees.",
+    "This is a version of the model that was fitted to the data: see below.",
+    "This is a revised version of an article that appeared in 1999. It was rewritten.",
+    "The following is a list of rewritten rules: one, two.",
+    "Rewriting history: how bees lost their name.",
+    "Rewritten rules of the hive are enforced by guards: a review.",
+    "Revised: 12 May 2004. Bees of the north.",
+    "Revised version: March 2010. Bees of the south.",
+    "Text: a short history of writing.",
+    "The original text was lost in 1666: only a copy remains.",
+    "The text was rewritten in 1920.",
+    "I have rewritten history.",
+    "I can help my neighbour with the harvest. It is not hard.",
+    "Objective: to rewrite the guidelines of the trade.",
+    "",
+    "No rewritten version of the text: see the appendix.",
+    "Here is the rule by which a compiler rewrites queries: push filters down.",
+    "Here is a simplified version of the rule by which bees find home: turn to the sun.",
+    "Here is the corrected version: the bees were blue.",
+    "Here is a concise history of the hive: it grew.",
+    "Here is a summary: bees dance.",
+    "The rewritten text of the law is in force.",
+    "Rewritten by hand: a history of copies.",
+    "Got it? Bees dance.",
+    "Understood: bees dance.",
+]
+
+
+@pytest.mark.parametrize("start", OPENINGS)
+@pytest.mark.parametrize("gap", [" ", "\n\n"])
+def test_an_opening_is_found_and_removed_to_the_letter(start: str, gap: str) -> None:
+    text = series(start + gap + BODY)
+    assert quality.opening(text).to_list() == [start]
+    assert quality.without_opening(text).to_list() == [BODY]
+
+
+@pytest.mark.parametrize("start", ["Here is a summary:", "Here's a short, concise summary:"])
+def test_a_summary_is_announced_on_a_line_of_its_own(start: str) -> None:
+    assert quality.opening(series(f"{start}\n\n{BODY}", f"{start} {BODY}")).to_list() == [start, None]
+
+
+@pytest.mark.parametrize("start", ["Rewritten text:", "Here is a rewritten version of the passage.", "Original text:"])
+def test_an_opening_may_be_all_there_is(start: str) -> None:
+    assert quality.opening(series(start)).to_list() == [start]
+    assert quality.without_opening(series(start)).to_list() == [""]
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+def test_what_a_person_may_begin_with_is_no_opening(text: str) -> None:
+    assert quality.opening(series(text)).to_list() == [None]
+    assert quality.without_opening(series(text)).to_list() == [text]
+
+
+def test_an_opening_is_one_at_the_start_only() -> None:
+    text = f"{BODY} Here is a rewritten version of the passage: {BODY}"
+    assert quality.opening(series(text)).null_count() == 1
+    assert quality.without_opening(series(text)).to_list() == [text]
+
+
+def test_a_text_without_opening_stays_to_the_letter() -> None:
+    text = f'  "{BODY}"\n'
+    assert quality.without_opening(series(text)).to_list() == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (f'Rewritten text: "{BODY}"', BODY),
+        (f"Rewritten text:\n\u201c{BODY}\u201d\n", BODY),
+        ('Rewritten text: "Bees" dance, say "some"', '"Bees" dance, say "some"'),
+        (f'"Bees" is a word. {BODY}', f'"Bees" is a word. {BODY}'),
+        (f"Rewritten text: *Apis mellifera*. {BODY}", f"*Apis mellifera*. {BODY}"),
+        (f"Rewritten text:\n```text\n{BODY}", BODY),
+    ],
+)
+def test_quotation_marks_around_the_whole_rest_go_too(text: str, rest: str) -> None:
+    assert quality.without_opening(series(text)).to_list() == [rest]
+
+
+REFUSALS = [
+    "I'm sorry, but I cannot rewrite this text.",
+    "I\u2019m sorry, but I can\u2019t help with that.",
+    "I am sorry, but as a responsible assistant I am not able to provide medical advice.",
+    "I apologize, but I cannot fulfil your request.",
+    "My apologies, I am unable to process this.",
+    "Sorry, but without more context it is not possible for me to answer.",
+    "I'm sorry, but I don't have enough information.",
+    "As an AI language model, I cannot give an opinion.",
+    "Unfortunately, as an AI, I have no access to the article.",
+    "I cannot fulfill your request.",
+    "I can't help with rewriting this passage.",
+    "Unfortunately, I am not able to rewrite this text.",
+    "It is not appropriate for me to rewrite this text.",
+    "It seems that the text is missing. Could you please provide the text to rewrite?",
+    '"I am unable to provide a rewrite."',
+    "I won't be able to help with that.",
+    "I must respectfully decline to rewrite this text.",
+    "I must decline this request.",
+    "I'm not comfortable rewriting this text.",
+    "I can\u2019t create content of this kind.",
+    "I cannot summarise the given passage.",
+    "I'm sorry, but I won't be able to do so.",
+    "It looks like you haven't provided any text to rewrite.",
+    "You did not include the passage.",
+    "No text was provided.",
+]
+WRITING = [
+    "I'm sorry to hear that you feel ill. You should rest.",
+    "Unfortunately, we cannot exclude that the bees slept.",
+    "As an AI researcher, she studies bees.",
+    "As an AI language model, ChatGPT can write about bees.",
+    "I can't help but wonder why bees dance.",
+    "I cannot access my account: what should I do?",
+    "It is not possible to say why bees dance.",
+    "We apologize for the delay of this report.",
+    "Bees cannot see red. I'm sorry, but I cannot say why.",
+    "Language models refuse: I cannot, they say.",
+    "I must decline your kind invitation to the ball.",
+    "I must decline to say who was there.",
+    "I cannot create an account: what should I do?",
+    "I cannot write about bees without a smile.",
+    "I'm not comfortable with bees.",
+    "You did not give the bees any food.",
+    "No text was given more weight than this one by the bees' friends.",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_a_refusal_is_found(text: str) -> None:
+    assert quality.refusal(series(text)).to_list() == [True]
+
+
+@pytest.mark.parametrize("text", WRITING)
+def test_what_a_person_may_write_is_no_refusal(text: str) -> None:
+    assert quality.refusal(series(text)).to_list() == [False]
+
+
+WHOLE = [
+    "Bees dance.",
+    "Do bees dance?",
+    "Bees dance!  \n",
+    'She said: "Bees dance."',
+    "She said: \u201cbees dance.\u201d",
+    "She said: \u201cbees dance\u201d.",
+    "(Bees dance.)",
+    "**Bees dance.**",
+    "Bees dance. (Frisch, 1927)",
+    "Bees dance. [12]",
+    "Bees dance.[3][4]",
+    "Bees dance.12",
+    "Bees dance.1,2",
+    "As shown by Frisch et al.",
+    "More at https://example.org/bees/12",
+    "More at <https://example.org/bees>.",
+    "蜜蜂会跳舞。",
+    "मधुमक्खियाँ नाचती हैं।",
+    "هل ترقص النحلة؟",
+    "ผึ้งเต้นรำ",
+    "Bees dance.\u00bb",
+]
+CUT = [
+    "Bees dance",
+    "Bees dance and",
+    "Bees dance,",
+    "Bees dance:",
+    "Bees dance;",
+    "Bees dance -",
+    "Bees dance (by night)",
+    "Bees dance...",
+    "Bees dance\u2026",
+    'Bees dance..."',
+    "The share of bees was 0.12",
+    "Bees dance. Note:",
+    "Bees dance. (ABSTRACT TRUNCATED AT 250 WORDS)",
+    "蜜蜂会跳",
+    "* bees\n* flowers",
+]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a_whole_text_is_not_cut_off(text: str) -> None:
+    assert quality.cut_off(series(text)).to_list() == [False]
+
+
+@pytest.mark.parametrize("text", CUT)
+def test_a_text_that_stops_in_the_middle_is_cut_off(text: str) -> None:
+    assert quality.cut_off(series(text)).to_list() == [True]
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_text_is_not_cut_off(text: str) -> None:
+    assert quality.cut_off(series(text)).to_list() == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("  ", 0), ("one", 1), ("a  b\tc\nd\u00a0e", 5), ("well-known (fact), 3.5", 3)]
+)
+def test_words_are_runs_between_white_space(text: str, count: int) -> None:
+    found = quality.words(series(text))
+    assert found.to_list() == [count]
+    assert found.dtype == pl.Int64
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "jaccard", "overlap"),
+    [
+        ("red bees dance", "red bees sleep", 2 / 4, 2 / 3),
+        ("Red RED red", "red", 1.0, 1.0),
+        ("one two three four", "four", 1 / 4, 1 / 4),
+        ("four", "one two three four", 1 / 4, 1.0),
+        ("a-b_c", "a b_c", 1.0, 1.0),
+        ("bees", "", 0.0, 0.0),
+        ("", "bees", 0.0, np.nan),
+        ("?!", " ", np.nan, np.nan),
+        ("Ärzte ÄRZTE", "ärzte", 1.0, 1.0),
+    ],
+)
+def test_shared_terms_by_hand(a: str, b: str, jaccard: float, overlap: float) -> None:
+    np.testing.assert_array_equal(quality.jaccard(series(a), series(b)), [jaccard])
+    np.testing.assert_array_equal(quality.overlap(series(a), series(b)), [overlap])
+
+
+def test_no_pairs_have_no_similarity() -> None:
+    assert quality.jaccard(series(), series()).shape == (0,)
+    assert quality.overlap(series(), series()).dtype == np.float64
+
+
+def test_many_pairs_are_compared_a_slice_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = series(*("x " * (i % 3) + f"y{i % 5}" for i in range(50)))
+    b = series(*("x y0" for _ in range(50)))
+    whole = quality.jaccard(a, b)
+    monkeypatch.setattr(quality, "_PAIRS_AT_ONCE", 7)
+    np.testing.assert_array_equal(quality.jaccard(a, b), whole)
+
+
+PROSE = st.text(st.sampled_from("ab cd EF.,1_-\n"), max_size=40)
+
+
+@given(st.lists(st.tuples(PROSE, PROSE), max_size=8))
+@settings(max_examples=40)
+def test_similarity_agrees_with_sets(pairs: list[tuple[str, str]]) -> None:
+    a, b = series(*(p for p, _ in pairs)), series(*(q for _, q in pairs))
+    terms = [(set(re.findall(r"\w+", p.lower())), set(re.findall(r"\w+", q.lower()))) for p, q in pairs]
+    expected = [len(x & y) / len(x | y) if x | y else np.nan for x, y in terms]
+    np.testing.assert_allclose(quality.jaccard(a, b), expected, rtol=1e-12)
+    np.testing.assert_array_equal(quality.jaccard(a, b), quality.jaccard(b, a))
+
+
+@given(st.lists(PROSE, max_size=8))
+@settings(max_examples=40)
+def test_words_agree_with_splitting(texts: list[str]) -> None:
+    assert quality.words(series(*texts)).to_list() == [len(text.split()) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("Bees dance.", "Latin"),
+        ("Über den Tanz der Bienen", "Latin"),
+        ("Пчёлы танцуют, say bees", "Cyrillic"),
+        ("Bees (пчёлы) dance", "Latin"),
+        ("蜜蜂会跳舞 bee", "Han"),
+        ("ミツバチは踊る", "Japanese"),
+        ("蜜蜂研究方法論 について", "Japanese"),
+        ("꿀벌은 춤을 춘다", "Hangul"),
+        ("النحل يرقص", "Arabic"),
+        ("मधुमक्खियाँ नाचती हैं", "Devanagari"),
+        ("μέλισσες χορεύουν", "Greek"),
+        ("הדבורים רוקדות", "Hebrew"),
+        ("ผึ้งเต้นรำ", "Thai"),
+        ("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ", "other"),
+        ("12.5 % !?", None),
+        ("", None),
+    ],
+)
+def test_the_script_is_that_of_most_letters(text: str, script: str | None) -> None:
+    assert quality.script(series(text)).to_list() == [script]
+
+
+def test_every_script_is_one_that_texts_can_have() -> None:
+    assert len(set(quality.SCRIPTS)) == len(quality.SCRIPTS)
+    assert quality.script(series("ქართული", "Հայերեն", "ಕನ್ನಡ", "bees", "")).to_list() == [
+        "Georgian",
+        "Armenian",
+        "Kannada",
+        "Latin",
+        None,
+    ]
+
+
+@pytest.mark.parametrize("function", ["words", "opening", "without_opening", "refusal", "cut_off", "script"])
+def test_a_finding_keeps_name_and_length(function: str) -> None:
+    for texts in (series(), series("Bees dance.", "", "Rewritten text: a")):
+        found = getattr(quality, function)(texts)
+        assert found.name == "text"
+        assert len(found) == len(texts)
+
+
+@pytest.fixture(scope="module")
+def nfcorpus(shared_data: Path) -> Collection:
+    return load(shared_data / "cocktail-nfcorpus")
+
+
+@pytest.fixture(scope="module")
+def twins(nfcorpus: Collection) -> tuple[pl.Series, pl.Series]:
+    human, llama = nfcorpus.sources
+    text = dict(nfcorpus.docs.select("id", "text").iter_rows())
+    pairs = nfcorpus.pairs(human, llama)
+    return tuple(pl.Series([text[i] for i in pairs[side]]) for side in "ab")  # type: ignore[return-value]
+
+
+@pytest.mark.data
+def test_nfcorpus_has_the_published_lengths(twins: tuple[pl.Series, pl.Series]) -> None:
+    assert len(twins[0]) == 3633
+    assert [quality.words(side).mean() for side in twins] == pytest.approx([220.98, 179.76], abs=0.01)
+
+
+@pytest.mark.data
+def test_nfcorpus_has_the_published_similarity(twins: tuple[pl.Series, pl.Series]) -> None:
+    assert quality.jaccard(*twins).mean() == pytest.approx(0.58, abs=0.01)
+    assert quality.overlap(*twins).mean() == pytest.approx(0.69, abs=0.01)
+    assert int((twins[0] == twins[1]).sum()) == 2
+
+
+@pytest.mark.data
+def test_nfcorpus_rewrites_begin_with_boilerplate_and_human_texts_never(twins: tuple[pl.Series, pl.Series]) -> None:
+    human, llama = twins
+    found = quality.opening(llama).drop_nulls()
+    assert len(found) == 18
+    assert found.str.contains("(?i)rewrit|original text").all()
+    assert quality.opening(human).null_count() == len(human)
+    assert not quality.refusal(pl.concat(twins)).any()
+    changed = quality.without_opening(llama) != llama
+    assert int(changed.sum()) == 18
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("side", "count"), [(0, 58), (1, 10)])
+def test_nfcorpus_endings(twins: tuple[pl.Series, pl.Series], side: int, count: int) -> None:
+    assert int(quality.cut_off(twins[side]).sum()) == count
+
+
+@pytest.mark.data
+def test_scifact_has_the_published_length_and_no_openings(shared_data: Path) -> None:
+    text = load(shared_data / "scifact").docs["text"]
+    assert quality.words(text).mean() == pytest.approx(201.81, abs=0.01)
+    assert quality.opening(text).null_count() == len(text) == 5183
+    assert not quality.refusal(text).any()

@@ -1,0 +1,108 @@
+"""Batches: a function of seed and step; like lengths together; each query's own negatives."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ranktilt.training.batches import Batch, Batches
+from ranktilt.training.negatives import Lesson, Lessons
+
+SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
+
+
+def material(sizes: list[tuple[int, int]] = SIZES) -> Lessons:
+    """Each query has documents of its own: its positives, then its negatives."""
+    queries, place = [], 0
+    for number, (good, bad) in enumerate(sizes):
+        positives, negatives = np.arange(place, place + good), np.arange(place + good, place + good + bad)
+        queries.append(Lesson(f"q{number}", positives, negatives))
+        place += good + bad
+    return Lessons(tuple(queries), [f"d{i}" for i in range(place)], 0)
+
+
+def batches(sizes: list[tuple[int, int]] = SIZES, **options: int) -> Batches:
+    given = {"positives": 8, "negatives": 3, "groups": 4, "seed": 0, **options}
+    lessons = material(sizes)
+    rng = np.random.default_rng(1)
+    queries = rng.integers(1, 30, len(lessons.queries))
+    return Batches(lessons, queries, rng.integers(5, 200, len(lessons.documents)), **given)
+
+
+def drawn(made: list[Batch]) -> list[tuple[int, ...]]:
+    """All groups as (query, positive, negatives…)."""
+    return [(int(q), *map(int, d)) for batch in made for q, d in zip(batch.queries, batch.documents, strict=True)]
+
+
+def test_an_epoch_has_each_positive_once() -> None:
+    made = batches()
+    assert made.per_epoch == 4  # 14 positives, 4 at once
+    expected = [(q, int(p)) for q, lesson in enumerate(made.lessons.queries) for p in lesson.positives]
+    assert sorted(group[:2] for group in drawn(made.epoch(0))) == expected
+    assert [len(batch.queries) for batch in made.epoch(0)].count(4) == 3
+
+
+def test_broad_queries_are_capped_and_take_turns() -> None:
+    made = batches(positives=2)
+    assert made.per_epoch == 2  # 2 + 1 + 2 + 2
+    counts = np.bincount([group[0] for group in drawn(made.epoch(0))])
+    assert counts.tolist() == [2, 1, 2, 2]
+    seen = {group[1] for number in range(20) for group in drawn(made.epoch(number)) if group[0] == 2}
+    assert seen == set(made.lessons.queries[2].positives.tolist())
+
+
+def test_negatives_are_the_querys_own_and_differ() -> None:
+    made = batches()
+    for query, _, *negatives in drawn(made.epoch(0)):
+        own = made.lessons.queries[query].negatives.tolist()
+        assert set(negatives) <= set(own)
+        assert len(own) < 3 or len(set(negatives)) == 3
+
+
+def test_all_negatives_have_their_turn() -> None:
+    made = batches()
+    seen = {n for number in range(30) for q, _, *negatives in drawn(made.epoch(number)) if q == 1 for n in negatives}
+    assert seen == set(made.lessons.queries[1].negatives.tolist())
+
+
+def test_a_query_with_few_negatives_repeats_them() -> None:
+    made = batches([(1, 1)], negatives=4)
+    assert drawn(made.epoch(0)) == [(0, 0, 1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, 4, 9, 17])
+def test_any_step_can_be_made_again(step: int) -> None:
+    made = batches()
+    whole = list(itertools.islice(made.starting(0), 24))
+    again = list(itertools.islice(made.starting(step), 24 - step))
+    assert [drawn([one]) for one in again] == [drawn([one]) for one in whole[step:]]
+
+
+def test_epochs_differ_and_seeds_differ() -> None:
+    made = batches()
+    assert drawn(made.epoch(0)) != drawn(made.epoch(1))
+    assert drawn(made.epoch(0)) == drawn(batches().epoch(0))
+    assert drawn(made.epoch(0)) != drawn(batches(seed=1).epoch(0))
+
+
+def test_groups_of_like_length_share_a_batch() -> None:
+    made = batches([(8, 20)] * 40)
+    sorted_ = sum(map(made.size, made.epoch(0)))
+    groups = drawn(made.epoch(0))
+    rng = np.random.default_rng(0)
+    rng.shuffle(groups)
+    arrays = [np.array(groups[i : i + 4]) for i in range(0, len(groups), 4)]
+    shuffled = sum(made.size(Batch(a[:, 0], a[:, 1:])) for a in arrays)
+    assert sorted_ < 0.9 * shuffled
+
+
+def test_batches_of_all_lengths_are_mixed() -> None:
+    made = batches([(8, 20)] * 40)
+    sizes = np.array([made.size(batch) for batch in made.epoch(0)])
+    assert abs(np.corrcoef(sizes, np.arange(len(sizes)))[0, 1]) < 0.4
+
+
+def test_size_counts_the_padding() -> None:
+    lessons = material([(1, 3)])
+    made = Batches(lessons, np.array([5]), np.array([10, 40, 7, 7]), 8, 3, 4, 0)
+    assert [made.size(batch) for batch in made.epoch(0)] == [4 * (5 + 40)]

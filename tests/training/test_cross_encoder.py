@@ -1,0 +1,342 @@
+"""Training a cross-encoder: it learns, comes out the same each time, and survives a kill at any moment."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.errors import UserError
+from ranktilt.io.files import sha256
+from ranktilt.progress import listening
+from ranktilt.training import cross_encoder as module
+from ranktilt.training.batches import Batches
+from ranktilt.training.cross_encoder import train_cross_encoder
+from ranktilt.training.options import Trained, Training
+from tests.house.tree import ROOT
+from tests.toy import no_room
+from tests.training.material import MARK, QUICK, WORDS, marked, marked_folder
+
+pytestmark = pytest.mark.neural
+
+
+def train(body: Path, folder: Path, options: Training = QUICK, **more: Any) -> Trained:
+    return train_cross_encoder(more.pop("collection", None) or marked(), body, folder, options=replace(options, **more))
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def learned(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A training long enough to find the mark."""
+    return train(tiny, tmp_path_factory.mktemp("learned") / "model", steps=60)
+
+
+def test_the_loss_falls(learned: Trained) -> None:
+    losses = learned.figures["loss"]
+    assert len(losses) == 20
+    assert losses[0] > 0.2
+    assert max(losses[-5:]) < 0.02
+
+
+def test_what_was_learned_holds_for_new_texts(learned: Trained) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    model = library.CrossEncoder(str(learned.folder), device="cpu")
+    texts = [f"wxy {sign} {letter}" for sign in (MARK, "yy", "xx") for letter in "mnop"]
+    scores = model.predict([("wxy", text) for text in texts], show_progress_bar=False)
+    assert scores[:4].min() > scores[4:].max()
+
+
+def test_the_folder_holds_what_a_reader_needs(learned: Trained) -> None:
+    names = {path.name for path in learned.folder.iterdir()}
+    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "training.json"}
+    config = json.loads((learned.folder / "config.json").read_text())
+    assert config["architectures"] == ["BertForSequenceClassification"]
+    assert list(config["id2label"]) == ["0"]
+    assert json.loads((learned.folder / "tokenizer_config.json").read_text())["model_max_length"] == 6 + 16 + 3
+
+
+def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
+    record = json.loads((learned.folder / "training.json").read_text())
+    assert record == json.loads(json.dumps(learned.record))
+    assert record["from"] == str(tiny)
+    assert {k: record["spec"][k] for k in ("kind", "steps", "negatives", "seed", "precision", "device")} == {
+        "kind": "cross-encoder", "steps": 60, "negatives": 3, "seed": 0, "precision": "float32", "device": "cpu",
+    }  # fmt: skip
+    figures = record["figures"]
+    assert (figures["steps"], figures["queries"], figures["positives"]) == (60, len(WORDS), 2 * len(WORDS))
+    assert figures["pairs"] == 60 * 8  # 40 positives make 20 batches of 2 groups of 4
+    assert figures["epochs"] == 3.0
+    assert set(record["spec"]["packages"]) == {"torch", "transformers", "tokenizers"}
+
+
+def test_the_record_names_the_files_and_their_hashes(tiny: Path, tmp_path: Path) -> None:
+    folder = marked_folder(tmp_path / "data")
+    trained = train(tiny, tmp_path / "model", collection=load(folder, split="train"))
+    said = trained.record["collection"]
+    assert (said["path"], said["split"]) == (str(folder), "train")
+    assert said["files"][str(folder / "qrels" / "train.tsv")] == sha256(folder / "qrels" / "train.tsv")
+    assert len(said["files"]) == 3
+
+
+def test_equal_seeds_give_equal_weights(tiny: Path, tmp_path: Path) -> None:
+    one, two, other = (train(tiny, tmp_path / name, seed=seed).folder for name, seed in (("a", 0), ("b", 0), ("c", 1)))
+    assert weights(one) == weights(two)
+    assert weights(one) != weights(other)
+
+
+def test_bfloat16_is_as_reproducible_and_differs(tiny: Path, tmp_path: Path) -> None:
+    full = train(tiny, tmp_path / "full")
+    low, again = (train(tiny, tmp_path / name, precision="bfloat16") for name in ("low", "again"))
+    assert weights(low.folder) == weights(again.folder)
+    assert weights(low.folder) != weights(full.folder)
+    assert low.figures["loss"] == pytest.approx(full.figures["loss"], abs=0.1)
+
+
+def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    trained = train(tiny, tmp_path / "model", steps=1, rate=1e-12)
+    model = AutoModelForSequenceClassification.from_pretrained(trained.folder)
+    tokenizer = AutoTokenizer.from_pretrained(trained.folder)
+    found = module.lessons(marked())
+    sizes = np.full(len(found.queries), 3), np.full(len(found.documents), 9)
+    batch = next(Batches(found, *sizes, 8, 3, 2, 0).starting(0))
+    losses = []
+    for query, documents in zip(batch.queries, batch.documents, strict=True):
+        texts = [found.documents[d] for d in documents]
+        given = tokenizer([found.queries[query].query] * 4, texts, padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            scores = model(**given).logits[:, 0].double().numpy()
+        losses.append(np.log(np.exp(scores).sum()) - scores[0])
+    assert trained.figures["loss"] == [pytest.approx(np.mean(losses), abs=2e-4)]
+
+
+def test_only_the_chosen_source_is_learned_from(tiny: Path, tmp_path: Path) -> None:
+    both = marked()
+    human = both.docs.filter(pl.col("source") == "human")
+    alone = type(both)(human, both.queries, both.qrels)
+    one = train(tiny, tmp_path / "one", sources=("human",))
+    two = train(tiny, tmp_path / "two", collection=alone)
+    assert weights(one.folder) == weights(two.folder)
+    assert weights(one.folder) != weights(train(tiny, tmp_path / "both").folder)
+
+
+def test_one_epoch_is_the_default(tiny: Path, tmp_path: Path) -> None:
+    trained = train(tiny, tmp_path / "model", steps=None)
+    assert (trained.figures["steps"], trained.figures["epochs"]) == (20, 1.0)
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes on by half a second whenever it is asked."""
+    ticks = itertools.count()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 2))
+
+
+@pytest.mark.usefixtures("ticking")
+def test_minutes_become_steps_that_give_the_same_weights(tiny: Path, tmp_path: Path) -> None:
+    # By this clock 8 steps take half a second and 1.5 s are over, so 12 more fit into 95 % of 2.4 s.
+    timed = train(tiny, tmp_path / "timed", steps=None, minutes=0.04)
+    assert timed.figures["steps"] == 12
+    assert weights(train(tiny, tmp_path / "counted", steps=12).folder) == weights(timed.folder)
+
+
+def test_no_time_for_a_step_is_an_error(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"reading and timing took .* s, and a step takes .* s: 1e-05 minutes leave no time for one"
+    ):
+        train(tiny, tmp_path / "model", steps=None, minutes=1e-5)
+    assert not (tmp_path / "model").exists()
+
+
+def test_progress_is_reported_by_steps(tiny: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    with listening(lambda *one: told.append(one)):
+        train(tiny, tmp_path / "model")
+    label = "train cross-encoder model"
+    assert [one[1:] for one in told if one[0] == label] == [(n, 6) for n in range(7)]
+
+
+def test_the_callers_random_numbers_stay_as_they_were(tiny: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    train(tiny, tmp_path / "model")
+    assert (torch.rand(3) == expected).all()
+
+
+class Stopped(Exception):
+    """Stands for whatever ends a training."""
+
+
+@pytest.fixture
+def at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEEP_EVERY", 0.0)
+
+
+def stop_at(step: int, body: Path, folder: Path, **more: Any) -> None:
+    """Train until so many steps are reported."""
+
+    def listener(label: str, done: int, total: int) -> None:
+        if label.endswith(folder.name) and done == step:
+            raise Stopped
+
+    with listening(listener), pytest.raises(Stopped):
+        train(body, folder, **more)
+
+
+@pytest.mark.usefixtures("at_every_step")
+@pytest.mark.parametrize("step", [1, 3, 5, 6])
+def test_an_interrupted_training_ends_with_the_same_weights(tiny: Path, tmp_path: Path, step: int) -> None:
+    stop_at(step, tiny, tmp_path / "model")
+    assert not (tmp_path / "model" / "model.safetensors").exists()
+    resumed = train(tiny, tmp_path / "model")
+    whole = train(tiny, tmp_path / "whole")
+    assert resumed.resumed == step
+    assert weights(resumed.folder) == weights(whole.folder)
+    assert resumed.figures["loss"] == whole.figures["loss"]
+    assert resumed.figures["pairs"] == whole.figures["pairs"] == 48
+    assert not (tmp_path / "model" / ".training").exists()
+
+
+@pytest.mark.usefixtures("at_every_step")
+def test_only_the_steps_that_are_left_are_reported(tiny: Path, tmp_path: Path) -> None:
+    stop_at(4, tiny, tmp_path / "model")
+    told: list[tuple[str, int, int]] = []
+    with listening(lambda *one: told.append(one)):
+        train(tiny, tmp_path / "model")
+    assert [one[1:] for one in told if one[0].endswith(" model")] == [(0, 2), (1, 2), (2, 2)]
+
+
+@pytest.mark.usefixtures("at_every_step", "ticking")
+def test_a_timed_training_keeps_its_number_of_steps(tiny: Path, tmp_path: Path) -> None:
+    stop_at(2, tiny, tmp_path / "model", steps=None, minutes=0.04)
+    resumed = train(tiny, tmp_path / "model", steps=None, minutes=0.04)
+    assert (resumed.resumed, resumed.figures["steps"]) == (2, 12)
+    assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole", steps=12).folder)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from dataclasses import replace
+from ranktilt.training import cross_encoder
+from tests.training.material import QUICK, marked
+cross_encoder.KEEP_EVERY = 0.0
+cross_encoder.train_cross_encoder(marked(), sys.argv[1], sys.argv[2], options=replace(QUICK, steps=int(sys.argv[3])))
+"""
+
+
+@pytest.mark.slow
+def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(tiny: Path, tmp_path: Path) -> None:
+    steps, kills = 60, 0
+    checkpoint = tmp_path / "model" / ".training" / "checkpoint.pt"
+    command = [sys.executable, "-c", SCRIPT, str(tiny), str(tmp_path / "model"), str(steps)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    for pause in (0.0, 0.013, 0.037):
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        process = subprocess.Popen(command, env=environment)
+        while process.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before):
+            time.sleep(0.002)
+        time.sleep(pause)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    assert kills == 3
+    subprocess.run(command, env=environment, check=True)
+    command[4] = str(tmp_path / "whole")
+    subprocess.run(command, env=environment, check=True)
+    assert weights(tmp_path / "model") == weights(tmp_path / "whole")
+    assert {path.name for path in (tmp_path / "model").iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}
+
+
+def test_a_finished_training_is_not_made_again(tiny: Path, tmp_path: Path) -> None:
+    first = train(tiny, tmp_path / "model")
+    before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
+    again = train(tiny, tmp_path / "model")
+    assert (again.resumed, again.record) == (6, json.loads(json.dumps(first.record)))
+    assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"steps": 7}, "steps 6, asked is 7"),
+        ({"seed": 1}, "seed 0, asked is 1"),
+        ({"sources": ("human",)}, r"sources None, asked is \['human'\]"),
+        ({"rate": 1e-3}, "rate 0.003, asked is 0.001"),
+    ],
+)
+@pytest.mark.usefixtures("at_every_step")
+def test_another_spec_is_refused(tiny: Path, tmp_path: Path, change: dict[str, Any], named: str) -> None:
+    stop_at(2, tiny, tmp_path / "model")
+    with pytest.raises(UserError, match=rf"holds an unfinished training with {named}; name another folder"):
+        train(tiny, tmp_path / "model", **change)
+    train(tiny, tmp_path / "model")
+    with pytest.raises(UserError, match=rf"holds a model trained with {named}; name another folder"):
+        train(tiny, tmp_path / "model", **change)
+
+
+@pytest.mark.usefixtures("at_every_step")
+def test_other_judgments_are_refused(tiny: Path, tmp_path: Path) -> None:
+    stop_at(2, tiny, tmp_path / "model")
+    full = marked()
+    fewer = type(full)(full.docs, full.queries, full.qrels.slice(3))
+    with pytest.raises(UserError, match="holds an unfinished training with data '"):
+        train(tiny, tmp_path / "model", collection=fewer)
+
+
+def test_a_loss_that_is_no_number_is_an_error(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"the loss is no number at step \d+; choose a lower rate than 1e\+30"):
+        train(tiny, tmp_path / "model", rate=1e30)
+
+
+@pytest.mark.usefixtures("at_every_step")
+def test_a_full_disk_is_an_error_and_the_training_can_go_on(tiny: Path, tmp_path: Path) -> None:
+    stop_at(2, tiny, tmp_path / "model")
+    with no_room(50_000), pytest.raises(UserError, match="cannot be written: File too large"):
+        train(tiny, tmp_path / "model")
+    resumed = train(tiny, tmp_path / "model")
+    assert resumed.resumed >= 2
+    assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole").folder)
+
+
+def test_a_full_disk_at_the_end_is_an_error(tiny: Path, tmp_path: Path) -> None:
+    with no_room(50_000), pytest.raises(UserError, match="cannot be written"):
+        train(tiny, tmp_path / "model")
+    assert train(tiny, tmp_path / "model").figures["steps"] == 6
+
+
+def test_a_device_that_is_not_there_is_an_error(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^train cross-encoder: no device 'abacus': "):
+        train(tiny, tmp_path / "model", device="abacus")
+
+
+def test_nothing_is_written_when_there_is_nothing_to_learn(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
+        train(tiny, tmp_path / "model", sources=("llm",))
+    with pytest.raises(UserError, match="has 64 places for tokens"):
+        train(tiny, tmp_path / "model", max_document_tokens=200)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_neither_datasets_nor_sentence_transformers_is_needed(tiny: Path, tmp_path: Path) -> None:
+    code = SCRIPT + "bad = {'sentence_transformers', 'datasets'} & set(sys.modules)\nsys.exit(bool(bad))"
+    command = [sys.executable, "-c", code, str(tiny), str(tmp_path / "model"), "2"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    assert subprocess.run(command, env=environment, check=False).returncode == 0

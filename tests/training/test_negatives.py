@@ -1,0 +1,159 @@
+"""What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ranktilt as rt
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.training.negatives import lessons
+from tests.toy import Row, Table, collection_of, toy
+from tests.training.material import WORDS, marked
+
+
+def learned(collection: Collection, **options: object) -> dict[str, tuple[set[str], set[str]]]:
+    """Texts of positives and negatives by text of the query."""
+    found = lessons(collection, **options)  # type: ignore[arg-type]
+    return {
+        lesson.query: tuple({found.documents[i] for i in rows} for rows in (lesson.positives, lesson.negatives))  # type: ignore[misc]
+        for lesson in found.queries
+    }
+
+
+def apples(*more: Row, qrels: Table | None = None) -> Collection:
+    """One query; one relevant document, one that shares a word with it, one that shares none, and more."""
+    docs = [
+        {"id": "good", "text": "red apples"},
+        {"id": "bad", "text": "red cars"},
+        {"id": "far", "text": "blue sky"},
+        *more,
+    ]
+    return collection_of(docs, {"q": "red apples"}, qrels or {"q": {"good": 1}})
+
+
+def test_relevant_documents_are_learned_against_what_bm25_finds() -> None:
+    assert learned(apples()) == {"red apples": ({"red apples"}, {"red cars"})}
+
+
+def test_a_document_judged_not_relevant_is_a_negative() -> None:
+    qrels = {"q": {"good": 2, "bad": 0}}
+    assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
+    qrels = {"q": {"good": 2, "bad": -1}}
+    assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
+
+
+def test_a_relevant_document_that_bm25_does_not_find_is_not_learned() -> None:
+    qrels = {"q": {"good": 1, "far": 1}}
+    assert learned(apples(qrels=qrels)) == {"red apples": ({"red apples"}, {"red cars"})}
+
+
+def test_no_version_of_a_relevant_document_is_a_negative() -> None:
+    version = {"id": "good-llm", "text": "apples that are red", "source": "llm", "origin": "good"}
+    assert learned(apples(version)) == {"red apples": ({"red apples"}, {"red cars"})}
+
+
+def test_no_copy_of_a_relevant_document_is_a_negative() -> None:
+    assert learned(apples({"id": "copy", "text": "red apples"})) == {"red apples": ({"red apples"}, {"red cars"})}
+
+
+def test_titles_are_read_with_texts_unless_asked_otherwise() -> None:
+    titled = apples({"id": "titled", "title": "Red", "text": "barn"})
+    assert learned(titled)["red apples"][1] == {"red cars", "Red barn"}
+    assert learned(titled, text="text")["red apples"][1] == {"red cars"}
+
+
+def test_depth_cuts_what_is_learned_from() -> None:
+    many = apples(*({"id": f"m{i}", "text": f"red {'thing ' * i}"} for i in range(1, 9)))
+    assert len(learned(many)["red apples"][1]) == 9
+    assert len(learned(many, depth=4)["red apples"][1]) == 3
+
+
+def test_negatives_come_best_first() -> None:
+    found = lessons(apples({"id": "long", "text": "red things of many other words"}))
+    assert [found.documents[i] for i in found.queries[0].negatives] == ["red cars", "red things of many other words"]
+
+
+def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> None:
+    docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "old clock", "sea")]
+    queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
+    qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
+    found = lessons(collection_of(docs, queries, qrels))
+    assert [lesson.query for lesson in found.queries] == ["red apples"]
+    assert found.skipped == 2
+
+
+def test_only_the_documents_of_the_sources_are_learned_from() -> None:
+    both = marked()
+    assert {text[-1] for text in lessons(both, sources=["human"]).documents} == {"h"}
+    for positives, negatives in learned(both, sources=["human"]).values():
+        assert len(positives) == 2
+        assert len(negatives) == 4
+    # Nobody judged the other side, but its versions of relevant documents are no negatives.
+    with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
+        lessons(both, sources=["llm"])
+
+
+def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
+    bare = {"red apples": ("h-good", "human", "h-good"), "apples in red": ("l-good", "llm", "h-good")}
+    rest = {"red apples too": ("l-judged", "llm", "l-judged"), "red cars": ("l-bad", "llm", "l-bad")}
+    docs = [{"id": i, "text": t, "source": s, "origin": o} for t, (i, s, o) in {**bare, **rest}.items()]
+    both = collection_of(docs, {"q": "red apples"}, {"q": {"h-good": 1, "l-judged": 1}})
+    assert learned(both, sources=["llm"]) == {"red apples": ({"red apples too"}, {"red cars"})}
+
+
+@given(grades=st.lists(st.integers(-1, 2), min_size=12, max_size=12), data=st.data())
+def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int], data: st.DataObject) -> None:
+    sources = data.draw(st.sampled_from([None, ["human"], ["llm"], ["human", "llm"]]))
+    base = marked()
+    judged = data.draw(st.permutations([d for d in base.ids if d.startswith("wab")]))
+    qrels = {"q-wab": dict(zip(judged, grades, strict=True)), "q-wba": {"wba0-human": 1, "wba0-llm": 1}}
+    docs = base.docs.to_dicts()
+    mixed = collection_of(docs, dict(base.queries.iter_rows()), qrels)
+    of_text = {text: (name, origin) for name, text, origin in mixed.docs.select("id", "text", "origin").iter_rows()}
+    origins = {of_text[text][1] for text in of_text if qrels["q-wab"].get(of_text[text][0], 0) > 0}
+    positives, negatives = learned(mixed, sources=sources).get("wab", (set(), set()))
+    assert all(qrels["q-wab"][of_text[text][0]] > 0 for text in positives)
+    assert not {of_text[text][1] for text in negatives} & origins
+    wanted = {d["source"] for d in docs} if sources is None else set(sources)
+    assert {d["source"] for d in docs if d["text"] in positives | negatives} <= wanted
+
+
+def test_places_lead_to_the_texts_of_the_chosen_documents() -> None:
+    found = lessons(marked(), sources=["human"])
+    assert len(found.documents) == 6 * len(WORDS)
+    lesson = next(one for one in found.queries if one.query == "wcd")
+    assert sorted(found.documents[i] for i in lesson.positives) == ["wcd zz g h", "wcd zz h h"]
+
+
+def test_only_documents_that_are_learned_from_are_kept() -> None:
+    found = lessons(apples({"id": "copy", "text": "red apples"}))
+    assert found.documents == ["red apples", "red cars"]
+    assert (found.queries[0].positives.tolist(), found.queries[0].negatives.tolist()) == ([0], [1])
+
+
+def test_an_unknown_source_is_named() -> None:
+    with pytest.raises(UserError, match=r"unknown source 'hunan'; did you mean 'human'\? \(valid: human, llm\)"):
+        lessons(toy(), sources=["hunan"])
+
+
+def test_nothing_relevant_is_an_error() -> None:
+    with pytest.raises(UserError, match=r"^the collection: no document is judged relevant; there is nothing"):
+        lessons(apples(qrels={"q": {"bad": 0}}))
+
+
+def test_nothing_found_is_an_error() -> None:
+    expected = "BM25 finds no relevant document beside others among its best 100; there is nothing to learn"
+    with pytest.raises(UserError, match=expected):
+        lessons(apples(qrels={"q": {"far": 1}}))
+
+
+def test_judgments_of_what_is_not_there_do_not_count() -> None:
+    assert learned(apples(qrels={"q": {"good": 1, "gone": 1}, "lost": {"bad": 1}})).keys() == {"red apples"}
+
+
+def test_queries_that_are_documents_do_not_learn_from_themselves() -> None:
+    docs = [{"id": f"d{i}", "text": f"red {word}"} for i, word in enumerate(("apples", "cars", "barns"))]
+    collection = collection_of(docs, {"d0": "red apples"}, {"d0": {"d1": 1}})
+    assert learned(collection) == {"red apples": ({"red cars"}, {"red barns"})}
+    assert rt.ranker("bm25").rank(collection).docs.tolist() == [1, 2]
