@@ -80,8 +80,8 @@ def power_section(plan: Plan, seed: int) -> str:
     """Count how often a table finds a tilt of the size that it says it could detect."""
     import numpy as np
 
-    from ranktilt.auditing.tilt import Side, Statistics, tilts
-    from ranktilt.measures.inference import detectable_effect
+    from ranktilt.auditing.effects import Sample, Statistics, effects
+    from ranktilt.statistics.correction import detectable_effect
 
     rng = np.random.default_rng([seed, 3])
     rows = []

@@ -21,7 +21,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.generation.pooling import Pool, pool, pooled
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import RESAMPLES, interval, resampled_means
+from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 from ranktilt.run import Run
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "sentence-transformers")

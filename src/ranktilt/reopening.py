@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.card import entries
+from ranktilt.auditing.card import Twins
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, grouping, twin_rows
 from ranktilt.auditing.notes import only_labels
@@ -21,7 +20,8 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.named import NO_QRELS
 from ranktilt.errors import DataError, UserError, counted, unknown
-from ranktilt.measures.preference import PairCounts, split_pair_counts
+from ranktilt.measures.head_to_head import PairCounts, pair_counts
+from ranktilt.measures.ndsr import PageShare
 from ranktilt.models import catalogue as models
 from ranktilt.optional import nothing_fetched
 from ranktilt.rankers.base import Ranker
@@ -168,11 +168,11 @@ class Ground:
     def _recounted(self, aligned: Aligned, number: int) -> npt.NDArray[np.bool_]:
         """Queries with other counts of twins than the audit's, for audits without judgments."""
         other = np.zeros(len(self.audit.queries), dtype=np.bool_)
-        held, relevant = entries(aligned), (self.judgments.query, self.judgments.row)
         for (a, b), kept in self.audit.pair_counts.group_by("a", "b"):
-            rows = twin_rows(self.collection, self.groups, (str(a), str(b)))
+            pair = str(a), str(b)
+            lists = Twins.of(pair, twin_rows(self.collection, self.groups, pair), self.judgments).lists(aligned, "zero")
             mine = kept.filter(pl.col("run") == self.audit.runs[number])
-            for flag, counts in zip((True, False), split_pair_counts(*held, rows, relevant), strict=True):
+            for flag, counts in zip((True, False), pair_counts(lists), strict=True):
                 before = mine.filter(pl.col("relevant") == flag)
                 for name in PairCounts._fields:
                     other |= before[name].to_numpy() != getattr(counts, name)
@@ -184,12 +184,9 @@ class Ground:
         if audit.measures or audit.pair_counts.height:
             return True
         for said in audit.estimates:
-            if said.run != audit.runs[number] or said.kind != "page":
+            if said.run != audit.runs[number] or not isinstance(said.estimand, PageShare):
                 continue
-            depth = said.name.rpartition("@")[2]
-            if not re.fullmatch("[1-9][0-9]{0,8}", depth):
-                return False
-            page = Page.of(aligned, int(depth), len(self.groups.code))
+            page = Page.of(aligned, said.estimand, len(self.groups.code))
             found = page.difference(signs_of(self.groups, (said.a, said.b)))[page.known]
             value = found.mean() if len(found) else np.nan
             if not np.isclose(value, said.value, rtol=0, atol=_TOLERANCE, equal_nan=True):

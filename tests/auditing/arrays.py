@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.tilt import Side, Statistics, tilts
+from ranktilt.auditing.effects import Sample, Statistics, effects
 from ranktilt.measures.base import measure
 from tests.reporting.audits import small
 

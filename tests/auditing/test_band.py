@@ -17,10 +17,16 @@ from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import Chunks, chunked
-from ranktilt.measures.base import AP, RR, Measure, P, R, nDCG
+from ranktilt.measures.base import Measure
+from ranktilt.measures.average_precision import AP
+from ranktilt.measures.reciprocal_rank import RR
+from ranktilt.measures.precision import P
+from ranktilt.measures.recall import R
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import interval
-from ranktilt.measures.relevance import Judged, values
+from ranktilt.statistics.bootstrap import interval
+from ranktilt.measures.ranking import Judged
+from ranktilt.measures.relevance import values
 from ranktilt.progress import listening
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of

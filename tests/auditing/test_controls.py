@@ -17,7 +17,7 @@ from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.measures.inference import correct
+from ranktilt.statistics.correction import correct
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt.auditing.estimate import Estimate, conflicts
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.auditing.effects import Effect
 
 
 def estimate(low: float, high: float, **fields: Any) -> Estimate:

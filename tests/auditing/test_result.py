@@ -14,7 +14,7 @@ from ranktilt.auditing.controls import controls
 from ranktilt.auditing.result import FORMAT, VERSION, Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
-from ranktilt.measures.inference import detectable_effect
+from ranktilt.statistics.correction import detectable_effect
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.reporting.table import table
 from ranktilt.run import Run

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.estimate import Estimate
-from ranktilt.auditing.tilt import Side, Statistics, Tilt, tilts
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
 from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
 from tests.auditing.test_estimate import estimate
 

@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.measures.base import AP, NAMES, RR, Measure, P, R, measure, nDCG
+from ranktilt.measures.base import NAMES, Measure, measure
+from ranktilt.measures.average_precision import AP
+from ranktilt.measures.reciprocal_rank import RR
+from ranktilt.measures.precision import P
+from ranktilt.measures.recall import R
+from ranktilt.measures.ndcg import nDCG
 
 VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k)"
 GRAMMAR = "expected name[(rel=grade)][@cutoff]"

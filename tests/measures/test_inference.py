@@ -14,24 +14,9 @@ from scipy import stats
 from ranktilt.errors import UserError
 from ranktilt.measures import inference
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import (
-    Systems,
-    bonferroni,
-    correct,
-    detectable_effect,
-    exchanged,
-    holm,
-    in_all,
-    interval,
-    resampled_means,
-    shuffle_p,
-    sign_flip_p,
-    sign_flip_ps,
-    sign_test_p,
-    swap_ps,
-    t_test_p,
-    together,
-)
+from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
+from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
+from ranktilt.statistics.permutation import Systems, exchanged, shuffle_p, sign_flip_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
 
 Floats = npt.NDArray[np.float64]
 NAN = np.nan

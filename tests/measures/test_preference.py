@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.measures import preference
-from ranktilt.measures.origins import Cells
+from ranktilt.statistics.two_way import Cells
 from ranktilt.measures.preference import (
     PairCounts,
     meeting_cells,
@@ -21,7 +21,7 @@ from ranktilt.measures.preference import (
     score_gaps,
     split_pair_counts,
 )
-from ranktilt.measures.relevance import Ranking
+from ranktilt.measures.ranking import Ranking
 
 Ranked = dict[int, float]
 Pairs = Sequence[tuple[int, int]]

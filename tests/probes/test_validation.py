@@ -14,7 +14,7 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.datasets.statistics import statistics
 from ranktilt.errors import UserError
-from ranktilt.measures.base import nDCG
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.overlap import shared_terms
 from ranktilt.probes.validation import FORMAT, VERSION, Validation, validate
 from ranktilt.rankers.base import Ranker

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.effects import Effect
 from ranktilt.reporting.audit_figures import (
     MOST_PAIRS,
     card_figure,

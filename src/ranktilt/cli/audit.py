@@ -61,7 +61,7 @@ def command(
         from ranktilt.auditing.audit import audit, check_choices
         from ranktilt.auditing.card import PAGE
         from ranktilt.auditing.controls import controls as control
-        from ranktilt.measures.base import measure as read_measure
+        from ranktilt.measures.base import estimand
         from ranktilt.text.quality import NEAR_IDENTICAL
 
         out = Destination(format, json, per_query, save, quiet, asked.files, output)
@@ -75,7 +75,7 @@ def command(
         check_choices(**how)
         column = None if by == "none" else by
         pairs = options.pairs(pair)
-        measures = [read_measure(m) for m in measure] if measure else None
+        measures = [estimand(m) for m in measure] if measure else None
         defaults = {"text": text, "exclude_self": exclude_self, "device": device, "score_order": score_order}
         rankers = options.rankers(asked.specs, **defaults)
         collection, runs = asked.ready(

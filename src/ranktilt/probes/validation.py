@@ -22,7 +22,8 @@ from ranktilt.datasets.statistics import Statistics, statistics
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import Saved, record, require_numbers, typed
 from ranktilt.io.files import sha256, write_bytes
-from ranktilt.measures.base import Measure, measure, nDCG
+from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.overlap import Overlap, shared_terms
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, twin_similarity
 from ranktilt.probes.vectors import require_encoder

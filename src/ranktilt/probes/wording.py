@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.equivalence import Equivalence, Outcome
-from ranktilt.auditing.tilt import FEW_QUERIES
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL, Check, percent
 from ranktilt.errors import counted

@@ -93,13 +93,8 @@ def audit_verdicts(audit: Audit) -> tuple[Verdict, ...]:
 
 def _asked(audit: Audit) -> str:
     """What verdicts rest on: the primary measure, or the card's question where nothing is judged."""
-    if audit.measures:
-        return repr(audit.measures[0])
-    for kind in ("twins", "page"):
-        names = {e.name for e in audit.estimates if e.kind == kind}
-        if names:
-            return names.pop() if len(names) == 1 else ""
-    return ""
+    first = audit.primary
+    return "" if first is None else first.title
 
 
 def _judged_pairs(audit: Audit) -> tuple[Pair, ...]:

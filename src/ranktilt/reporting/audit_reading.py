@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 
@@ -33,12 +33,12 @@ def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
     )
 
 
-def card_reading(first: Estimate) -> str:
+def card_reading(first: Effect) -> str:
     """Say how to read the axis of a card's figure.
 
     Parameters
     ----------
-    first : Estimate
+    first : Effect
         One of those drawn; all ask the same.
 
     Returns
@@ -46,7 +46,7 @@ def card_reading(first: Estimate) -> str:
     str
         The same for what the card asks, with the unit of its axis.
     """
-    unit = f" Points: hundredths of {first.name}." if first.kind == "page" else ""
+    unit = f" Points: hundredths of {first.name}." if not first.estimand.suffix else ""
     random = " Hatched: what random labels give; its middle is level, not 0." if first.banded else ""
     middle = "the hatched band" if first.banded else "0"
     return (

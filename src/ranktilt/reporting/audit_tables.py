@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ranktilt.auditing.confounds import SIDED, Confound
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.errors import counted
 from ranktilt.reporting.audit_cells import TONES, ends, named, side_of, tone_of
-from ranktilt.reporting.card import QUESTIONS, Line, card_legend, lines
+from ranktilt.reporting.card import Line, card_legend, lines
 from ranktilt.reporting.controls import control_legend, control_rows, control_titles
 from ranktilt.reporting.layout import legend, mark, percent, signed_or_dash
 from ranktilt.reporting.page import Cell, Column, Table, Tone
 
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
-_ANSWERED = {
-    "relative delta": "right answer higher",
-    "page": "fills the page",
-    "relevant twins": "twin of a right answer above",
-    "other twins": "other twins above",
-    "twins": "twin above",
-    "rank gap": "ranks above",
-    "score gap": "scored higher",
-}
-"""What the card asks, in so few words that it can stand above a column."""
 _CONFOUNDS = {
     "words": "words a document",
     "query words": "query words in relevant text",
@@ -89,7 +79,7 @@ def _deltas(audit: Audit, run: str, pair: Pair) -> Iterator[tuple[Cell, ...]]:
         yield (Cell(f"random band{which}"), *bands, Cell(""), Cell(""))
 
 
-def _delta(tilt: Tilt, level: float) -> Cell:
+def _delta(tilt: Effect, level: float) -> Cell:
     text = signed_or_dash(tilt.value) + mark(tilt)
     return Cell(text, tilt.value, tone_of(tilt, level), note=ends(tilt.low, tilt.high))
 
@@ -133,28 +123,22 @@ def card_overview(audit: Audit) -> Table:
         Answers with their intervals, coloured where one favours a side.
     """
     found = {(run, pair): lines(audit, run, pair) for run in audit.runs for pair in audit.pairs}
-    kinds = [kind for kind in QUESTIONS if any(line.estimate.kind == kind for some in found.values() for line in some)]
+    asked = tuple(dict.fromkeys(line.estimate.estimand for some in found.values() for line in some))
     rows = []
     before = None
     for (run, pair), some in found.items():
-        by_kind = {line.estimate.kind: line for line in some}
+        answers = {line.estimate.estimand: line for line in some}
         which = f"{pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else ""
         front = Cell(run, group=bool(which) and run != before, note=which)
-        rows.append((front, *(_answer(by_kind[kind]) if kind in by_kind else Cell("–") for kind in kinds)))
+        rows.append((front, *(_answer(answers[one]) if one in answers else Cell("–") for one in asked)))
         before = run
-    columns = tuple(Column(_ANSWERED[kind], hint=_hint(kind, found)) for kind in kinds)
+    columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
     first, second = audit.pairs[0] if len(audit.pairs) == 1 else ("the first group of a pair", "the second")
     note = (
         f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer is "
-        f"not significant{'; the score gap only describes' if 'score gap' in kinds else ''}."
+        f"not significant{''.join(f'; the {one.title} only describes' for one in asked if one.descriptive)}."
     )
     return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note)
-
-
-def _hint(kind: str, found: dict[tuple[str, Pair], list[Line]]) -> str:
-    name = next(line.estimate.name for some in found.values() for line in some if line.estimate.kind == kind)
-    question = QUESTIONS[kind]
-    return f"{name}: {question}"
 
 
 def _answer(line: Line) -> Cell:
@@ -234,7 +218,7 @@ def control_table(audit: Audit) -> Table:
             rows.append(_heading(audit, run, pair, len(columns)))
             made = [one for one in audit.controls if one.run == run and ((one.a, one.b) == pair or not one.tilts)]
             for row, one in zip(control_rows(audit, run, pair), made, strict=True):
-                tilts: Sequence[Tilt | None] = one.tilts or [None] * len(audit.measures)
+                tilts: Sequence[Effect | None] = one.tilts or [None] * len(audit.measures)
                 values = (_controlled(text, t, audit.level) for text, t in zip(row.cells, tilts, strict=True))
                 by, _, interval = row.moved.partition(" ")
                 rows.append(
@@ -248,7 +232,7 @@ def control_table(audit: Audit) -> Table:
     return Table("Relative Δ in %, raw and controlled", columns, tuple(rows), note, folded=len(rows) > _MOST_OPEN)
 
 
-def _controlled(text: str, tilt: Tilt | None, level: float) -> Cell:
+def _controlled(text: str, tilt: Effect | None, level: float) -> Cell:
     if tilt is None:
         return Cell("")
     return Cell(text, tilt.value, tone_of(tilt, level), note=ends(tilt.low, tilt.high))

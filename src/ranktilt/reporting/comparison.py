@@ -13,9 +13,9 @@ from rich.text import Text
 
 from ranktilt.auditing.change import MeanChange, TiltChange
 from ranktilt.auditing.compare import Comparison
+from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import RunPair
-from ranktilt.auditing.tilt import ALPHA
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing
 from ranktilt.reporting.layout import Row, signed_or_dash

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ranktilt.auditing.controlled import RAW, Controlled
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.errors import counted
 
@@ -47,7 +47,7 @@ def _row(audit: Audit, one: Controlled) -> ControlRow:
     return ControlRow(one.control, cells + empty, moved, one.changed, favoured + empty)
 
 
-def _starred(tilt: Tilt) -> bool:
+def _starred(tilt: Effect) -> bool:
     return tilt.p_corrected < ALPHA
 
 
@@ -68,7 +68,7 @@ def control_sentences(audit: Audit) -> list[str]:
     return said
 
 
-def _kind(tilt: Tilt, kind: str) -> str:
+def _kind(tilt: Effect, kind: str) -> str:
     side = {"a": tilt.a, "b": tilt.b}.get(kind)
     return f"favours {side}" if side else kind
 

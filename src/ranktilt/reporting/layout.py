@@ -8,9 +8,9 @@ from typing import Literal
 import polars as pl
 
 from ranktilt.auditing.confounds import confound_sentence
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.verdict import signed
 from ranktilt.errors import counted
 from ranktilt.reporting.card import card_legend, conflict_sentences
@@ -91,7 +91,7 @@ def signed_or_dash(value: float) -> str:
     return "–" if value != value else signed(value)
 
 
-def mark(tilt: Tilt) -> str:
+def mark(tilt: Effect) -> str:
     """Mark what is significant after correction."""
     return "*" if tilt.p_corrected < ALPHA else ""
 
@@ -128,7 +128,7 @@ def legend(audit: Audit) -> list[str]:
 
 def _widened(audit: Audit, twins: bool) -> str:
     """Say that the intervals of twins speak of documents too, where there are any: of Relative Δ, or on the card."""
-    paired = twins or any(e.kind in ("rank gap", "twins") for e in audit.estimates)
+    paired = twins or any(e.estimand.kind == "twins" for e in audit.estimates)
     return ", for twins widened by what documents add" if paired and audit.two_way else ""
 
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ranktilt.auditing.arms import Arm
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.trend import Trend
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing
@@ -127,7 +127,7 @@ def _source_row(study: Study, run: str, arm: Arm) -> Row:
     )
 
 
-def _said(tilt: Tilt, level: float) -> str:
+def _said(tilt: Effect, level: float) -> str:
     kind = tilt.verdict(level)
     return {"a": f"favours {tilt.a}", "b": "favours rewrites"}.get(kind, kind)
 

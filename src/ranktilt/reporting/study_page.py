@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from ranktilt.auditing.arms import Arm
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.trend import Trend
 from ranktilt.auditing.verdict import bounds, probability, signed
 from ranktilt.errors import listed
@@ -159,11 +159,11 @@ def _figure(study: Study, series: str, measure: str) -> Figure:
     )
 
 
-def _moved(tilt: Tilt) -> str:
+def _moved(tilt: Effect) -> str:
     return "undefined" if np.isnan(tilt.value) else f"{signed(tilt.value)} %"
 
 
-def _point(arm: Arm, tilt: Tilt) -> Point:
+def _point(arm: Arm, tilt: Effect) -> Point:
     label = f"{arm.source} (temperature {arm.temperature:g}): {signed(tilt.value)} % {bounds(tilt.low, tilt.high)}"
     return Point(arm.temperature, tilt.value, tilt.low, tilt.high, label)
 
@@ -198,7 +198,7 @@ def _table(study: Study) -> Section:
     return Section("table", "Every number", (), (table,))
 
 
-def _row(tilt: Tilt, arm: Arm, study: Study, *, group: bool) -> tuple[Cell, ...]:
+def _row(tilt: Effect, arm: Arm, study: Study, *, group: bool) -> tuple[Cell, ...]:
     kind = tilt.verdict(study.level)
     side = {"a": f"favours {tilt.a}", "b": "favours the rewrite"}.get(kind, kind)
     star = "*" if tilt.p_corrected < ALPHA else ""

@@ -165,7 +165,7 @@ def _control_frame(audit: Audit) -> pl.DataFrame:
         moves = one.moves or [None] * len(one.tilts)
         for tilt, move in zip(one.tilts, moves, strict=True):
             moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
-            rows.append({**front, **{k: v for k, v in tilt.row().items() if k in names}, **moved})
+            rows.append({**front, **{k: v for k, v in tilt.table_row().items() if k in names}, **moved})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

@@ -8,9 +8,9 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.calibration.result import simulation as simulated
 from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
 from ranktilt.auditing.card import Sample
-from ranktilt.auditing.tilt import Side, Statistics
+from ranktilt.auditing.effects import Sample, Statistics
 from ranktilt.collection import Collection
-from ranktilt.measures.origins import Cells
+from ranktilt.statistics.two_way import Cells
 from ranktilt.run import Run
 
 ESTIMANDS = [

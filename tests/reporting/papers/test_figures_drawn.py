@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.effects import Effect
 from ranktilt.probes.distribution import Distribution
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.opened import Opened
