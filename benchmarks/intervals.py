@@ -80,7 +80,7 @@ def power_section(plan: Plan, seed: int) -> str:
     """Count how often a table finds a tilt of the size that it says it could detect."""
     import numpy as np
 
-    from ranktilt.auditing.effects import Sample, Statistics, effects
+    from ranktilt.auditing.effects import Statistics
     from ranktilt.statistics.correction import detectable_effect
 
     rng = np.random.default_rng([seed, 3])

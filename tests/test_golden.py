@@ -15,7 +15,6 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.controls import controls
-from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.effects import Statistics
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.effects import Sample, Statistics, effects
 from ranktilt.measures.base import measure
 from tests.reporting.audits import small
 

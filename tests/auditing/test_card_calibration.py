@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
 from ranktilt.measures import preference
 from ranktilt.run import Run

@@ -28,8 +28,8 @@ from ranktilt.auditing.matching import RunPair, match
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.statistics.correction import detectable_effect
 from ranktilt.run import Run
+from ranktilt.statistics.correction import detectable_effect
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.reporting.audits import uneven
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt.auditing.effects import Effect, conflicts
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.effects import conflicts
 
 
 def estimate(low: float, high: float, **fields: Any) -> Estimate:

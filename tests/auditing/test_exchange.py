@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import ranktilt.auditing.tilt as tilt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ranktilt.auditing.card as module
-import ranktilt.auditing.tilt as tilt
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.gate import gate
 from ranktilt.collection import Collection
 from tests.toy import Table, collection_of, run_of

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
+from ranktilt.auditing.effects import Statistics
 from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
 from tests.auditing.test_estimate import estimate
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.measures.base import NAMES, Measure, measure
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.reciprocal_rank import RR
+from ranktilt.measures.base import NAMES, Measure, measure
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
 from ranktilt.measures.recall import R
-from ranktilt.measures.ndcg import nDCG
+from ranktilt.measures.reciprocal_rank import RR
 
 VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k)"
 GRAMMAR = "expected name[(rel=grade)][@cutoff]"

@@ -16,7 +16,16 @@ from ranktilt.measures import inference
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
-from ranktilt.statistics.permutation import Systems, exchanged, shuffle_p, sign_flip_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
+from ranktilt.statistics.permutation import (
+    Systems,
+    exchanged,
+    shuffle_p,
+    sign_flip_p,
+    sign_flip_ps,
+    sign_test_p,
+    swap_ps,
+    t_test_p,
+)
 
 Floats = npt.NDArray[np.float64]
 NAN = np.nan

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.measures.base import measure
-from ranktilt.statistics.two_way import Cells, widened
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
+from ranktilt.statistics.two_way import Cells, widened
 
 
 def cells(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Cells:

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ranktilt.measures import preference
-from ranktilt.statistics.two_way import Cells
 from ranktilt.measures.preference import (
     PairCounts,
     meeting_cells,
@@ -21,7 +18,10 @@ from ranktilt.measures.preference import (
     score_gaps,
     split_pair_counts,
 )
+
+from ranktilt.measures import preference
 from ranktilt.measures.ranking import Ranking
+from ranktilt.statistics.two_way import Cells
 
 Ranked = dict[int, float]
 Pairs = Sequence[tuple[int, int]]

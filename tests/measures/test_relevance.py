@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.measures.base import NAMES, Measure
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.reciprocal_rank import RR
-from ranktilt.measures.precision import P
-from ranktilt.measures.recall import R
+from ranktilt.measures.base import NAMES, Measure
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.measures.precision import P
 from ranktilt.measures.ranking import Judged, Ranking, discounts
+from ranktilt.measures.recall import R
+from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
 
 Grades = Sequence[int]

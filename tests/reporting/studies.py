@@ -3,7 +3,6 @@
 import numpy as np
 
 from ranktilt.auditing.study import Arm, Study
-from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.trend import Trend
 
 TEMPERATURES = (0.2, 0.6, 1.0)

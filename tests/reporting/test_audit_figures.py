@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit
-from ranktilt.auditing.effects import Effect
 from ranktilt.reporting.audit_figures import (
     MOST_PAIRS,
     card_figure,

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, audit, table
-from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.verdict import amount, answer
 from ranktilt.reporting.card import QUESTIONS, card_legend, conflict_sentences, lines
 from tests.reporting.audits import clear, ordered, three, twins, uneven

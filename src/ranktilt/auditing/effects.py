@@ -90,7 +90,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """The estimand as printed: ``Relative Δ nDCG@3``, ``ΔNDSR@20``, ``head-to-head, relevant twins`` …"""
+        """The estimand as printed, such as ``ΔNDSR@20``."""
         return self.estimand.title
 
     @property

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
 from ranktilt.rankers.base import top_k
 from ranktilt.registry import ranker

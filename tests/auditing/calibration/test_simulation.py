@@ -10,8 +10,8 @@ from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population
 from ranktilt.auditing.card import Sample
 from ranktilt.auditing.effects import Sample, Statistics
 from ranktilt.collection import Collection
-from ranktilt.statistics.two_way import Cells
 from ranktilt.run import Run
+from ranktilt.statistics.two_way import Cells
 
 ESTIMANDS = [
     "Relative Δ nDCG@1", "Relative Δ nDCG@5", "Relative Δ AP@5", "ΔNDSR@20", "head-to-head, relevant twins",
