@@ -61,7 +61,8 @@ class ExposureRatioOfGroups(GroupEstimand):
             total = np.bincount(ranking.query, weights=np.where(group, seen, 0.0), minlength=n)
             exposure.append(np.divide(total, size, out=np.full(n, np.nan), where=size > 0))
         one, two = exposure
-        return np.divide(one, two, out=np.full(n, np.nan), where=two > 0)
+        ratio: Floats = np.divide(one, two, out=np.full(n, np.nan), where=two > 0)
+        return ratio
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
