@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.io.vectors import Shard
 from ranktilt.models import batching as module
@@ -196,7 +196,7 @@ def test_the_order_of_the_items_changes_no_bit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("piece", "shard", "most"), [(1, None, 1), (2, None, 2), (None, 1, 1), (None, None, 2)])
 def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, most: int) -> None:
     work = Work(TEXTS)
-    with chunked(Chunks(piece=piece, shard=shard)):
+    with limited(MemoryLimits(piece=piece, shard=shard)):
         all_of(work, tmp_path)
     assert max(map(len, work.batches)) <= most
 
@@ -211,7 +211,7 @@ def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, mo
     ],
 )
 def test_a_file_holds_whole_batches_of_so_many_items(tmp_path: Path, shard: int, files: list[int]) -> None:
-    with chunked(Chunks(shard=shard)):
+    with limited(MemoryLimits(shard=shard)):
         all_of(Work(TEXTS, budget=7), tmp_path)
     assert sorted((len(Shard.open(p).keys) for p in tmp_path.glob("*.vectors")), reverse=True) == files
 
@@ -281,7 +281,7 @@ def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(400)]
-    with chunked(Chunks(shard=1)):
+    with limited(MemoryLimits(shard=1)):
         all_of(Work(many[:3]), tmp_path)
     with no_room(2000), pytest.raises(UserError) as caught:
         all_of(Work(many), tmp_path)
@@ -308,7 +308,7 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.batching import Job, Shapes, fill
 
 folder, log, pause = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
@@ -321,7 +321,7 @@ def forward(positions):
     return np.stack([np.random.default_rng(i).normal(size=8) for i in positions]).astype(np.float32)
 
 lengths = np.array([len(t) for t in texts])
-with chunked(Chunks(shard=16)):
+with limited(MemoryLimits(shard=16)):
     stored = fill(Job(content_keys(texts), lengths, lambda p: p, forward, shapes=Shapes(100)), VectorCache(folder), "x")
 print(stored.read(0, 300).tobytes().hex())
 """

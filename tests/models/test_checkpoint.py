@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ranktilt.models.folder import fingerprint, first_line
 
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.models import catalogue as models
 from ranktilt.models import checkpoint as module
 from ranktilt.models.encoder import Encoder, encoder
-from ranktilt.models.folder import fingerprint, first_line
 from tests.rankers.tiny import write_json
 
 

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ranktilt.rankers.tail import appended
 
 from ranktilt import Collection, Ranker, Run, UserError, ranker
 from ranktilt.rankers.base import Pipeline
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
-from ranktilt.rankers.tail import appended
 from tests.toy import collection_of, toy
 
 

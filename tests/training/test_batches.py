@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from ranktilt.training.negatives import Lesson, Lessons
 
 from ranktilt.training.batches import Batch, Batches
-from ranktilt.training.negatives import Lesson, Lessons
 
 SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
 

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ranktilt.training.negatives import lessons
 
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.training.negatives import lessons
 from tests.toy import Row, Table, collection_of, toy
 from tests.training.material import WORDS, marked
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from ranktilt.rankers.engines.milvus_schema import check_vectors
 
 from ranktilt import Collection, MissingExtra, Run, UserError, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.milvus import Milvus, signed
 from ranktilt.rankers.engines.milvus_index import LONGEST, client, cut_bytes, name_of, order
-from ranktilt.rankers.engines.milvus_schema import check_vectors
 from tests.rankers.contract import Make
 from tests.rankers.live import LiveContract
 from tests.toy import QUERIES, collection_of, toy, write

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, UserError, ranker
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.vectors import Shard
 from ranktilt.models.pairs import NO_LIMIT, Inputs
 from ranktilt.rankers.inventory import listed
@@ -152,14 +152,21 @@ def test_bfloat16_differs_little_and_makes_no_ties(one: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("sizes", [Chunks(shard=1, piece=1), Chunks(shard=5, piece=2), Chunks(shard=512, piece=256)])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        MemoryLimits(texts_per_write=1, texts_per_batch=1),
+        MemoryLimits(texts_per_write=5, texts_per_batch=2),
+        MemoryLimits(texts_per_write=512, texts_per_batch=256),
+    ],
+)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
-    one: Path, sizes: Chunks, precision: str, tmp_path: Path
+    one: Path, sizes: MemoryLimits, precision: str, tmp_path: Path
 ) -> None:
     ranker = CrossEncoder(str(one), precision=precision)
     expected = scores(ranker)
-    with chunked(Chunks(shard=sizes.shard, piece=sizes.piece, cache=tmp_path)):
+    with limited(MemoryLimits(texts_per_write=sizes.shard, texts_per_batch=sizes.piece, cache=tmp_path)):
         assert scores(ranker, QUERIES[:1], DOCUMENTS[2:3]).tobytes() == expected[:1, 2:3].tobytes()
         assert scores(ranker).tobytes() == expected.tobytes()
 
@@ -169,7 +176,7 @@ def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
 @pytest.mark.parametrize("piece", [1, 3, 256])
 def test_copies_get_one_score_to_the_last_bit(one: Path, precision: str, piece: int, tmp_path: Path) -> None:
     collection, run = combined(QUERIES, DOCUMENTS, copies=3)
-    with chunked(Chunks(piece=piece, cache=tmp_path)):
+    with limited(MemoryLimits(texts_per_batch=piece, cache=tmp_path)):
         found = CrossEncoder(str(one), precision=precision).rank(collection, run)
     table = np.full((len(QUERIES), 3 * len(DOCUMENTS)), np.nan)
     table[found.entry_queries, found.docs] = found.scores
@@ -180,9 +187,9 @@ def test_copies_get_one_score_to_the_last_bit(one: Path, precision: str, piece: 
 @pytest.mark.neural
 def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
     expected = scores(exact(one))
-    with chunked(Chunks(piece=3, cache=tmp_path / "a")):
+    with limited(MemoryLimits(texts_per_batch=3, cache=tmp_path / "a")):
         first = scores(exact(one))
-    with chunked(Chunks(piece=3, cache=tmp_path / "b")):
+    with limited(MemoryLimits(texts_per_batch=3, cache=tmp_path / "b")):
         turned = scores(exact(one), QUERIES[::-1], DOCUMENTS[::-1])[::-1, ::-1]
     assert first.tobytes() == turned.tobytes()
     assert first.tobytes() == expected.tobytes()
@@ -193,7 +200,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(
     one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = {"shard": 4, "piece": 4}
-    with chunked(Chunks(cache=tmp_path / "whole", **sizes)):
+    with limited(MemoryLimits(cache=tmp_path / "whole", **sizes)):
         expected = scores(exact(one))
     plain, batch, calls, made = Classifier.call, Inputs.batch, itertools.count(), list[int]()
 
@@ -207,7 +214,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(
         return batch(self, positions, pad, **options)
 
     monkeypatch.setattr(Classifier, "call", stopping)
-    with chunked(Chunks(cache=tmp_path / "broken", **sizes)):
+    with limited(MemoryLimits(cache=tmp_path / "broken", **sizes)):
         with pytest.raises(KeyboardInterrupt):
             scores(exact(one))
         stored = sum(len(Shard.open(path).keys) for path in (tmp_path / "broken").rglob("*.vectors"))
