@@ -143,7 +143,7 @@ def test_scores_stay_what_they_are(
 ) -> None:
     one = Dense(str(tiny), precision=precision)
     usual = one.rank(toy())
-    with limited(MemoryLimits(sizes.memory, sizes.shard, sizes.piece, tmp_path / "away")):
+    with limited(MemoryLimits(sizes.memory, sizes.texts_per_write, sizes.texts_per_batch, tmp_path / "away")):
         found = one.rank(toy())
     assert np.array_equal(found.docs, usual.docs)
     assert np.array_equal(found.scores, usual.scores)

@@ -15,8 +15,8 @@ from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import Stored, VectorCache, content_keys
 from ranktilt.models import encoder
 from ranktilt.models.catalogue import MODELS, Model
+from ranktilt.rankers.dense import retriever as dense
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.dense.retriever import retriever as dense
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from tests.rankers.tiny import tiny_model
 from tests.toy import collection_of, toy
@@ -321,5 +321,5 @@ def test_texts_come_with_all_their_copies(copies: list[int], chosen: set[int]) -
     some = sorted(chosen & set(text.tolist()))
     expected = sorted((row, 0.5 * t) for row, t in enumerate(text.tolist()) if t in chosen)
     scores = np.array(some, dtype=np.float32) / 2
-    found = dense._Copies.of(text, len(copies)).of_texts(np.array(some, dtype=np.int64), scores)
+    found = dense._TextCopies.of(text, len(copies)).rows(np.array(some, dtype=np.int64), scores)
     assert sorted(zip(*(side.tolist() for side in found), strict=True)) == expected

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.progress import listening
-from ranktilt.rankers.dense.retriever import search as module
+from ranktilt.rankers.dense import search as module
 from ranktilt.rankers.dense.search import search, unit
 
 Vectors = npt.NDArray[np.float32]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Ranker, ranker
 from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.rankers.lexical.bm25 import bm25 as lexical
 from ranktilt.rankers.lexical.index import terms
 from tests.toy import collection_of, toy
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from ranktilt import Collection
 from ranktilt.errors import DataWarning, MissingExtra
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.rankers.lexical.bm25 import BM25, TFIDF, index
-from ranktilt.rankers.lexical.bm25 import index_files as indexfile
+from ranktilt.rankers.lexical import index
+from ranktilt.rankers.lexical import index_files as indexfile
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.text.analyzers import Vocabulary
 from tests.toy import collection_of, toy

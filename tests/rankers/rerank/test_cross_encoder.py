@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 from ranktilt import Collection, Run, UserError, ranker
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.vectors import Shard
-from ranktilt.models.pairs import NO_LIMIT, Inputs
+from ranktilt.models.pairs import PairInputs
+from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.rankers.inventory import listed
-from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, head_of, pair_limit
+from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, pair_limit, read_head
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny import tiny_model, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier, tiny_t5
@@ -166,7 +168,7 @@ def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
 ) -> None:
     ranker = CrossEncoder(str(one), precision=precision)
     expected = scores(ranker)
-    with limited(MemoryLimits(texts_per_write=sizes.shard, texts_per_batch=sizes.piece, cache=tmp_path)):
+    with limited(replace(sizes, cache=tmp_path)):
         assert scores(ranker, QUERIES[:1], DOCUMENTS[2:3]).tobytes() == expected[:1, 2:3].tobytes()
         assert scores(ranker).tobytes() == expected.tobytes()
 
@@ -199,17 +201,17 @@ def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
 def test_an_interrupted_run_is_taken_up_where_it_ended(
     one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = {"shard": 4, "piece": 4}
+    sizes = {"texts_per_write": 4, "texts_per_batch": 4}
     with limited(MemoryLimits(cache=tmp_path / "whole", **sizes)):
         expected = scores(exact(one))
-    plain, batch, calls, made = Classifier.call, Inputs.batch, itertools.count(), list[int]()
+    plain, batch, calls, made = Classifier.call, PairInputs.batch, itertools.count(), list[int]()
 
     def stopping(self: Classifier, model: Any, features: Any) -> Any:
         if next(calls) == 3:
             raise KeyboardInterrupt
         return plain(self, model, features)
 
-    def counting(self: Inputs, positions: Any, pad: int, **options: Any) -> Any:
+    def counting(self: PairInputs, positions: Any, pad: int, **options: Any) -> Any:
         made.append(len(positions))
         return batch(self, positions, pad, **options)
 
@@ -218,7 +220,7 @@ def test_an_interrupted_run_is_taken_up_where_it_ended(
         with pytest.raises(KeyboardInterrupt):
             scores(exact(one))
         stored = sum(len(Shard.open(path).keys) for path in (tmp_path / "broken").rglob("*.vectors"))
-        monkeypatch.setattr(Inputs, "batch", counting)
+        monkeypatch.setattr(PairInputs, "batch", counting)
         assert scores(exact(one)).tobytes() == expected.tobytes()
     assert stored > 0
     assert sum(made) == len(QUERIES) * len(DOCUMENTS) - stored
@@ -363,7 +365,7 @@ def test_a_device_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     ],
 )
 def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], expected: Head) -> None:
-    assert head_of(tmp_path, config, "cross-encoder") == expected
+    assert read_head(tmp_path, config, "cross-encoder") == expected
 
 
 @pytest.mark.parametrize(
@@ -388,7 +390,7 @@ def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], exp
 )
 def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        head_of(tmp_path, config, "cross-encoder")
+        read_head(tmp_path, config, "cross-encoder")
     assert str(caught.value) == f"{tmp_path}: {message}"
 
 
