@@ -275,24 +275,22 @@ def _dangling(collection: Collection, examples: int) -> CheckRow:
     sound = qrels.join(collection.docs, left_on="doc_id", right_on="id", how="semi")
     sound = sound.join(collection.queries, left_on="query_id", right_on="id", how="semi")
     odd = qrels.join(sound, on=["query_id", "doc_id"], how="anti", maintain_order="left")
-    total = qrels.height
-    value = 100 * odd.height / total if total else math.nan
-    names = odd.head(examples).select(pl.format("{} {}", "query_id", "doc_id").alias("name"))["name"]
-    return CheckRow(
-        DANGLING, "", MEANINGS[DANGLING], odd.height, total, value, _verdict(value, None, 0),
-        examples=tuple(names),
-    )  # fmt: skip
+    names = odd.select(pl.format("{} {}", "query_id", "doc_id").alias("name"))["name"]
+    return _whole(DANGLING, names, qrels.height, examples)
 
 
 def _repeated(collection: Collection, examples: int) -> CheckRow:
     """Queries with the text of an earlier one."""
     asked = collection.judged.with_columns(pl.col("text").str.strip_chars())
     again = asked.filter((pl.col("text") != "") & ~pl.col("text").is_first_distinct())["id"]
-    value = 100 * len(again) / asked.height if asked.height else math.nan
-    return CheckRow(
-        REPEATED, "", MEANINGS[REPEATED], len(again), asked.height, value, _verdict(value, None, 0),
-        examples=tuple(again.head(examples)),
-    )  # fmt: skip
+    return _whole(REPEATED, again, asked.height, examples)
+
+
+def _whole(name: str, found: pl.Series, total: int, examples: int) -> CheckRow:
+    """A row on the collection as a whole; anything found is a warning."""
+    value = 100 * len(found) / total if total else math.nan
+    named = tuple(found.head(examples))
+    return CheckRow(name, "", MEANINGS[name], len(found), total, value, _verdict(value, None, 0), examples=named)
 
 
 PAGE_TITLE = "page_title"
