@@ -15,8 +15,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.executing import memory_limits as chunks
 from ranktilt.io.cache import Stored, VectorCache
-from ranktilt.llm.base import LLM
-from ranktilt.llm.named import llm
+from ranktilt.llm.base import LLM, llm
 from ranktilt.models.batching import Ints
 from ranktilt.models.encoder import Kind, distinct_texts
 from ranktilt.progress import report
@@ -159,7 +158,7 @@ def embedded(
     query_prefix, document_prefix : str or None
         See `Embedded`.
     **server
-        ``base_url``, ``rpm``, ``tpm``: see `ranktilt.llm.named.llm`.
+        ``base_url``, ``rpm``, ``tpm``: see `ranktilt.llm.base.llm`.
 
     Returns
     -------

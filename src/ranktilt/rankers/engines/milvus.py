@@ -34,7 +34,7 @@ from ranktilt.rankers.engines.milvus_index import (
     order,
 )
 from ranktilt.rankers.engines.milvus_schema import Found, check_documents, check_vectors, described, stored_fields
-from ranktilt.rankers.engines.requests import said
+from ranktilt.rankers.engines.client import error_summary
 
 MODES = ("dense", "bm25", "hybrid")
 METRICS = ("auto", "cosine", "ip", "l2")
@@ -99,7 +99,7 @@ class Milvus(LiveEngine):
             except Exception as error:
                 if not type(error).__module__.startswith(("pymilvus", "grpc")):
                     raise
-                raise UserError(f"{self!r}: {said(error)}") from error
+                raise UserError(f"{self!r}: {error_summary(error)}") from error
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1
