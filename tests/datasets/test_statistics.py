@@ -80,13 +80,6 @@ def test_the_split_is_named() -> None:
     assert statistics(Collection(whole.docs, whole.queries, whole.qrels, {"split": "dev"})).split == "dev"
 
 
-def test_a_row_holds_every_number_by_name() -> None:
-    row = statistics(toy()).row()
-    assert set(row) == {"sources", "queries", "split"}
-    human = next(source for source in row["sources"] if source["source"] == "human")
-    assert (human["documents"], human["queries"], human["relevant"]) == (3, 3, pytest.approx(4 / 3))
-
-
 @pytest.mark.data
 def test_nfcorpus_has_the_published_lengths(shared_data: Path) -> None:
     found = statistics(load(shared_data / "cocktail-nfcorpus"))

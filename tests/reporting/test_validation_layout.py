@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.reporting.validation_layout import PICTURE, Grid, bars, grids, legend
 from tests.probes.validations import toy_validation
 
@@ -92,7 +92,7 @@ def test_what_is_said_of_vectors_names_its_source_where_there_are_several() -> N
 def test_undefined_numbers_of_vectors_are_not_said() -> None:
     found = toy_validation()
     near = found.similarities[0]
-    nothing = Distribution("other pairs", np.empty(0), low=-1)
+    nothing = Cosines("other pairs", np.empty(0))
     apart = replace(near.separation, auc=math.nan, nearest=math.nan)
     grid = grids(replace(found, similarities=(replace(near, baseline=nothing, separation=apart),)))[2]
     assert grid.below == ()
@@ -142,7 +142,7 @@ class TestBars:
         assert bars(found, 4) == "▂█ ▄"
 
     def test_what_lies_below_nothing_is_in_the_first_bar(self) -> None:
-        assert bars(Distribution("x", np.array([-0.7, 0.8]), low=-1.0), 2) == "██"
+        assert bars(Cosines("x", np.array([-0.7, 0.8])), 2) == "██"
 
     def test_little_is_not_nothing(self) -> None:
         assert bars(Distribution("x", np.array([0.1] * 1000 + [0.9])), 2) == "█▁"

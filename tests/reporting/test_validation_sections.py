@@ -30,7 +30,7 @@ def tables(one: Section) -> list[Table]:
 
 
 def spread(*values: float, low: float = 0.0) -> Distribution:
-    return Distribution("toy", np.array(values), low=low)
+    return Distribution("toy", np.array(values), (low, 1.0))
 
 
 def test_sections_come_in_the_order_of_the_papers() -> None:

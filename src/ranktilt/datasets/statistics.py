@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.io.artifact import record, typed
 from ranktilt.text.quality import words
 
 
@@ -52,17 +49,6 @@ class Statistics:
     """All queries; then the judged ones, where there are judgments."""
     split: str | None
     """Name of the judgments, such as ``test``; None where they have none."""
-
-    def row(self) -> dict[str, Any]:
-        """Return everything by name."""
-        return asdict(self)
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Statistics:
-        """Make it from what `row` gives, as JSON brings it back; null stands for NaN."""
-        sources = tuple(record(SourceStatistics, one) for one in row["sources"])
-        queries = tuple(record(QueryStatistics, one) for one in row["queries"])
-        return cls(sources, queries, None if row["split"] is None else typed(row["split"], str, "split"))
 
 
 def statistics(collection: Collection) -> Statistics:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ranktilt.collection import Collection
-from ranktilt.io.artifact import typed
 from ranktilt.probes.distribution import Distribution
 from ranktilt.text.quality import jaccard, overlap
 
@@ -29,16 +26,6 @@ class Overlap:
     source: str
     jaccard: Distribution
     overlap: Distribution
-
-    def row(self) -> dict[str, Any]:
-        """Return everything by name."""
-        return {"source": self.source, "jaccard": self.jaccard.row(), "overlap": self.overlap.row()}
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Overlap:
-        """Make it from what `row` gives, as JSON brings it back."""
-        found = (Distribution.of_row(row[name]) for name in ("jaccard", "overlap"))
-        return cls(typed(row["source"], str, "source"), *found)
 
 
 def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.io.artifact import record, typed
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import ABOVE, Cosines
 from ranktilt.probes.scatter import MAP_PAIRS, Map, scatter
 from ranktilt.probes.separation import Separation, separation
 from ranktilt.probes.vectors import DocumentVectors, Rows
@@ -19,8 +16,6 @@ from ranktilt.run import codes
 
 __all__ = ["ABOVE", "MAP_PAIRS", "Map", "Separation", "Similarity", "twin_similarity"]
 
-ABOVE = 0.95
-"""Cosine above which the paper finds most twins."""
 MOST_OTHERS = 10_000
 """Random pairs of the baseline, unless there are fewer twins."""
 
@@ -37,9 +32,9 @@ class Similarity:
         The encoder, as typed.
     text : str
         What of a document it read.
-    cosine : Distribution
+    cosine : Cosines
         Cosine of the twins' vectors, −1 to 1.
-    baseline : Distribution
+    baseline : Cosines
         Cosine of a document of the reference and the rewrite of another one, drawn at random.
     separation : Separation
         What the picture cannot prove.
@@ -50,30 +45,10 @@ class Similarity:
     source: str
     model: str
     text: str
-    cosine: Distribution
-    baseline: Distribution
+    cosine: Cosines = field(metadata={"file": "twins"})
+    baseline: Cosines = field(metadata={"file": "other_pairs"})
     separation: Separation
     map: Map | None
-
-    def row(self) -> dict[str, Any]:
-        """Return everything by name, with the share of pairs above `ABOVE`."""
-        pairs = {"twins": self.cosine, "other_pairs": self.baseline}
-        return {
-            "source": self.source,
-            "model": self.model,
-            "text": self.text,
-            **{name: {**found.row(), f"above_{ABOVE:g}": found.above(ABOVE)} for name, found in pairs.items()},
-            "separation": asdict(self.separation),
-            "map": None if self.map is None else self.map.row(),
-        }
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Similarity:
-        """Make it from what `row` gives, as JSON brings it back."""
-        twins, others = (Distribution.of_row(row[name]) for name in ("twins", "other_pairs"))
-        source, model, text = (typed(row[name], str, name) for name in ("source", "model", "text"))
-        drawn = None if row["map"] is None else Map.of_row(row["map"])
-        return cls(source, model, text, twins, others, record(Separation, row["separation"]), drawn)
 
 
 def twin_similarity(
@@ -119,8 +94,8 @@ def twin_similarity(
         source,
         repr(ranker),
         str(getattr(ranker, "text", "")),
-        Distribution("twins", vectors.cosines(pairs[:, 0], pairs[:, 1]), low=-1.0),
-        Distribution("other pairs", vectors.cosines(others[:, 0], others[:, 1]), low=-1.0),
+        Cosines("twins", vectors.cosines(pairs[:, 0], pairs[:, 1])),
+        Cosines("other pairs", vectors.cosines(others[:, 0], others[:, 1])),
         separation(vectors, pairs, among, origin, seed=seed),
         scatter(collection, vectors, pairs, most=map_pairs, seed=seed) if map_pairs else None,
     )

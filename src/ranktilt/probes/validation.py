@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 
 from ranktilt._version import __version__
@@ -19,9 +18,9 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import Check
 from ranktilt.datasets.statistics import Statistics, statistics
-from ranktilt.errors import UserError, unknown
-from ranktilt.io.artifact import Saved, record, require_numbers, typed
-from ranktilt.io.files import sha256, write_bytes
+from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.io.artifact import Result
+from ranktilt.io.files import sha256
 from ranktilt.measures.base import Measure, measure, nDCG
 from ranktilt.probes.overlap import Overlap, shared_terms
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, twin_similarity
@@ -29,14 +28,14 @@ from ranktilt.probes.vectors import require_encoder
 from ranktilt.probes.wording import effectiveness_sentences, notes, terms_sentence, vectors_sentence
 from ranktilt.rankers.base import Ranker
 
-FORMAT = "ranktilt-validation"
-VERSION = 2
-_SAVED = Saved("a validation", FORMAT, VERSION, "ranktilt validate", oldest=2, lacking="the values of single pairs")
 _PACKAGES = {"numpy": "numpy", "polars": "polars", "scipy": "scipy", "scikit-learn": "sklearn"}
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
+class Validation(
+    Result, format="ranktilt-validation", version=2, noun="a validation", command="ranktilt validate", oldest=2,
+    lacking="the values of single pairs",
+):  # fmt: skip
     """What `validate` found; immutable.
 
     Parameters
@@ -65,8 +64,8 @@ class Validation:
     reference: str
     sources: tuple[str, ...]
     statistics: Statistics
-    overlaps: tuple[Overlap, ...]
-    similarities: tuple[Similarity, ...]
+    overlaps: tuple[Overlap, ...] = field(metadata={"file": "terms"})
+    similarities: tuple[Similarity, ...] = field(metadata={"file": "similarity"})
     effectiveness: tuple[Equivalence, ...]
     check: Check | None
     notes: tuple[str, ...]
@@ -87,71 +86,15 @@ class Validation:
             found += [front + sentence for sentence in said]
         return found
 
-    def to_json(self) -> bytes:
-        """Return the whole validation as JSON: versioned, floats exact, NaN as null, values of single pairs too."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "fair": self.fair,
-            "sentences": self.sentences(),
-            "reference": self.reference,
-            "sources": self.sources,
-            "statistics": self.statistics.row(),
-            "terms": [one.row() for one in self.overlaps],
-            "similarity": [one.row() for one in self.similarities],
-            "effectiveness": [row.row() for row in self.effectiveness],
-            "check": None if self.check is None else orjson.Fragment(self.check.to_json()),
-            "notes": self.notes,
-            "spec": dict(self.spec),
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+    def derived(self) -> dict[str, Any]:
+        """The verdict and the sentences, for those who read the file."""
+        return {"fair": self.fair, "sentences": self.sentences()}
 
-    def save(self, path: str | Path) -> Path:
-        """Write the whole validation into one JSON file; see `to_json`."""
-        write_bytes(Path(path), self.to_json())
-        return Path(path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Validation:
-        """Read a validation back; it equals the one that was saved.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, plain or gzip.
-
-        Returns
-        -------
-        Validation
-            The validation.
-
-        Raises
-        ------
-        DataError
-            If the file is no validation, not whole, of a newer format, or of one before single pairs were kept.
-        """
-        return _SAVED.read(Path(path), cls._of)
-
-    @classmethod
-    def _of(cls, content: dict[str, Any]) -> Validation:
-        require_numbers(typed(content["spec"], dict, "spec"), "alpha", "margin")
-        return cls(
-            spec=typed(content["spec"], dict, "spec"),
-            reference=typed(content["reference"], str, "reference"),
-            sources=typed(content["sources"], tuple[str, ...], "sources"),
-            statistics=Statistics.of_row(content["statistics"]),
-            overlaps=tuple(map(Overlap.of_row, content["terms"])),
-            similarities=tuple(map(Similarity.of_row, content["similarity"])),
-            effectiveness=tuple(record(Equivalence, row) for row in content["effectiveness"]),
-            check=None if content["check"] is None else Check.of_row(content["check"]),
-            notes=typed(content["notes"], tuple[str, ...], "notes"),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Validation) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.reference, self.sources, self.notes))
+    def __post_init__(self) -> None:
+        """Refuse options that are not numbers."""
+        for name in ("alpha", "margin"):
+            if type(self.spec.get(name, 0)) not in (int, float):
+                raise TypeError(f"{name}: expected a number, got {shorten(self.spec[name])}")
 
 
 def validate(
