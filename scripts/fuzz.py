@@ -38,10 +38,10 @@ from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from ranktilt.generation.rewrite.manifest import earlier, manifest, require_ours
 from ranktilt.generation.rewrite.prompts import template
+from ranktilt.io.journal import JSONL, Journal
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
-from ranktilt.io.journal import JSONL, Journal
 from ranktilt.llm.journal import JournalRecord
 from ranktilt.probes.validation import validate
 from ranktilt.reporting.gates import gate_text

@@ -357,9 +357,9 @@ def count_records(folder: Path) -> int:
         with suppress(OSError):
             return (folder / JSONL).read_bytes().count(b"\n")
     for access in ("mode=ro", "immutable=1"):  # the second where nobody may write
-        with suppress(OSError, sqlite3.Error):
-            with closing(sqlite3.connect(f"{(folder / JOURNAL).absolute().as_uri()}?{access}", uri=True)) as db:
-                return int(db.execute("SELECT count(*) FROM records").fetchone()[0])
+        place = f"{(folder / JOURNAL).absolute().as_uri()}?{access}"
+        with suppress(OSError, sqlite3.Error), closing(sqlite3.connect(place, uri=True)) as db:
+            return int(db.execute("SELECT count(*) FROM records").fetchone()[0])
     return 0
 
 

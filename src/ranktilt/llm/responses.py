@@ -83,8 +83,8 @@ class RequestContext:
 def classify_error(status: int, headers: Mapping[str, str], content: bytes, context: RequestContext) -> Exception:
     """Return the exception that an error of a server calls for.
 
-    `RetryableError` where another attempt may help, `RejectedRequest` or `FilteredRequest` where it is about this prompt
-    alone, `UserError` where everything ends. Names of headers come in any case.
+    `RetryableError` where another attempt may help, `RejectedRequest` or `FilteredRequest` where it is about this
+    prompt alone, `UserError` where everything ends. Names of headers come in any case.
     """
     words, error = error_text(content, context.clean)
     labels = f"{error.get('code')} {error.get('type')} {_inner(error)}"
@@ -209,8 +209,8 @@ def _parsed(content: bytes) -> Any:
 def read_answer(data: dict[str, Any], asked: str, clean: Callable[[str], str] = str) -> Answer:
     """Read a chat completion; `RetryableError` where there is no choice, or not what it should hold.
 
-    `asked` names the model where the server does not; `clean` takes out what must not be kept. A refusal that the server
-    gives apart from the text stands as the text.
+    `asked` names the model where the server does not; `clean` takes out what must not be kept. A refusal that the
+    server gives apart from the text stands as the text.
     """
     choices = data.get("choices")
     if not isinstance(choices, list) or not choices:

@@ -20,6 +20,7 @@ from ranktilt.rankers.dense.embedding_server import Embedded
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.engines.client import error_summary
 from ranktilt.rankers.engines.milvus_index import (
     LONGEST,
     Content,
@@ -34,7 +35,6 @@ from ranktilt.rankers.engines.milvus_index import (
     order,
 )
 from ranktilt.rankers.engines.milvus_schema import Found, check_documents, check_vectors, described, stored_fields
-from ranktilt.rankers.engines.client import error_summary
 
 MODES = ("dense", "bm25", "hybrid")
 METRICS = ("auto", "cosine", "ip", "l2")
