@@ -30,7 +30,6 @@ CLASSES = {"line", "order", "page"}
 REPEATED_CLASSES = {
     "Cell",
     "Cells",
-    "Estimate",
     "Grid",
     "Ground",
     "Interval",
@@ -41,7 +40,6 @@ REPEATED_CLASSES = {
     "Row",
     "Saved",
     "Verdict",
-    "_Partners",
     "_Work",
 }
 LARGE_ROOMS = {
@@ -51,7 +49,6 @@ LARGE_ROOMS = {
 }
 RIDDLES = {
     "Asked",
-    "Asking",
     "Kept",
     "Leftover",
     "Line",
