@@ -16,7 +16,7 @@ from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.vectors import Shard
 from ranktilt.models.pairs import PairInputs
 from ranktilt.models.token_counts import NO_LIMIT
-from ranktilt.rankers.inventory import listed
+from ranktilt.rankers.inventory import cache_contents
 from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, pair_limit, read_head
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny import tiny_model, write_json
@@ -250,7 +250,7 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     assert exact(one, max_document_tokens=9).scorer().fingerprint != folder.name
     assert exact(one, k=3, text="title", tail="keep").scorer().fingerprint == folder.name
     scores(exact(one, max_document_tokens=9))
-    shown = {(row.what, row.model, row.settings, row.entries) for row in listed()[0] if row.what == "pairs"}
+    shown = {(row.what, row.model, row.settings, row.entries) for row in cache_contents()[0] if row.what == "pairs"}
     size = len(QUERIES) * len(DOCUMENTS)
     assert shown == {
         ("pairs", str(one), "float32, ranker=cross-encoder", size),
