@@ -92,20 +92,6 @@ def test_the_record_names_the_files_and_their_hashes(tiny: Path, tmp_path: Path)
     assert len(said["files"]) == 3
 
 
-def test_equal_seeds_give_equal_weights(tiny: Path, tmp_path: Path) -> None:
-    one, two, other = (train(tiny, tmp_path / name, seed=seed).folder for name, seed in (("a", 0), ("b", 0), ("c", 1)))
-    assert weights(one) == weights(two)
-    assert weights(one) != weights(other)
-
-
-def test_bfloat16_is_as_reproducible_and_differs(tiny: Path, tmp_path: Path) -> None:
-    full = train(tiny, tmp_path / "full")
-    low, again = (train(tiny, tmp_path / name, precision="bfloat16") for name in ("low", "again"))
-    assert weights(low.folder) == weights(again.folder)
-    assert weights(low.folder) != weights(full.folder)
-    assert low.figures["loss"] == pytest.approx(full.figures["loss"], abs=0.1)
-
-
 def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -215,15 +201,6 @@ def test_an_interrupted_training_ends_with_the_same_weights(tiny: Path, tmp_path
     assert not (tmp_path / "model" / ".training").exists()
 
 
-@pytest.mark.usefixtures("at_every_step")
-def test_only_the_steps_that_are_left_are_reported(tiny: Path, tmp_path: Path) -> None:
-    stop_at(4, tiny, tmp_path / "model")
-    told: list[tuple[str, int, int]] = []
-    with listening(lambda *one: told.append(one)):
-        train(tiny, tmp_path / "model")
-    assert [one[1:] for one in told if one[0].endswith(" model")] == [(0, 2), (1, 2), (2, 2)]
-
-
 @pytest.mark.usefixtures("at_every_step", "ticking")
 def test_a_timed_training_keeps_its_number_of_steps(tiny: Path, tmp_path: Path) -> None:
     stop_at(2, tiny, tmp_path / "model", steps=None, minutes=0.04)
@@ -273,25 +250,6 @@ def test_a_finished_training_is_not_made_again(tiny: Path, tmp_path: Path) -> No
     assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"steps": 7}, "steps 6, asked is 7"),
-        ({"seed": 1}, "seed 0, asked is 1"),
-        ({"sources": ("human",)}, r"sources None, asked is \['human'\]"),
-        ({"rate": 1e-3}, "rate 0.003, asked is 0.001"),
-    ],
-)
-@pytest.mark.usefixtures("at_every_step")
-def test_another_spec_is_refused(tiny: Path, tmp_path: Path, change: dict[str, Any], named: str) -> None:
-    stop_at(2, tiny, tmp_path / "model")
-    with pytest.raises(UserError, match=rf"holds an unfinished training with {named}; name another folder"):
-        train(tiny, tmp_path / "model", **change)
-    train(tiny, tmp_path / "model")
-    with pytest.raises(UserError, match=rf"holds a model trained with {named}; name another folder"):
-        train(tiny, tmp_path / "model", **change)
-
-
 @pytest.mark.usefixtures("at_every_step")
 def test_other_judgments_are_refused(tiny: Path, tmp_path: Path) -> None:
     stop_at(2, tiny, tmp_path / "model")
@@ -316,12 +274,6 @@ def test_a_full_disk_is_an_error_and_the_training_can_go_on(tiny: Path, tmp_path
     assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole").folder)
 
 
-def test_a_full_disk_at_the_end_is_an_error(tiny: Path, tmp_path: Path) -> None:
-    with no_room(50_000), pytest.raises(UserError, match="cannot be written"):
-        train(tiny, tmp_path / "model")
-    assert train(tiny, tmp_path / "model").figures["steps"] == 6
-
-
 def test_a_device_that_is_not_there_is_an_error(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^train cross-encoder: no device 'abacus': "):
         train(tiny, tmp_path / "model", device="abacus")
@@ -333,10 +285,3 @@ def test_nothing_is_written_when_there_is_nothing_to_learn(tiny: Path, tmp_path:
     with pytest.raises(UserError, match="has 64 places for tokens"):
         train(tiny, tmp_path / "model", max_document_tokens=200)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_neither_datasets_nor_sentence_transformers_is_needed(tiny: Path, tmp_path: Path) -> None:
-    code = SCRIPT + "bad = {'sentence_transformers', 'datasets'} & set(sys.modules)\nsys.exit(bool(bad))"
-    command = [sys.executable, "-c", code, str(tiny), str(tmp_path / "model"), "2"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    assert subprocess.run(command, env=environment, check=False).returncode == 0

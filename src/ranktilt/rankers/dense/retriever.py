@@ -165,20 +165,7 @@ class Dense(FirstStage):
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Search the collection, or score a run's candidates; see `Ranker.rank`.
-
-        Parameters
-        ----------
-        collection : Collection
-            What to rank.
-        run : Run, optional
-            Candidates to re-rank; the whole collection is searched without one.
-
-        Returns
-        -------
-        Run
-            A candidate's score is, to the last bit, the one that a search of the whole collection gives it.
-        """
+        """Search the collection, or score a run's candidates, to the last bit as a search does; see `Ranker.rank`."""
         if run is not None:
             return self._rerank(collection, Candidates.of(collection, run, self))
         if self.tail != "drop":
