@@ -97,13 +97,6 @@ def test_queries_and_documents_have_their_own_prompts(tiny: Path, tmp_path: Path
 
 
 @neural
-def test_a_query_does_not_take_a_documents_vector(tiny: Path, own_cache: Path, calls: Calls) -> None:
-    found(tiny).encode(["red apples"], "document", "x")
-    found(tiny).encode(["red apples"], "query", "x")
-    assert calls == [["red apples"], ["red apples"]]
-
-
-@neural
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_neither_company_nor_order_nor_what_was_cached_changes_a_bit(
     tiny: Path, own_cache: Path, tmp_path: Path, precision: str
@@ -160,14 +153,6 @@ def test_without_a_tokenizer_file_characters_decide_the_batches(
     monkeypatch.setattr(Tokens, "readable", property(lambda self: False))
     assert encoded(found(tiny), TEXTS) == pytest.approx(with_counts, abs=1e-6)
     assert [len(texts) for texts in calls] == [4]
-
-
-@neural
-def test_the_models_own_length_is_the_default(tiny: Path, own_cache: Path) -> None:
-    letters = ["abcdefghijklmnopqrstuvwxyz"]
-    default = encoded(found(tiny), letters)
-    named = encoded(found(tiny, max_tokens=LENGTH), letters)
-    assert default.tobytes() == named.tobytes()
 
 
 @neural

@@ -131,17 +131,6 @@ def test_a_first_stage_refuses_a_run() -> None:
     assert str(caught.value) == "bm25 searches the whole collection and re-ranks nothing; put it first"
 
 
-def test_no_judged_query_gives_an_empty_run() -> None:
-    plain = collection_of([{"id": "a", "text": "x"}], {"q": "x"}, {"z": {"a": 1}})
-    run = Constant().rank(plain)
-    assert (run.queries, len(run.docs)) == ((), 0)
-
-
-def test_where_nothing_is_judged_every_query_is_ranked() -> None:
-    run = Constant().rank(collection_of([{"id": "a", "text": "x"}], {"q": "x", "p": "y"}, {}))
-    assert (run.queries, len(run.docs)) == (("q", "p"), 2)
-
-
 def test_progress_is_reported_to_the_end() -> None:
     seen: list[tuple[str, int, int]] = []
     with listening(lambda *step: seen.append(step)):
@@ -222,14 +211,6 @@ def test_a_missing_argument_is_asked_for(argument: str | None) -> None:
 )
 def test_only_options_off_their_defaults_are_printed(ranker: Ranker, text: str) -> None:
     assert repr(ranker) == text
-
-
-def test_rankers_are_joined_by_arrows() -> None:
-    joined = Constant(k=5) >> Upside() >> Upside()
-    assert isinstance(joined, Pipeline)
-    assert joined == Constant(k=5) >> (Upside() >> Upside())
-    assert joined.stages == (Constant(k=5), Upside(), Upside())
-    assert repr(joined) == "constant@5>>upside>>upside"
 
 
 def test_a_pipeline_hands_each_run_on_and_names_itself() -> None:

@@ -60,15 +60,6 @@ def test_what_was_learned_holds_for_new_texts(learned: Trained) -> None:
     assert scores[:4].min() > scores[4:].max()
 
 
-def test_the_folder_holds_what_a_reader_needs(learned: Trained) -> None:
-    names = {path.name for path in learned.folder.iterdir()}
-    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "training.json"}
-    config = json.loads((learned.folder / "config.json").read_text())
-    assert config["architectures"] == ["BertForSequenceClassification"]
-    assert list(config["id2label"]) == ["0"]
-    assert json.loads((learned.folder / "tokenizer_config.json").read_text())["model_max_length"] == 6 + 16 + 3
-
-
 def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
@@ -122,11 +113,6 @@ def test_only_the_chosen_source_is_learned_from(tiny: Path, tmp_path: Path) -> N
     assert weights(one.folder) != weights(train(tiny, tmp_path / "both").folder)
 
 
-def test_one_epoch_is_the_default(tiny: Path, tmp_path: Path) -> None:
-    trained = train(tiny, tmp_path / "model", steps=None)
-    assert (trained.figures["steps"], trained.figures["epochs"]) == (20, 1.0)
-
-
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that goes on by half a second whenever it is asked."""
@@ -148,14 +134,6 @@ def test_no_time_for_a_step_is_an_error(tiny: Path, tmp_path: Path) -> None:
     ):
         train(tiny, tmp_path / "model", steps=None, minutes=1e-5)
     assert not (tmp_path / "model").exists()
-
-
-def test_progress_is_reported_by_steps(tiny: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    with listening(lambda *one: told.append(one)):
-        train(tiny, tmp_path / "model")
-    label = "train cross-encoder model"
-    assert [one[1:] for one in told if one[0] == label] == [(n, 6) for n in range(7)]
 
 
 def test_the_callers_random_numbers_stay_as_they_were(tiny: Path, tmp_path: Path) -> None:

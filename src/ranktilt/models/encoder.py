@@ -170,14 +170,14 @@ class Encoder(TextEncoder):
         model = self._model
         try:
             if isinstance(features, list):
-                made = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
+                found = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
             else:
                 on_device = {name: _moved(value, model.device) for name, value in features.items()}
-                made = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
+                found = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
         except (RuntimeError, IndexError) as error:
             cut = "" if self.max_tokens is None else f" with max_tokens={self.max_tokens}"
             raise UserError(f"{self.folder}: cannot encode{cut}: {checkpoint.first_line(error)}") from error
-        vectors = np.ascontiguousarray(made, dtype=np.float32)
+        vectors = np.ascontiguousarray(found, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
         return vectors

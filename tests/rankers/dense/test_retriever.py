@@ -76,15 +76,6 @@ def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) ->
 
 
 @pytest.mark.neural
-def test_cosine_lies_within_one_and_dot_does_not(tiny: Path) -> None:
-    found = collection()
-    cosine = Dense(str(tiny), similarity="cosine").rank(found).scores
-    dot = Dense(str(tiny), similarity="dot").rank(found).scores
-    assert np.abs(cosine).max() <= 1 + 1e-6
-    assert np.abs(dot).max() > 2
-
-
-@pytest.mark.neural
 @pytest.mark.parametrize(
     "sizes", [MemoryLimits(1, 1, 1), MemoryLimits(1 << 20, 5, 3), MemoryLimits(None, 3), MemoryLimits()]
 )

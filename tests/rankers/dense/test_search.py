@@ -1,8 +1,5 @@
 """Exact search finds what comparing every pair finds, to the last bit, in any memory and from any place."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -117,15 +114,6 @@ def test_the_place_of_a_document_changes_no_bit(d: int, cosine: bool) -> None:
     assert few == [{row: one[row + 100] for row in range(3)} for one in usual]
 
 
-@pytest.mark.parametrize("m", [1, 2, 31, 33, 64, 100])
-@pytest.mark.parametrize("d", [3, 16, 100, 384])
-def test_a_query_does_not_depend_on_the_others(m: int, d: int) -> None:
-    queries, documents = drawn(m, d), drawn(300, d, 1)
-    together = found(queries, documents, 20)
-    assert together == [found(queries[i : i + 1], documents, 20)[0] for i in range(m)]
-    assert together[::-1] == found(queries[::-1].copy(), documents, 20)
-
-
 @pytest.mark.parametrize("cosine", [True, False])
 @pytest.mark.parametrize("k", [1, 10, 150])
 def test_no_memory_changes_a_bit(cosine: bool, k: int) -> None:
@@ -145,14 +133,6 @@ def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatc
     assert set(best[0]) == {0, 100, 200, 300, 400}
     assert set(best[1]) == set(range(500))
     assert set(best[2]) == set(range(500)) - {0, 100, 200, 300, 400}
-
-
-@pytest.mark.parametrize("direction", [1, -1])
-def test_documents_that_get_better_and_better_or_worse(direction: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_blocks(monkeypatch)
-    documents = np.arange(700, dtype=np.float32)[::direction, None].copy()
-    best = found(np.ones((2, 1), dtype=np.float32), documents, 4)
-    assert [sorted(one.values()) for one in best] == [[696.0, 697.0, 698.0, 699.0]] * 2
 
 
 def test_one_giant_document_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,14 +160,6 @@ def test_documents_pass_once_for_all_queries() -> None:
     blocks = held.reads[:4]
     assert blocks == [(0, 8192), (8192, 16384), (16384, 24576), (24576, 30000)]
     assert sum(stop - start for start, stop in held.reads) <= 2 * 30_000  # and once more, at most, for the scores
-
-
-def test_nothing_is_read_before_the_first_is_asked_for() -> None:
-    held = Held(drawn(10, 4))
-    waiting: Iterator[Any] = search(drawn(2, 4), held, 3, cosine=False, label="")
-    assert not held.reads
-    next(waiting)
-    assert held.reads
 
 
 @pytest.mark.parametrize("memory", [None, 1])

@@ -109,9 +109,6 @@ def test_the_scores_of_a_server_are_taken_as_they_are() -> None:
     assert [signed(metric)(0.5) for metric in ("BM25", "COSINE", "IP", "RRF", "L2")] == [0.5, 0.5, 0.5, 0.5, -0.5]
 
 
-# BM25.
-
-
 # The index: whole, and of these contents only.
 
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Collection, DataError, Run, UserError, ranker
-from ranktilt.models.checkpoint import require
 from ranktilt.models.pairs import TextPairs, TokenLimits
 from ranktilt.models.scorer import PairScorer, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
@@ -113,14 +112,6 @@ def test_queries_keep_the_runs_order_and_those_without_judgment_go(shared: Share
     assert shared.rank(more, run_of(more, rows)).queries == ("q3", "q1")
 
 
-def test_a_query_without_candidates_stays_in_the_run(shared: Shared) -> None:
-    collection = toy()
-    run = shared.rank(collection, run_of(collection, {"q1": {}, "q2": {"d1-human": 1.0}, "q3": {}}))
-    assert run.queries == ("q1", "q2", "q3")
-    assert np.diff(run.offsets).tolist() == [0, 1, 0]
-    assert not len(shared.rank(collection, run_of(collection, {"q1": {}})).docs)
-
-
 @pytest.mark.parametrize("k", [1, 2, 3, None])
 def test_a_depth_keeps_the_best_and_whole_groups_at_the_cut(shared: Shared, k: int | None) -> None:
     collection = toy()
@@ -173,13 +164,6 @@ def test_a_run_of_other_queries_is_refused(shared: Shared) -> None:
     with pytest.raises(DataError) as caught:
         shared.rank(collection, run_of(collection, {"x": {"d1-human": 1.0}, "y": {}}, ranker="other"))
     assert str(caught.value) == "other: no overlap: none of its 2 queries has a judgment (first: 'x')"
-
-
-def test_no_run_is_refused(shared: Shared) -> None:
-    with pytest.raises(UserError) as caught:
-        shared.rank(toy())
-    message = f"{shared!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{shared!r}"
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -317,14 +301,6 @@ def test_a_folder_that_lacks_a_part_of_a_model_is_refused(tmp_path: Path, files:
     with pytest.raises(UserError) as caught:
         MonoT5(str(tmp_path)).scorer()
     assert str(caught.value) == f"{tmp_path}: {message}"
-
-
-@pytest.mark.parametrize("weights", ["model.safetensors", "model-00001-of-00002.safetensors", "pytorch_model.bin"])
-def test_weights_have_several_names(tmp_path: Path, weights: str) -> None:
-    for name in ("vocab.txt", weights):
-        (tmp_path / name).touch()
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    assert require(tmp_path, ranker="monobert") == {"model_type": "bert"}
 
 
 @given(st.lists(st.floats(-800, 800), max_size=5))

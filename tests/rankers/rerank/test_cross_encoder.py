@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Run, UserError, ranker
+from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.rankers.inventory import listed
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, pair_limit, read_head
-from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny import tiny_model, write_json
-from tests.rankers.tiny_rerankers import change, tiny_classifier, tiny_t5
+from tests.rankers.tiny_rerankers import change, tiny_classifier
 from tests.toy import collection_of, run_of
 
 Texts = Sequence[str]
@@ -63,22 +62,6 @@ def reference(folder: Path, queries: Texts = QUERIES, documents: Texts = DOCUMEN
 
 def exact(folder: Path, **options: Any) -> CrossEncoder:
     return CrossEncoder(str(folder), precision="float32", **options)
-
-
-@pytest.mark.neural
-@pytest.mark.parametrize("labels", ["one", "two"])
-class TestContract(RankerContract):
-    @pytest.fixture(params=["", "max_document_tokens=3", "precision=float32,text=text"])
-    def make(self, request: pytest.FixtureRequest, labels: str) -> Make:
-        folder = request.getfixturevalue(labels)
-
-        def make(collection: Collection, **options: Any) -> Any:
-            depth = f"@{options.pop('k')}" if "k" in options else ""
-            assert not options
-            given = f"({request.param})" if request.param else ""
-            return ranker(f"bm25>>cross-encoder:{folder}{given}{depth}")
-
-        return make
 
 
 @pytest.mark.neural
@@ -244,13 +227,6 @@ def test_an_encoder_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
         f"{folder}: a BertModel has no classification head, so cross-encoder cannot score with it; train one from it "
         "(ranktilt train cross-encoder), or choose a model that was trained to re-rank"
     )
-
-
-@pytest.mark.neural
-def test_a_seq2seq_model_is_no_cross_encoder(tmp_path: Path) -> None:
-    folder = tiny_t5(tmp_path)
-    with pytest.raises(UserError, match="a T5ForConditionalGeneration has no classification head"):
-        exact(folder).scorer()
 
 
 @pytest.mark.neural

@@ -194,8 +194,8 @@ class Dense(FirstStage):
     def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
         """Vectors of the distinct texts, the row of each text, and each query's vector."""
         documents, row = self.encoder.encode(texts.to_list(), "document", f"{self!r}: encoding documents")
-        asked, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
-        return documents, row, asked.take(query)
+        query_vectors, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
+        return documents, row, query_vectors.take(query)
 
     def check(self) -> None:
         """Find out without loading the model, or asking the server, whether it is there and can be compared."""
