@@ -99,7 +99,7 @@ MAKE = """
 import sys, time
 import polars as pl
 from ranktilt import Collection
-from ranktilt.rankers.lexical.bm25 import index
+from ranktilt.rankers.lexical import index
 index.LARGE, index.CHUNK = 0, 50
 texts = [f"word{n % 97} and other{n % 13} words {n}" for n in range(2000)]
 docs = pl.DataFrame({"id": [str(n) for n in range(len(texts))], "text": texts})
