@@ -83,7 +83,6 @@ RIDDLES = {
     "asked",
     "band",
     "inked",
-    "kept",
     "listed",
     "nets",
     "places",
