@@ -73,7 +73,6 @@ RIDDLES = {
     "asked",
     "band",
     "inked",
-    "kept",
     "listed",
     "nets",
     "places",
