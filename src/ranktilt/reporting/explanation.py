@@ -43,7 +43,8 @@ def show_explanation(
             for header, *rows in _tables(one):
                 table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
                 for place, title in enumerate(header):
-                    table.add_column(Text(title), justify="left" if _named(rows, place) else "right", no_wrap=True)
+                    named = _named(rows, place)
+                    table.add_column(Text(title), justify="left" if named else "right", no_wrap=not named)
                 for row in rows:
                     table.add_row(*map(Text, row))
                 console.print(table)

@@ -20,6 +20,7 @@ from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.engines.client import error_summary
 from ranktilt.rankers.engines.milvus_index import (
     LONGEST,
     IndexFields,
@@ -38,7 +39,6 @@ from ranktilt.rankers.engines.milvus_index import (
     require_place,
     stored_fields,
 )
-from ranktilt.rankers.engines.requests import said
 
 MODES = ("dense", "bm25", "hybrid")
 METRICS = ("auto", "cosine", "ip", "l2")
@@ -103,7 +103,7 @@ class Milvus(LiveEngine):
             except Exception as error:
                 if not type(error).__module__.startswith(("pymilvus", "grpc")):
                     raise
-                raise UserError(f"{self!r}: {said(error)}") from error
+                raise UserError(f"{self!r}: {error_summary(error)}") from error
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1
@@ -145,14 +145,14 @@ class _MilvusSearch:
     def ask(self, texts: list[str], limit: int) -> list[Hits]:
         """Search for several queries at once; only ids come back, which is several times as fast."""
         mode, name, timeout = self.ranker.mode, self.found.name, self.ranker.timeout
-        asked = {"limit": limit, "output_fields": [self.found.key], "timeout": timeout}
+        options = {"limit": limit, "output_fields": [self.found.key], "timeout": timeout}
         if mode == "hybrid":
             library = need("pymilvus", extra="milvus", for_="milvus")
             both = [library.AnnSearchRequest(limit=limit, **self._part(one, texts)) for one in ("bm25", "dense")]
-            answers = self.milvus.hybrid_search(name, both, library.RRFRanker(FUSION), **asked)
+            answers = self.milvus.hybrid_search(name, both, library.RRFRanker(FUSION), **options)
         else:
             part = self._part(mode, texts)
-            answers = self.milvus.search(name, search_params=part.pop("param"), **part, **asked)
+            answers = self.milvus.search(name, search_params=part.pop("param"), **part, **options)
         sign = signed("RRF" if mode == "hybrid" else "BM25" if mode == "bm25" else self.found.metric)
         return [
             [(self.name(key), sign(score)) for key, score in zip(one.ids, one.distances, strict=True)]

@@ -24,7 +24,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.cache import Stored
 from ranktilt.optional import need
 from ranktilt.progress import report
-from ranktilt.rankers.engines.requests import said
+from ranktilt.rankers.engines.client import error_summary
 
 PK, DOC, TEXT, SPARSE, VECTOR = "pk", "doc_id", "text", "sparse", "vector"
 LONGEST = 65_535
@@ -108,7 +108,7 @@ def _quiet() -> Iterator[list[str]]:
     class _Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             error = record.exc_info[1] if record.exc_info else None
-            heard.append(said(error) if error else record.getMessage())
+            heard.append(error_summary(error) if error else record.getMessage())
 
     loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite", "grpc")]
     before = [(one.handlers, one.propagate) for one in loggers]
@@ -140,7 +140,7 @@ def _milvus_lite(place: str) -> Iterator[None]:
 
 def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
     if not is_address(place):
-        return f"Milvus Lite cannot open the file: {heard[-1] if heard else said(error)}"
+        return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
     parts = urlsplit(place)
     port = parts.port or (443 if parts.scheme.lower() == "https" else 19530)
     try:
@@ -148,7 +148,7 @@ def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
     except OSError as refused:
         return f"no server there: {refused.strerror or refused}; start it, or name a file that ends in .db"
     hint = "" if token else " (a server that asks for a token takes it from MILVUS_TOKEN)"
-    reason = said(error).replace(token, "…") if token else said(error)
+    reason = error_summary(error).replace(token, "…") if token else error_summary(error)
     return f"something answers there, but not as Milvus does: {reason}{hint}"
 
 
@@ -323,21 +323,21 @@ def stored_fields(milvus: Any, found: MilvusIndex, ids: Sequence[str], fields: l
     return {str(row[found.key]): row for row in found_rows}
 
 
-def check_vectors(who: str, stored: npt.NDArray[np.float32], own: npt.NDArray[np.float32]) -> None:
+def check_vectors(who: str, stored: npt.NDArray[np.float32], expected: npt.NDArray[np.float32]) -> None:
     """Refuse vectors that another model made: those of one model point the same way, whatever it computes in."""
-    if stored.shape != own.shape:
-        raise UserError(f"{who}: its vectors have {stored.shape[1]} dimensions, the model's {own.shape[1]}")
-    norms = np.linalg.norm(stored, axis=1) * np.linalg.norm(own, axis=1)
-    alike = float(np.median((stored * own).sum(axis=1) / np.where(norms > 0, norms, 1)))
+    if stored.shape != expected.shape:
+        raise UserError(f"{who}: its vectors have {stored.shape[1]} dimensions, the model's {expected.shape[1]}")
+    norms = np.linalg.norm(stored, axis=1) * np.linalg.norm(expected, axis=1)
+    alike = float(np.median((stored * expected).sum(axis=1) / np.where(norms > 0, norms, 1)))
     if alike < ALIKE:
-        text = f"their median cosine with the model's own is {alike:.2f} over {len(own)} documents"
+        text = f"their median cosine with the model's own is {alike:.2f} over {len(expected)} documents"
         raise UserError(f"{who}: its vectors are not those of this model and text: {text}")
     # Vectors of some models all point nearly the same way, so that those of another text are alike too.
-    one, two = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), _TINY) for side in (stored, own))
+    one, two = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), _TINY) for side in (stored, expected))
     cosines = one @ two.T
     nearest = float(np.mean(cosines.diagonal() >= cosines.max(axis=1) - _NEAR))
     if nearest < _NEAREST_SHARE:
-        text = f"only {nearest:.0%} of {len(own)} documents are nearest to their own text"
+        text = f"only {nearest:.0%} of {len(expected)} documents are nearest to their own text"
         raise UserError(f"{who}: its vectors are those of other documents: {text}")
 
 
