@@ -11,7 +11,7 @@ import pytest
 from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.token_counts import NO_LIMIT
-from ranktilt.rankers.inventory import listed
+from ranktilt.rankers.inventory import cache_contents
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, pair_limit, read_head
 from tests.rankers.tiny import tiny_model, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier
@@ -159,7 +159,7 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     assert exact(one, max_document_tokens=9).scorer().fingerprint != folder.name
     assert exact(one, k=3, text="title", tail="keep").scorer().fingerprint == folder.name
     scores(exact(one, max_document_tokens=9))
-    shown = {(row.what, row.model, row.settings, row.entries) for row in listed()[0] if row.what == "pairs"}
+    shown = {(row.what, row.model, row.settings, row.entries) for row in cache_contents()[0] if row.what == "pairs"}
     size = len(QUERIES) * len(DOCUMENTS)
     assert shown == {
         ("pairs", str(one), "float32, ranker=cross-encoder", size),
