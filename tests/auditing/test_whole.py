@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ranktilt import Audit, audit
 from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import DataError, UserError
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.report_page import report_page
 from tests.toy import run_of, toy
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ranktilt import Collection, Run, audit
 from ranktilt.reporting.explorer import explorer
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.page import Explorer
 from tests.toy import run_of, toy
 

@@ -9,7 +9,7 @@ from ranktilt import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.reporting.audit_page import audit_contents, audit_headline, audit_verdicts
 from ranktilt.reporting.layout import percent, rows, sentences
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.markup import Markup
 from tests.reporting.openings import (

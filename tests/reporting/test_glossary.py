@@ -11,7 +11,7 @@ import ranktilt as rt
 from ranktilt import Audit
 from ranktilt.reporting.glossary import Glossary, visible
 from ranktilt.reporting.measure_pages import NAMES, measure_pages
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.study_page import study_page
 from ranktilt.reporting.term import Term
 from ranktilt.reporting.terms import TERMS

@@ -45,6 +45,10 @@ def command(
     threads: options.Threads = None,
     format: options.Format = "table",
     json: options.Json = None,
+    heads: Annotated[
+        int,
+        typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps."),
+    ] = 1000,
     per_query: options.PerQuery = None,
     save: options.Save = None,
     output: Annotated[
@@ -83,7 +87,7 @@ def command(
         )
         result = audit(
             collection, runs, measures, card=card or not collection.qrels.height, page=page or PAGE, by=column,
-            pairs=pairs, level=level, resamples=resamples, seed=seed, **how,
+            pairs=pairs, level=level, resamples=resamples, seed=seed, heads=heads, **how,
         )  # fmt: skip
         if controls:
             result = control(collection, rankers, runs, result, near=near or NEAR_IDENTICAL)

@@ -138,7 +138,7 @@ def check_ending(path: Path, form: str, *, hint: str = "") -> None:
 
 
 def _write_page(result: Audit, runs: Sequence[Run], collection: Collection | None, output: Path) -> None:
-    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.reload import Opened
     from ranktilt.reporting.report_page import report_page
 
     write_bytes(output, report_page([Opened(result, collection, tuple(runs))]).encode())

@@ -16,9 +16,9 @@ from ranktilt.reporting.audit_sections import audit_sections
 from ranktilt.reporting.card import conflict_sentences
 from ranktilt.reporting.controls import control_sentences
 from ranktilt.reporting.layout import percent
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.page import Page, Tone, Verdict
 from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.reload import Opened
 
 _MOST_NAMED = 2
 _MOST_SUMMED = 4

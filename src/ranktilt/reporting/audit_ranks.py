@@ -10,9 +10,9 @@ import numpy.typing as npt
 from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.verdict import signed
 from ranktilt.reporting.audit_cells import named
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.page import Block, Cell, Column, Figure, Section, Table
 from ranktilt.reporting.rank_curves import GROUP_COLOURS, curves
+from ranktilt.reporting.reload import Opened
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100

@@ -19,9 +19,9 @@ from ranktilt.reporting.audit_tables import card_overview, card_table, confound_
 from ranktilt.reporting.card import conflict_sentences
 from ranktilt.reporting.controls import control_sentences
 from ranktilt.reporting.explorer import explorer
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.page import Block, Code, Section
 from ranktilt.reporting.provenance import provenance
+from ranktilt.reporting.reload import Opened
 
 
 def audit_sections(opened: Opened, *, texts: bool = True) -> list[Section]:

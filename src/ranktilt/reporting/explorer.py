@@ -17,8 +17,8 @@ from ranktilt.reporting.explorer_lists import FURTHER, first_rows, lists
 from ranktilt.reporting.explorer_numbers import Numbers
 from ranktilt.reporting.explorer_pack import LONGEST, Material, Packed
 from ranktilt.reporting.explorer_rows import rows
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.page import Explorer
+from ranktilt.reporting.reload import Opened
 from ranktilt.run import Run
 
 Ints = npt.NDArray[np.int64]

@@ -11,8 +11,8 @@ from ranktilt.errors import UserError, counted, listed
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.audit_page import audit_contents
 from ranktilt.reporting.explorer import BUDGET, explorer
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.page import Explorer, Page, Section, Verdict, render
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.study_page import study_contents
 from ranktilt.reporting.validation_page import validation_contents
 

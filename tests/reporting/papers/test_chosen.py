@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, UserError, audit
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.papers.chosen import PAIRS, WORDS, chosen_pairs, has_texts
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of

@@ -13,7 +13,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.papers.figures import Result, paper_figures
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three

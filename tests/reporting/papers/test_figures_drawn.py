@@ -11,7 +11,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.auditing.result import Audit
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates
 from ranktilt.reporting.papers.figures_style import Plate

@@ -14,12 +14,12 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import signed
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.grid import Grid, Panel, Row
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
 from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.reload import Opened
 from ranktilt.run import Run
 
 PAIRS = 2

@@ -14,7 +14,6 @@ from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.reporting.audit_figures import effectiveness
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_forest import forests
 from ranktilt.reporting.papers.figures_style import (
     COLUMN,
@@ -34,6 +33,7 @@ from ranktilt.reporting.papers.figures_style import (
     sides,
     slug,
 )
+from ranktilt.reporting.reload import Opened
 
 _DEPTH = 100
 _TICKS = (1, 2, 3, 5, 10, 20, 50, 100)
