@@ -45,3 +45,19 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the shared data folder: {folder} is absent; RANKTILT_TEST_DATA names another")
     return folder
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a cache of its own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RANKTILT_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny encoder's folder; its vectors are compared by cosine, as nothing says otherwise."""
+    from tests.rankers.tiny import tiny_model
+
+    return tiny_model(tmp_path_factory.mktemp("tiny"))

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ranktilt.reopening import Ground
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.controls import controls
@@ -17,7 +18,6 @@ from ranktilt.auditing.ranks import rank_shares
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.reopening import Ground
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy
 

@@ -15,7 +15,8 @@ from ranktilt.llm.base import Answer, Failure, Prompt, Sampling
 from ranktilt.llm.drawing import Drawing, kept, seeds
 from ranktilt.llm.journal import Journal
 from ranktilt.llm.transformers import Transformers
-from ranktilt.models import folder as folders
+from ranktilt.models import checkpoint
+from ranktilt.models import device as devices
 from tests.llm.echo import requests
 from tests.llm.stories import END, SENTENCES, STEPS, known_model
 
@@ -381,7 +382,7 @@ def test_too_little_memory_asks_for_a_smaller_batch(known: Path, monkeypatch: py
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(MissingExtra, match=r'pip install "ranktilt\[neural\]"'):
-        folders.transformers(for_="transformers")
+        checkpoint.transformers(for_="transformers")
 
 
 @pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])
@@ -389,6 +390,6 @@ def test_processors_are_those_of_the_container(
     quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(folders, "_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(devices, "_CPU_QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
-    assert folders.processors() == expected
+    assert devices.processors() == expected

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ranktilt.reporting.audit_sections import audit_sections
-from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.page import Code, Explorer, Figure, Section, Table
+from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import clear
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged, with_spec
 from tests.reporting.test_card import torn

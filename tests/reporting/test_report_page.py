@@ -15,8 +15,8 @@ from ranktilt import Audit, audit
 from ranktilt.errors import UserError
 from ranktilt.reporting.audit_page import audit_contents, audit_headline
 from ranktilt.reporting.explorer import BUDGET
-from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.page import render
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.report_page import report_page
 from ranktilt.reporting.study_page import headline as study_headline
 from ranktilt.reporting.study_page import study_page

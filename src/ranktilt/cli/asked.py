@@ -100,11 +100,11 @@ class Asked:
 
 def ranked(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
     """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
-    from ranktilt.rankers.candidates import reranked
+    from ranktilt.rankers.candidates import check_reranked
 
     for one in rankers:
         one.check()
-    return [reranked(one.rank(collection), None, one) for one in rankers]
+    return [check_reranked(one.rank(collection), None, one) for one in rankers]
 
 
 def _replay(path: Path, score_order: str = "score") -> str:

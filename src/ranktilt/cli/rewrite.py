@@ -161,7 +161,7 @@ def command(
         given = {
             "base_url": base_url, "concurrency": concurrency, "batch": batch, "rpm": rpm, "tpm": tpm,
             "timeout": timeout, "retries": retries,
-            "max_answer": None if max_answer is None else read_size(max_answer, what="--max-answer", least=1000),
+            "max_answer": None if max_answer is None else read_size(max_answer, option="--max-answer", least=1000),
             "device": device if llm.startswith("transformers:") or pool is None else None,
         }  # fmt: skip
         _check_options(llm, given)

@@ -12,10 +12,10 @@ from typing import Any
 from ranktilt.errors import UserError, unknown
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.llm.drawing import Drawing, seeds
-from ranktilt.models import folder as folders
+from ranktilt.models import checkpoint
+from ranktilt.models.device import PRECISIONS, set_threads
 from ranktilt.optional import need
 
-PRECISIONS = ("auto", "float32", "bfloat16")
 BATCH, WINDOW = 8, 4
 """Prompts that are answered together; batches among whose prompts those of like length are put together."""
 MOST = 2_048
@@ -81,9 +81,8 @@ class Transformers(LLM):
     @cached_property
     def revision(self) -> str:
         """Hash of the folder's files."""
-        if not self.folder.is_dir():
-            folders.require_folder(self.folder, for_="transformers")
-        return folders.fingerprint(self.folder)
+        self._require_folder()
+        return checkpoint.fingerprint(self.folder)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -99,8 +98,15 @@ class Transformers(LLM):
             If something is missing, the tokenizer has no chat template, or the folder would run code of its own.
         """
         need("torch", extra="neural", for_="transformers")
-        folders.require_folder(self.folder, for_="transformers")
+        self._require_folder()
+        checkpoint.require(self.folder, tokenizer=False)
+        checkpoint.require_embeddings(self.folder)
         _ = self._tokenizer, self._device
+
+    def _require_folder(self) -> None:
+        if not self.folder.is_dir():
+            message = f"transformers: {self.folder} is no folder; expected one with a model as transformers saves it"
+            raise UserError(message)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count tokens with the model's own tokenizer.
@@ -156,7 +162,7 @@ class Transformers(LLM):
         try:
             text = self._tokenizer.apply_chat_template(prompt.messages(), tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
-            said = folders.first_line(error)
+            said = checkpoint.first_line(error)
             return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
         tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         left = MOST if self._context is None else self._context - len(tokens)
@@ -182,7 +188,7 @@ class Transformers(LLM):
         rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
         limits = torch.tensor([width + job.limit for job in jobs], device=self._device)
-        with torch.inference_mode(), folders.quiet(folders.transformers(for_="transformers")):
+        with torch.inference_mode(), checkpoint.quiet(for_="transformers"):
             found = self._model.generate(
                 input_ids=torch.tensor(rows, device=self._device),
                 attention_mask=torch.tensor(mask, device=self._device),
@@ -210,13 +216,25 @@ class Transformers(LLM):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return folders.load_tokenizer(self.folder, for_="transformers")
+        with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="transformers"):
+            found = checkpoint.load_tokenizer(self.folder, for_="transformers")
+        if not found.chat_template:
+            raise UserError(
+                f"{self.folder}: its tokenizer has no chat template, so it is no model that follows instructions; "
+                "choose the one made for chat (often named …-instruct or …-chat)"
+            )
+        found.model_max_length = int(1e30)  # whoever asks counts the tokens; a warning on the terminal helps nobody
+        return found
 
     @cached_property
     def _model(self) -> Any:
-        model = folders.load_model(self.folder, for_="transformers", device=self._device, precision=self._precision)
+        set_threads()
+        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
+            kind = "AutoModelForCausalLM"
+            model = checkpoint.load(self.folder, kind, for_="transformers", torch_dtype=self._precision)
+            model = model.to(self._device)
         ends, pad = sorted(_ends(model, self._tokenizer)), self._tokenizer.pad_token_id
-        library = folders.transformers(for_="transformers")
+        library = checkpoint.transformers(for_="transformers")
         model.generation_config = library.GenerationConfig(
             eos_token_id=ends or None, pad_token_id=pad if pad is not None else (ends or [0])[0]
         )
@@ -239,7 +257,7 @@ class Transformers(LLM):
         try:
             torch.empty(0, device=name)
         except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in
-            raise UserError(f"transformers: device {name!r} cannot be used: {folders.first_line(error)}") from error
+            raise UserError(f"transformers: device {name!r} cannot be used: {checkpoint.first_line(error)}") from error
         return name
 
 

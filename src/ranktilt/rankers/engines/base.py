@@ -22,7 +22,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, Ranker, Rows, Scores
 from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
 from ranktilt.rankers.engines.requests import Patience, Reply, replies
-from ranktilt.rankers.self_exclusion import own_documents, own_spec
+from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 
 UNKNOWN = ("drop", "keep")
@@ -62,7 +62,7 @@ class LiveEngine(Ranker):
     k : int, optional
         Documents asked for a query.
     exclude_self : bool, optional
-        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.own_documents`.
+        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.self_documents`.
     concurrency : int, optional
         Calls at once.
     timeout : float, optional
@@ -134,12 +134,12 @@ class LiveEngine(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
-        own = own_documents(collection, self.exclude_self)
+        own = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, own.values()), default=0)
         with self.connected(collection, depth) as session:
             answers = _Gathering(self, collection).of(session, depth)
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        return answers.run(own, {**made, **session.spec, **own_spec(collection, own, self.exclude_self)})
+        return answers.run(own, {**made, **session.spec, **exclusion_spec(collection, own, self.exclude_self)})
 
 
 class _Gathering:
