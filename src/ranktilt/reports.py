@@ -19,7 +19,7 @@ from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.probes.validation import FORMAT as VALIDATION
 from ranktilt.probes.validation import Validation
 from ranktilt.reopening import reopen, with_given
-from ranktilt.reporting.report_page import Result, report_page
+from ranktilt.reporting.views.report import Result, report_page
 from ranktilt.run import Run
 
 Given = Audit | Validation | Study | str | Path

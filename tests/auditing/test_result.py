@@ -16,7 +16,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.inference import detectable_effect
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.reporting.table import table
+from ranktilt.reporting.output import table
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy
 

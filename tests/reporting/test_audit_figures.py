@@ -9,7 +9,8 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.auditing.tilt import Tilt
-from ranktilt.reporting.audit_figures import (
+from ranktilt.reporting.document import Figure, Table
+from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
     card_figure,
     control_figure,
@@ -19,10 +20,9 @@ from ranktilt.reporting.audit_figures import (
     tilt_figure,
     tilt_mark,
 )
-from ranktilt.reporting.page import Figure, Table
 from tests.reporting.audits import small, uneven
 from tests.reporting.openings import colours, many, opened, sources, unjudged
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled as made
 
 PAIR = ("human", "llm")
 

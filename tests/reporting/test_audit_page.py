@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ranktilt.reporting.layout import percent, rows, sentences
 
 from ranktilt import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
-from ranktilt.reporting.audit_page import audit_contents, audit_headline, audit_verdicts
-from ranktilt.reporting.layout import percent, rows, sentences
 from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.views.audit import audit_headline, audit_verdicts
+from ranktilt.reporting.views.audit import view as audit_contents
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.markup import Markup
 from tests.reporting.openings import (
@@ -26,8 +27,8 @@ from tests.reporting.openings import (
     unjudged,
     with_spec,
 )
-from tests.reporting.test_card import torn
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled as made
+from tests.reporting.results import torn
 
 HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
 

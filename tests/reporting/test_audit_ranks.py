@@ -2,8 +2,8 @@
 
 import pytest
 
-from ranktilt.reporting.audit_ranks import ranks_section
-from ranktilt.reporting.page import Figure, Section, Table
+from ranktilt.reporting.document import Figure, Section, Table
+from ranktilt.reporting.views.audit_ranks import ranks_section
 from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
 from tests.toy import run_of
 

@@ -6,8 +6,8 @@ import polars as pl
 
 from ranktilt import Collection
 from ranktilt.auditing.contributions import contributions
-from ranktilt.reporting.explorer_rows import MOST
-from ranktilt.reporting.page import Table
+from ranktilt.reporting.document import Table
+from ranktilt.reporting.explorer.rows import MOST
 from tests.reporting.audits import twins
 from tests.reporting.explored import explored, opened
 from tests.toy import run_of, toy

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.output import ENDINGS, check_ending, reporting, results, say
 from ranktilt.cli.places import check_places
-from ranktilt.cli.results import ENDINGS, check_ending
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import cannot_write, require_place, write_files
 
@@ -132,7 +131,7 @@ def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
         The page.
     """
     from ranktilt.reporting.opened import Opened
-    from ranktilt.reporting.report_page import report_page
+    from ranktilt.reporting.views.report import report_page
     from ranktilt.reports import opened
 
     found = opened(files)

@@ -19,7 +19,7 @@ from ranktilt.reporting.papers.grid import Grid, Panel, Row
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
-from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.views.provenance import folder
 from ranktilt.run import Run
 
 PAIRS = 2

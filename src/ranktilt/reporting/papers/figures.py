@@ -15,7 +15,7 @@ from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates
 from ranktilt.reporting.papers.figures_style import FORMATS, Plate, ink, inked, slug
 from ranktilt.reporting.papers.figures_validation import validation_plates
-from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.views.provenance import folder
 
 __all__ = ["FORMATS", "paper_figures"]
 

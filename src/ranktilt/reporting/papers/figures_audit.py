@@ -13,7 +13,7 @@ from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.verdict import bounds, signed
-from ranktilt.reporting.audit_figures import effectiveness
+from ranktilt.reporting.figures.audit import effectiveness
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_forest import forests
 from ranktilt.reporting.papers.figures_style import (

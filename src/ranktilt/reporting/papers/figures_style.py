@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 from ranktilt._version import __version__
 from ranktilt.errors import unknown
 from ranktilt.optional import need
-from ranktilt.reporting.glossary import visible
+from ranktilt.reporting.glossary.glossary import visible
 
 FORMATS = ("svg", "pdf")
 COLUMN, PAGE = 3.3, 7.0

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from ranktilt.errors import visible
-from ranktilt.reporting.markdown import markdown as escaped
+from ranktilt.reporting.render.markdown import escaped
 
 _DROPPED = ("Cc", "Cf", "Cs", "Co", "Cn")
 _SIGNS = re.compile(r"([\[\]&~$#])")

@@ -16,7 +16,7 @@ from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers.cells import Cell
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import first_stage, generator, is_reranked, of_gpt, system_names, temperature
-from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
 _MIXED = ("dai-3", "dai-4", "dai-5", "dai-6", "dai-9")
