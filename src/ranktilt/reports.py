@@ -16,7 +16,6 @@ from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
-from ranktilt.probes.validation import FORMAT as VALIDATION
 from ranktilt.probes.validation import Validation
 from ranktilt.reopening import reopen, with_given
 from ranktilt.reporting.views.report import Result, report_page
@@ -151,7 +150,7 @@ def read_result(path: str | Path) -> Audit | Validation | Study:
     kind = _format(path)
     if kind == AUDIT:
         return Audit.load(path)
-    if kind == VALIDATION:
+    if kind == Validation.header.format:
         return Validation.load(path)
     if kind == STUDY:
         return Study.load(path)

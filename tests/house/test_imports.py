@@ -39,7 +39,7 @@ def edges(modules: dict[str, tree.Module]) -> list[tuple[tree.Module, ast.AST, s
     """List every import of our own modules: who, where, and the module that is imported."""
     found = []
     for module in modules.values():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             for name in tree.imported(module, node):
                 if name.split(".")[0] == "ranktilt":
                     target = name if name in modules else name.rpartition(".")[0]

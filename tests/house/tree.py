@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,7 +16,13 @@ class Module:
 
     path: Path
     name: str
+    text: str
     tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree; walking it once serves all checks."""
+        return list(ast.walk(self.tree))
 
     @property
     def package(self) -> str:
@@ -29,12 +36,22 @@ class Module:
 
 
 def read(package: Path = PACKAGE) -> dict[str, Module]:
-    """Parse every .py file below a package folder; the keys are dotted names."""
+    """Parse every .py file below a package folder, ours once a process; the keys are dotted names."""
+    return _ours() if package == PACKAGE else _parsed(package)
+
+
+@lru_cache
+def _ours() -> dict[str, Module]:
+    return _parsed(PACKAGE)
+
+
+def _parsed(package: Path) -> dict[str, Module]:
     found = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = Module(path, name, ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        text = path.read_text(encoding="utf-8")
+        found[name] = Module(path, name, text, ast.parse(text, str(path)))
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.probes.distribution import BINS, Distribution
+from ranktilt.probes.distribution import Cosines, Distribution
 
 VALUES = st.lists(st.one_of(st.floats(0, 1), st.just(math.nan)), max_size=30)
 
@@ -47,7 +47,7 @@ def test_bins_hold_their_lower_edge_and_the_last_its_upper_one() -> None:
 
 
 def test_the_range_is_that_of_the_quantity() -> None:
-    counts, edges = Distribution("cosine", np.array([-1.0, -0.2, 0.6, 1.0]), low=-1.0).histogram(2)
+    counts, edges = Cosines("cosine", np.array([-1.0, -0.2, 0.6, 1.0])).histogram(2)
     assert (counts.tolist(), edges.tolist()) == ([2, 2], [-1.0, 0.0, 1.0])
 
 
@@ -56,13 +56,3 @@ def test_the_range_is_that_of_the_quantity() -> None:
 def test_every_defined_value_is_in_one_bar(values: list[float]) -> None:
     found = of(*values)
     assert found.histogram()[0].sum() == found.count == len(values) - found.undefined
-
-
-def test_a_row_holds_the_histogram_and_every_value() -> None:
-    row = of(0.2, 0.4, math.nan).row()
-    assert (row["name"], row["count"], row["undefined"], row["least"], row["most"]) == ("x", 2, 1, 0.2, 0.4)
-    assert len(row["histogram"]["counts"]) == BINS
-    assert len(row["histogram"]["edges"]) == BINS + 1
-    assert row["range"] == [0.0, 1.0]
-    assert row["values"][:2].tolist() == [0.2, 0.4]
-    assert math.isnan(row["values"][2])

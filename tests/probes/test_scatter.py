@@ -79,14 +79,6 @@ def test_pairs_without_a_vector_are_not_shown() -> None:
     assert "x" not in found.ids
 
 
-def test_a_row_holds_every_point() -> None:
-    found = drawn(5)
-    assert found is not None
-    row = found.row()
-    assert (row["pairs"], row["of"], len(row["x"]), len(row["ids"])) == (5, 5, 10, 10)
-    assert row["y"] == found.y.tolist()
-
-
 @pytest.mark.parametrize(("count", "perplexity"), [(4, 7 / 3), (40, 79 / 3), (60, 30.0)])
 def test_the_perplexity_is_30_or_what_few_points_allow(
     count: int, perplexity: float, monkeypatch: pytest.MonkeyPatch

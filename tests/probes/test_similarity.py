@@ -33,7 +33,7 @@ def near(docs: list[dict[str, str]], *, letters: str = ALPHABET, map_pairs: int 
 def test_twins_by_hand() -> None:
     found = near(bed(5, rewrite="z"))
     assert found.cosine.values == pytest.approx(np.full(5, math.sqrt(0.5)))
-    assert (found.cosine.low, found.cosine.high) == (-1.0, 1.0)
+    assert found.cosine.range == (-1.0, 1.0)
     assert (found.source, found.text) == ("llm", "text")
     assert found.model == f"letters:{ALPHABET}(text=text)" or found.model == f"letters:{ALPHABET}"
 

@@ -12,11 +12,11 @@ from ranktilt.auditing.equivalence import equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
-from ranktilt.datasets.statistics import statistics
 from ranktilt.errors import UserError
 from ranktilt.measures.base import nDCG
 from ranktilt.probes.overlap import shared_terms
-from ranktilt.probes.validation import FORMAT, VERSION, Validation, validate
+from ranktilt.probes.statistics import statistics
+from ranktilt.probes.validation import Validation, validate
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors
@@ -190,7 +190,7 @@ class TestJson:
     def test_it_is_versioned_and_whole(self) -> None:
         found = toy_validation()
         content = self.content(found)
-        assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-validation", 2)
+        assert (content["format"], content["version"]) == ("ranktilt-validation", 2)
         assert content["fair"] is True
         assert content["sentences"] == found.sentences()
         assert content["notes"] == list(found.notes)

@@ -10,10 +10,10 @@ import pytest
 
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
-from ranktilt.probes.similarity import Map, Similarity
-from ranktilt.probes.validation import VERSION, Validation, validate
+from ranktilt.probes.similarity import Map
+from ranktilt.probes.validation import Validation, validate
 from ranktilt.registry import ranker
 from tests.probes.lexical_vectors import LetterVectors
 from tests.probes.validations import toy_validation
@@ -32,11 +32,8 @@ def found(request: pytest.FixtureRequest) -> Validation:
     return FOUND[request.param]
 
 
-@pytest.mark.parametrize("name", ["validation.json", "validation.json.gz"])
-def test_it_comes_back_equal(found: Validation, name: str, tmp_path: Path) -> None:
-    path = found.save(tmp_path / name)
-    back = Validation.load(path)
-    assert (path.read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
+def test_it_comes_back_equal(found: Validation, tmp_path: Path) -> None:
+    back = Validation.load(found.save(tmp_path / "validation.json"))
     assert back == found
     assert hash(back) == hash(found)
     assert back.to_json() == found.to_json()
@@ -51,7 +48,7 @@ def test_every_value_of_a_pair_comes_back_to_the_last_bit(tmp_path: Path) -> Non
         (near.cosine, toy_validation().similarities[0].cosine),
         (near.baseline, toy_validation().similarities[0].baseline),
     ):
-        assert (mine.name, mine.low, mine.high) == (theirs.name, theirs.low, theirs.high)
+        assert (mine.name, mine.range) == (theirs.name, theirs.range)
         assert np.array_equal(mine.values, theirs.values, equal_nan=True)
     assert terms.jaccard.undefined == 1
 
@@ -112,33 +109,6 @@ def test_one_of_before_single_pairs_were_kept_says_what_to_run(tmp_path: Path) -
     )
 
 
-def test_a_newer_one(tmp_path: Path) -> None:
-    path = altered(tmp_path, version=VERSION + 1)
-    with pytest.raises(DataError) as caught:
-        Validation.load(path)
-    assert str(caught.value) == (
-        f"{path}: is a validation of format {VERSION + 1}, this RankTilt reads up to {VERSION}; update it"
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "the file is empty"),
-        ("no JSON", "expected a validation as JSON: "),
-        ('{"format": "ranktilt-audit"}', "expected a validation (format 'ranktilt-validation'), got format "
-         "'ranktilt-audit'; ranktilt validate --json FILE makes one"),
-        (f'{{"format": "ranktilt-validation", "version": {VERSION}}}', "is not a whole validation: KeyError: 'spec'"),
-    ],
-)  # fmt: skip
-def test_what_is_no_validation(content: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "other.json"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(DataError) as caught:
-        Validation.load(path)
-    assert str(caught.value).startswith(f"{path}: {message}")
-
-
 CONTENT: dict[str, Any] = json.loads(toy_validation().to_json())
 
 
@@ -179,24 +149,15 @@ def test_a_damaged_one_is_refused_by_name(damage: dict[str, Any], tmp_path: Path
 
 
 def test_a_map_needs_both_sides_of_each_pair() -> None:
-    row = {"pairs": 1, "of": 1, "ids": ["a"], "sources": ["human"], "x": [0.0], "y": [0.0]}
     with pytest.raises(ValueError, match="both sides of each pair, got 1 ids"):
-        Map.of_row(row)
-
-
-def test_parts_are_made_of_their_own_rows() -> None:
-    near, terms = toy_validation().similarities[0], toy_validation().overlaps[0]
-    rows = [json.loads(json.dumps(one, default=lambda array: array.tolist())) for one in (near.row(), terms.row())]
-    assert Similarity.of_row(rows[0]).cosine.mean == near.cosine.mean
-    rows[1]["jaccard"]["values"][-1] = None
-    assert Overlap.of_row(rows[1]).jaccard.mean == terms.jaccard.mean
+        Map(np.zeros(1), np.zeros(1), ("a",), ("human",), 1)
 
 
 def test_a_large_one_stays_below_ten_megabytes() -> None:
     pairs = 110_000
     drawn = np.random.default_rng(0).uniform(0, 1, (3, pairs))
     near = toy_validation().similarities[0]
-    near = replace(near, cosine=Distribution("twins", drawn[2], low=-1.0),
-                   baseline=Distribution("other pairs", drawn[0, :10_000], low=-1.0))  # fmt: skip
+    near = replace(near, cosine=Cosines("twins", drawn[2]),
+                   baseline=Cosines("other pairs", drawn[0, :10_000]))  # fmt: skip
     terms = Overlap("llm", Distribution("Jaccard", drawn[0]), Distribution("overlap", drawn[1]))
     assert len(replace(toy_validation(), overlaps=(terms,), similarities=(near,)).to_json()) < 10_000_000

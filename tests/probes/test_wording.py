@@ -10,10 +10,10 @@ import pytest
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
-from ranktilt.probes.distribution import Distribution
-from ranktilt.probes.overlap import Overlap
-from ranktilt.probes.similarity import Separation
-from ranktilt.probes.wording import effectiveness_sentences, notes, terms_sentence, vectors_sentence
+from ranktilt.probes.distribution import Cosines, Distribution
+from ranktilt.probes.overlap import Overlap, terms_sentence
+from ranktilt.probes.similarity import Separation, vectors_sentence
+from ranktilt.probes.validation import effectiveness_sentences, notes
 from tests.probes.lexical_vectors import LetterVectors
 from tests.probes.validations import toy_effectiveness, toy_overlap, toy_similarity
 from tests.toy import collection_of, toy
@@ -41,7 +41,7 @@ def test_one_pair_is_one_pair() -> None:
 
 def test_vectors() -> None:
     found = toy_similarity()
-    text = vectors_sentence(replace(found, cosine=Distribution("twins", np.array([0.9, 0.96, 0.98]), low=-1)), "human")
+    text = vectors_sentence(replace(found, cosine=Cosines("twins", np.array([0.9, 0.96, 0.98]))), "human")
     assert text.startswith("twins have a cosine of 0.96 in the median, 66.7 % above 0.95; a text and the rewrite of")
     assert "for 96.2 % of documents the nearest of all is their own twin" in text
     assert text.endswith("the sources can be told apart well by their vectors (AUC 0.87) (dense:minilm)")

@@ -5,10 +5,10 @@ import numpy as np
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import Check
-from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.similarity import Map, Separation, Similarity
+from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.probes.validation import Validation
 from tests.toy import collection_of
 
@@ -50,8 +50,8 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
         source,
         "dense:minilm",
         "title+text",
-        Distribution("twins", cosine, low=-1.0),
-        Distribution("other pairs", baseline, low=-1.0),
+        Cosines("twins", cosine),
+        Cosines("other pairs", baseline),
         Separation(auc=0.871, auc_low=0.84, auc_high=0.902, pairs=PAIRS, nearest=0.9625, asked=80, among=80),
         Map(points[0], points[1], ids, sources, PAIRS) if map else None,
     )

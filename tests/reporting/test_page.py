@@ -21,11 +21,11 @@ from ranktilt.reporting.document import (
     Fact,
     Facts,
     Figure,
-    Line,
     Pairs,
     Points,
     Row,
     Section,
+    Sentence,
     Table,
     Tone,
 )
@@ -42,7 +42,7 @@ def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
 
 
 def page(*blocks: object, **how: object) -> Document:
-    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "sentences": (Line("Fine.", "good"),)}
+    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine.", "good"),)}
     section = Section("one", "First", ("A lead.",), blocks)  # type: ignore[arg-type]
     return Document(**{**parts, "sections": (section,), **how})  # type: ignore[arg-type]
 
@@ -62,7 +62,9 @@ def everything(text: str) -> Document:
         Points((text,)),
         Code(text, text),
     )
-    return Document(text, text, text, (Section("one", text, (text,), blocks),), (Line(text, "unsure"),), method=(text,))
+    return Document(
+        text, text, text, (Section("one", text, (text,), blocks),), (Sentence(text, "unsure"),), method=(text,)
+    )
 
 
 def test_page_is_one_html_document_with_the_headline_as_its_only_h1() -> None:
@@ -220,14 +222,14 @@ def test_note_of_a_cell_is_its_second_line() -> None:
 
 def test_headings_stand_over_their_columns() -> None:
     columns = (Column("name", number=False, header=True), Column("x"), Column("y"))
-    block = Table("Both", columns, ((Cell("a"), Cell("1"), Cell("2")),), groups=(("", 1), ("nDCG@3", 2)))
+    block = Table("Both", columns, (Row((Cell("a"), Cell("1"), Cell("2"))),), spans=(("", 1), ("nDCG@3", 2)))
     text = html_document(page(block))
     assert '<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">' in text
     assert Markup(text).grid("Both").rows == [["a", "1", "2"]]
 
 
 def test_hint_of_a_column_shows_when_pointed_at() -> None:
-    block = Table("Hints", (Column("x", hint='the "first" <b>'),), ((Cell("1"),),))
+    block = Table("Hints", (Column("x", hint='the "first" <b>'),), (Row((Cell("1"),)),))
     assert '<abbr title="the &#34;first&#34; &lt;b&gt;">x</abbr></th>' in html_document(page(block))
 
 
@@ -285,7 +287,7 @@ def test_folded_table_stands_behind_its_caption() -> None:
 
 
 def test_asides_are_folded_below_the_other_verdicts() -> None:
-    some = (Line("First.", "good"), Line("Second.", "unsure", aside=True), Line("Third.", ""))
+    some = (Sentence("First.", "good"), Sentence("Second.", "unsure", aside=True), Sentence("Third.", ""))
     shown = html_document(page(sentences=some))
     before, folded = shown.split("<summary>1 more line</summary>")
     assert "First." in before

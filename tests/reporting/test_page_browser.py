@@ -274,7 +274,7 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (cells,)))
     path = tmp_path / "paper.html"
     path.write_text(
-        html_document(Document("Paper", "Test", "All is well.", (), (Section("a", "A", (), parts),))), encoding="utf-8"
+        html_document(Document("Paper", "Test", "All is well.", (Section("a", "A", (), parts),))), encoding="utf-8"
     )
     browser.open(path, width=794)
     browser.do(lambda one: one.emulate_media(media="print"))

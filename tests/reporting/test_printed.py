@@ -17,7 +17,7 @@ from ranktilt.auditing.compare import compare
 from ranktilt.auditing.gate import gate
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import Check, Limits, Row
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.reporting.output import FORMATS
 from ranktilt.reporting.views import calibrate, validate_text, view
 from ranktilt.reporting.views import check as check_view
@@ -397,4 +397,4 @@ class TestBars:
         assert validate_text.bars(Distribution("x", np.array(values)), bins) == drawn
 
     def test_what_lies_below_nothing_is_in_the_first_bar(self) -> None:
-        assert validate_text.bars(Distribution("x", np.array([-0.7, 0.8]), low=-1.0), 2) == "██"
+        assert validate_text.bars(Cosines("x", np.array([-0.7, 0.8])), 2) == "██"

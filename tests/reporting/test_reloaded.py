@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ranktilt.reporting.validation import FORMATS, validation_table
 
 from ranktilt.auditing.study import Study
 from ranktilt.probes.validation import Validation
+from ranktilt.reporting.output import FORMATS, table
 from tests.probes.validations import toy_validation
 from tests.reporting.screen import html
 from tests.reporting.studies import timeless_study, toy_study
@@ -25,7 +25,7 @@ def test_the_page_of_a_validation(names: tuple[str, ...], suffix: str, tmp_path:
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_a_validation_prints(form: str, tmp_path: Path) -> None:
     found = toy_validation()
-    assert validation_table(Validation.load(found.save(tmp_path / "v.json")), form) == validation_table(found, form)
+    assert table(Validation.load(found.save(tmp_path / "v.json")), form) == table(found, form)
 
 
 @pytest.mark.parametrize("make", [toy_study, timeless_study])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import Cosines
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.views.validate import headline
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
@@ -79,7 +79,7 @@ def test_headline_does_not_claim_meaning_that_is_not_shown() -> None:
 
 
 def test_headline_leaves_out_what_is_undefined() -> None:
-    nothing = Distribution("cosine", np.array([np.nan]), low=-1.0)
+    nothing = Cosines("cosine", np.array([np.nan]))
     undefined = replace(toy_similarity(), cosine=nothing, baseline=nothing)
     assert "meaning" not in headline(replace(VALIDATION, similarities=(undefined,)))
 

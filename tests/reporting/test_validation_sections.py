@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.datasets.statistics import Statistics
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import Overlap
+from ranktilt.probes.statistics import Statistics
 from ranktilt.reporting.document import Facts, Figure, Section, Table
 from ranktilt.reporting.views.validate_sections import OUTCOMES, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
@@ -30,7 +30,7 @@ def tables(one: Section) -> list[Table]:
 
 
 def spread(*values: float, low: float = 0.0) -> Distribution:
-    return Distribution("toy", np.array(values), low=low)
+    return Distribution("toy", np.array(values), (low, 1.0))
 
 
 def test_sections_come_in_the_order_of_the_papers() -> None:

@@ -67,7 +67,11 @@ class Equivalence:
 
     def row(self) -> dict[str, Any]:
         """Return the fields and the outcome in words, by name."""
-        return {**asdict(self), "verdict": self.verdict}
+        return {**asdict(self), **self.derived()}
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides the fields."""
+        return {"verdict": self.verdict}
 
     @property
     def verdict(self) -> str:

@@ -21,6 +21,7 @@ from ranktilt.cli import (
     check,
     compare,
     demo,
+    explain,
     gate,
     load,
     mix,
@@ -49,7 +50,7 @@ class _Verbs(TyperGroup):
 
 _PANELS = {
     "measure": ("audit", "rank", "compare", "gate", "study", "calibrate"),
-    "explain": ("validate", "check"),
+    "explain": ("explain", "validate", "check"),
     "build": ("load", "mix", "build", "rewrite"),
     "train": ("train",),
     "look": ("report", "view", "demo", "models", "cache"),
@@ -69,6 +70,7 @@ _VERBS: dict[str, Callable[..., None]] = {
     "check": check.command,
     "compare": compare.command,
     "demo": demo.command,
+    "explain": explain.command,
     "gate": gate.command,
     "load": load.command,
     "mix": mix.command,

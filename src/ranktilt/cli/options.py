@@ -142,20 +142,7 @@ def within(memory: str | None) -> Iterator[None]:
 
 
 def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
-    """Read rankers and give each the options of the command line that it has and does not set itself.
-
-    Parameters
-    ----------
-    specs : sequence of str
-        Their texts.
-    **defaults
-        Options by field name; None leaves a ranker's own default.
-
-    Returns
-    -------
-    list of Ranker
-        In order.
-    """
+    """Read rankers and give each the options of the command line that it has and does not set itself."""
     from ranktilt.rankers.spec import Stage, parse_stages
     from ranktilt.registry import ranker, ranker_class
 

@@ -71,15 +71,7 @@ class _Terminal:
 
 @contextmanager
 def results() -> Iterator[TextIO]:
-    """Give stdout for a result, and see to it that all of it arrives.
-
-    Raises
-    ------
-    UserError
-        If it cannot be written, such as to a full disk.
-    ReaderGone
-        If it is a pipe that nobody reads any more.
-    """
+    """Give stdout for a result, and see to it that all of it arrives."""
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
@@ -91,24 +83,7 @@ def results() -> Iterator[TextIO]:
 
 
 def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
-    """Write a result to stdout, and then its files: what fails does not take the others with it.
-
-    Parameters
-    ----------
-    shown : str
-        For stdout.
-    files : mapping of Path, str or None to callable
-        What makes the content of each file; None and ``-`` are no files.
-    *more : callable
-        Each makes and writes outputs that belong together.
-
-    Raises
-    ------
-    UserError
-        At the end, with all that failed.
-    ReaderGone
-        If nothing but stdout failed, because nobody reads it any more.
-    """
+    """Write a result to stdout, and then its files: what fails does not take the others with it."""
 
     def show() -> None:
         with results() as stream:
@@ -201,13 +176,7 @@ def check_ending(path: Path, form: str, *, hint: str = "") -> None:
 
 @contextmanager
 def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show progress of work that takes over a second, and data warnings as one line each.
-
-    Parameters
-    ----------
-    quiet : bool
-        Show neither.
-    """
+    """Show progress of work that takes over a second, and data warnings as one line each."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if quiet else "always", DataWarning)
         usual = warnings.showwarning

@@ -114,22 +114,7 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
 
 
 def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
-    """Make one page of the files of results.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Audits, validations and studies.
-    texts : bool
-        Whether queries, ranked lists and documents are carried.
-    quiet : bool
-        Do not say what is left out, and why.
-
-    Returns
-    -------
-    bytes
-        The page.
-    """
+    """Make one page of the files of results."""
     from ranktilt.reporting.opened import Opened
     from ranktilt.reporting.views.report import report_page
     from ranktilt.reports import opened

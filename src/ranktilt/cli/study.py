@@ -79,23 +79,7 @@ def command(
 
 
 def read_temperatures(texts: Sequence[str]) -> dict[str, float]:
-    """Read temperatures of sources, ``SOURCE=T`` each.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        As typed; a source's name may hold an equals sign.
-
-    Returns
-    -------
-    dict of str to float
-        Temperature of each source.
-
-    Raises
-    ------
-    UserError
-        If one has another form, is no number of 0 or more, or names a source again.
-    """
+    """Read temperatures of sources, ``SOURCE=T`` each."""
     found: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")

@@ -7,16 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-import orjson
-
 from ranktilt.errors import UserError, counted
-from ranktilt.io.artifact import record, typed
+from ranktilt.io.artifact import Result
 from ranktilt.text.quality import NEAR_IDENTICAL
 
 Verdict = Literal["ok", "warning", "void"]
 
-FORMAT = "ranktilt-check"
-VERSION = 1
 MISSING, LENGTH, ONE_SIDED, DANGLING, REPEATED = (
     "pairs missing a side",
     "length ratio",
@@ -109,8 +105,8 @@ class Row:
     """Ids of the first documents with the fault; for judgments, query and document."""
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, eq=False)
+class Check(Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"):
     """The result of `check`.
 
     Parameters
@@ -157,31 +153,9 @@ class Check:
         amount = f"median {shown(row)}" if row.name == LENGTH else f"{row.found:,} of {row.total:,}, {shown(row)}"
         return f"{row.name}{where}" + (f" ({amount}; limit {row.limit})" if amounts else "")
 
-    def to_json(self) -> bytes:
-        """Return the whole check as JSON: versioned, floats exact, NaN as null."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "fair": self.fair,
-            "sentence": self.sentence,
-            "reference": self.reference,
-            "sources": self.sources,
-            "limits": asdict(self.limits),
-            "rows": [asdict(row) for row in self.rows],
-            "spec": dict(self.spec),
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Check:
-        """Make it from what `to_json` writes, as JSON brings it back; null stands for NaN."""
-        return cls(
-            tuple(record(Row, one) for one in row["rows"]),
-            typed(row["reference"], str, "reference"),
-            typed(row["sources"], tuple[str, ...], "sources"),
-            record(Limits, row["limits"]),
-            typed(row["spec"], dict, "spec"),
-        )
+    def derived(self) -> dict[str, Any]:
+        """The verdict, for those who read the file."""
+        return {"fair": self.fair, "sentence": self.sentence}
 
 
 def shown(row: Row) -> str:

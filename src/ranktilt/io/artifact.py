@@ -1,223 +1,239 @@
-"""Results as versioned JSON files: what every reader of one refuses, and records made of their rows again."""
+"""Results as versioned JSON files: ``{format, version, …}``, written as they are and read back by their types.
+
+A result is a frozen dataclass that derives from `Result` and says its format; that gives it `to_json`, `save`, `load`
+and equality::
+
+    @dataclass(frozen=True, eq=False)
+    class Study(Result, format="ranktilt-study", version=1, noun="a study", command="ranktilt study"):
+        spec: Mapping[str, Any]
+        rows: tuple[Effect, ...]  # dataclasses, NamedTuples, Literals and tuples of them, checked by msgspec
+        values: Floats  # NDArray of float64 or int64, of any number of dimensions
+        names: tuple[str, ...] = field(metadata={"file": "sources"})  # where the file calls it otherwise
+
+        def derived(self) -> dict[str, Any]:  # what the file tells besides, and `load` leaves out
+            return {"sentences": self.sentences}
+
+Dataclasses within a result are written the same way. NaN is null, and null is NaN where a type says float; a field with
+a default may be missing. ``__post_init__`` refuses what the types allow (`ValueError`), `Result.upgrade` turns what
+older versions wrote into today's fields, and `register` teaches another type, such as a measure written as its text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, get_args, get_origin
 
+import msgspec
 import numpy as np
-import numpy.typing as npt
 import orjson
 import polars as pl
+from msgspec import inspect
 
-from ranktilt.errors import DataError, UserError, counted, shorten
-from ranktilt.io.files import invalid_utf8, read_bytes
+from ranktilt.errors import DataError, UserError, shorten
+from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
 from ranktilt.io.runfile import unwritable
+from ranktilt.io.saved import Saved, numbers, record, require_numbers, typed
 
-T = TypeVar("T")
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "Header", "Result", "Saved", "numbers", "read_json", "record", "register", "require_numbers", "typed",
+]  # fmt: skip
+
 _BROKEN = (
-    AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError, UserError,
-    pl.exceptions.PolarsError,
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError,
+    msgspec.MsgspecError, pl.exceptions.PolarsError,
 )  # fmt: skip
-_PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
-    float: ((int, float), "a number"),
-    int: ((int,), "a whole number"),
-    str: ((str,), "a text"),
-    bool: ((bool,), "true or false"),
-    dict: ((dict,), "names and values"),
-}
+_CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 
 
 @dataclass(frozen=True)
-class Saved:
-    """One kind of result as a file.
+class Header:
+    """What a kind of result is called, and which of its files are read."""
 
-    Parameters
-    ----------
-    noun : str
-        With its article: ``a study``.
-    format : str
-        What the file says it is.
-    version : int
-        The newest that is read.
-    command : str
-        What makes one: ``ranktilt study``.
-    oldest : int, optional
-        The oldest that is read.
-    lacking : str, optional
-        What those before it do not hold.
-    """
-
-    noun: str
     format: str
+    """What the file says it is."""
     version: int
+    """The newest that is read, and the one that is written."""
+    noun: str
+    """With its article: ``a study``."""
     command: str
+    """What makes one: ``ranktilt study``."""
     oldest: int = 1
+    """The oldest that is read."""
     lacking: str = ""
+    """What those before it do not hold."""
 
-    def read(self, path: Path, make: Callable[[dict[str, Any]], T]) -> T:
-        """Read a result back.
+
+class Result:
+    """What a verb found: a frozen dataclass that is saved and read as one versioned JSON file."""
+
+    header: ClassVar[Header]
+
+    def __init_subclass__(cls, **header: Any) -> None:
+        """Keep the fields of `Header` that a class of results gives: ``class Study(Result, format=…, version=…)``."""
+        super().__init_subclass__()
+        if header:
+            cls.header = Header(**header)
+
+    def to_json(self) -> bytes:
+        """Return everything as JSON: versioned, floats exact, NaN as null."""
+        option = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
+        return orjson.dumps(self, default=_plain, option=option)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything into one JSON file, compressed where it is called ``.gz``; see `to_json`."""
+        write_bytes(Path(path), self.to_json())
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a result back; it equals the one that was saved.
 
         Parameters
         ----------
-        path : Path
+        path : str or Path
             The file, plain or gzip.
-        make : callable
-            Makes the result of the file's content; what it raises about a part that is missing or of the wrong kind
-            says that the file is not whole.
 
         Returns
         -------
-        T
-            What `make` made.
+        Result
+            Of this class.
 
         Raises
         ------
         DataError
-            If the file cannot be read, is empty, no JSON, of another or newer format, too old, or not whole.
+            If the file cannot be read, holds another kind of result, is of a newer version or too old a one, or not
+            whole.
         """
-        content = self._content(path)
-        self._check(content, path)
+        path = Path(path)
+        content = read_json(path, cls.header.noun)
+        _check_header(content, cls.header, path)
         try:
-            made = make(content)
+            found = msgspec.convert(_fields_of(cls.upgrade(content), inspect.type_info(cls)), cls, dec_hook=_decoded)
         except _BROKEN as error:
-            message = f"is not a whole {self._bare}: {type(error).__name__}: {error}"
-            raise DataError(path, message) from error
+            bare = cls.header.noun.partition(" ")[2]
+            raise DataError(path, f"is not a whole {bare}: {_reason(error)}") from error
         if fault := unwritable(content):
             raise DataError(path, fault)
-        return made
-
-    @property
-    def _bare(self) -> str:
-        return self.noun.partition(" ")[2]
-
-    def _content(self, path: Path) -> Any:
-        data = read_bytes(path)
-        if not data.strip():
-            raise DataError(path, "the file is empty")
-        try:
-            return orjson.loads(data.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise DataError(path, invalid_utf8(error.start, data)) from error
-        except orjson.JSONDecodeError as error:
-            raise DataError(path, f"expected {self.noun} as JSON: {error}") from error
-
-    def _check(self, content: Any, path: Path) -> None:
-        found = content.get("format") if isinstance(content, dict) else None
-        if found != self.format:
-            came = "JSON without a format" if found is None else f"format {shorten(found)}"
-            expected = f"expected {self.noun} (format {self.format!r})"
-            raise DataError(path, f"{expected}, got {came}; {self.command} --json FILE makes one")
-        version = content.get("version")
-        if type(version) is not int:
-            raise DataError(path, f"expected version as a whole number, got {shorten(version)}")
-        front = f"is {self.noun} of format {version}"
-        if version > self.version:
-            raise DataError(path, f"{front}, this RankTilt reads up to {self.version}; update it")
-        if version < self.oldest:
-            lacking = f", which left out {self.lacking}" if self.lacking else ""
-            raise DataError(path, f"{front}, made by an older RankTilt{lacking}: run {self.command} again")
-
-
-def record(kind: type[T], row: Mapping[str, Any]) -> T:
-    """Make a dataclass of a row of its fields by name, each checked against its type.
-
-    Parameters
-    ----------
-    kind : type
-        A dataclass whose fields are numbers, texts, truth values, choices of texts, or tuples of one of these.
-    row : mapping
-        Its fields; others, such as what is computed of them, are left out. null stands for NaN in a number.
-
-    Returns
-    -------
-    dataclass
-        Of the kind.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If a field is missing or of another type.
-    """
-    return kind(**{name: typed(row[name], hint, name) for name, hint in _hints(kind).items()})
-
-
-def typed(found: Any, hint: Any, name: str) -> Any:
-    """Return one value of a file as a type says it.
-
-    Parameters
-    ----------
-    found : object
-        What stands in the file.
-    hint : type
-        What it should be, as for `record`.
-    name : str
-        Of the value, for the error.
-
-    Returns
-    -------
-    object
-        The value; NaN for null in a number, a tuple for a list.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is something else.
-    """
-    if get_origin(hint) is tuple:
-        kinds = get_args(hint)
-        if not isinstance(found, list):
-            raise TypeError(f"{name}: expected a list, got {shorten(found)}")
-        if kinds[-1] is not Ellipsis and len(kinds) != len(found):
-            raise ValueError(f"{name}: expected {counted(len(kinds), 'value', 'values')}, got {len(found)}")
-        return tuple(typed(one, kinds[0], name) for one in found)
-    if get_origin(hint) is Literal:
-        if found not in get_args(hint):
-            raise ValueError(f"{name}: expected one of {', '.join(get_args(hint))}; got {shorten(found)}")
         return found
-    if hint is float and found is None:
-        return np.nan
-    types, said = _PLAIN[hint]
-    if not isinstance(found, types) or (isinstance(found, bool) and hint is not bool):
-        raise TypeError(f"{name}: expected {said}, got {shorten(found)}")
+
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Return what a file of any version that is read holds, by today's fields; nothing to do by default."""
+        return content
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.header.format, self.to_json()))
+
+
+def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
+    """Teach results to hold a type: what JSON writes of it (subclasses too), and how it is made of that again."""
+    _CODECS[kind] = (encode, decode)
+
+
+def read_json(path: Path, noun: str) -> Any:
+    """Return what a file of JSON holds, plain or gzip; `DataError` says that a `noun` was expected."""
+    data = read_bytes(path)
+    if not data.strip():
+        raise DataError(path, "the file is empty")
+    try:
+        return msgspec.json.decode(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(path, invalid_utf8(error.start, data)) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataError(path, f"expected {noun} as JSON: {error}") from error
+
+
+def _check_header(content: Any, header: Header, path: Path) -> None:
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != header.format:
+        came = "JSON without a format" if found is None else f"format {shorten(found)}"
+        expected = f"expected {header.noun} (format {header.format!r})"
+        raise DataError(path, f"{expected}, got {came}; {header.command} --json FILE makes one")
+    version = content.get("version")
+    if type(version) is not int:
+        raise DataError(path, f"expected version as a whole number, got {shorten(version)}")
+    front = f"is {header.noun} of format {version}"
+    if version > header.version:
+        raise DataError(path, f"{front}, this RankTilt reads up to {header.version}; update it")
+    if version < header.oldest:
+        lacking = f", which left out {header.lacking}" if header.lacking else ""
+        raise DataError(path, f"{front}, made by an older RankTilt{lacking}: run {header.command} again")
+
+
+def _reason(error: BaseException) -> str:
+    """What was wrong, and where in the file: ``rows[0].value: Expected `float`, got `str```."""
+    if not isinstance(error, msgspec.ValidationError):
+        return f"{type(error).__name__}: {error}"
+    said, _, where = str(error).partition(" - at `$")
+    where = where.strip("`.")
+    return f"{where}: {said}" if where else said
+
+
+def _plain(found: Any) -> Any:
+    """What orjson writes of an object that it does not know."""
+    if is_dataclass(found) and not isinstance(found, type):
+        header = getattr(found, "header", None)
+        front = {"format": header.format, "version": header.version} if header else {}
+        derived = found.derived() if hasattr(found, "derived") else {}
+        named = {field.metadata.get("file", field.name): getattr(found, field.name) for field in fields(found)}
+        return {**front, **derived, **named}
+    if hasattr(found, "_asdict"):
+        return found._asdict()
+    if isinstance(found, np.ndarray):
+        return np.ascontiguousarray(found) if not found.flags.c_contiguous else found.tolist()
+    if isinstance(found, Mapping):
+        return dict(found)
+    for kind in type(found).__mro__:
+        if kind in _CODECS:
+            return _CODECS[kind][0](found)
+    return str(found)
+
+
+def _decoded(kind: Any, found: Any) -> Any:
+    """Make what msgspec does not know: arrays, and what was registered."""
+    if get_origin(kind) is np.ndarray:
+        return _array(found, get_args(get_args(kind)[1])[0])
+    if kind in _CODECS:
+        return _CODECS[kind][1](found)
+    raise NotImplementedError(f"results cannot hold {kind}")
+
+
+def _array(found: Any, dtype: Any) -> Any:
+    """Nested lists of numbers as an array; null stands for NaN."""
+    hint: Any = float | None if np.issubdtype(dtype, np.floating) else int
+    first = found
+    while True:
+        hint, first = list[hint], first[0] if isinstance(first, list) and first else None
+        if not isinstance(first, list):
+            return np.array(msgspec.convert(found, hint), dtype=dtype)
+
+
+def _fields_of(found: Any, shape: Any) -> Any:
+    """What a file holds by the names of its type's fields, with NaN for each null where a type says float."""
+    match shape:
+        case inspect.FloatType():
+            return np.nan if found is None else found
+        case inspect.NamedTupleType() if isinstance(found, dict):
+            return [_fields_of(found[field.name], field.type) for field in shape.fields]
+        case inspect.DataclassType() if isinstance(found, dict):
+            names = {field.name: field.metadata.get("file", field.name) for field in fields(shape.cls)}
+            return {
+                field.name: _fields_of(found[names[field.name]], field.type)
+                for field in shape.fields
+                if names[field.name] in found
+            }
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item) if isinstance(found, list):
+            return [_fields_of(one, item) for one in found]
+        case inspect.TupleType(item_types=items) if isinstance(found, list) and len(found) == len(items):
+            return [_fields_of(one, item) for one, item in zip(found, items, strict=True)]
+        case inspect.DictType(value_type=item) if isinstance(found, dict):
+            return {name: _fields_of(one, item) for name, one in found.items()}
+        case inspect.UnionType(types=types) if found is not None:
+            known = [one for one in types if not isinstance(one, inspect.NoneType)]
+            return _fields_of(found, known[0]) if len(known) == 1 else found
     return found
-
-
-def require_numbers(spec: Mapping[str, Any], *names: str) -> None:
-    """Refuse a result's options that are no number where they are given; `TypeError` names the first."""
-    for name in names:
-        if type(spec.get(name, 0)) not in (int, float):
-            raise TypeError(f"{name}: expected a number, got {shorten(spec[name])}")
-
-
-def numbers(found: Any, name: str) -> Floats:
-    """Return a list of numbers as an array.
-
-    Parameters
-    ----------
-    found : object
-        The list; null stands for NaN.
-    name : str
-        Of the list, for the error.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        The numbers.
-
-    Raises
-    ------
-    TypeError
-        If it is no list of numbers.
-    """
-    if not isinstance(found, list) or not set(map(type, found)) <= {int, float, type(None)}:
-        raise TypeError(f"{name}: expected a list of numbers, got {shorten(found)}")
-    return np.array(found, dtype=np.float64)
-
-
-def _hints(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}

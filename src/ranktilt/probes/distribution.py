@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import shorten
-from ranktilt.io.artifact import numbers, typed
 
 Floats = npt.NDArray[np.float64]
 BINS = 50
 """Bars of a histogram, unless a caller wants another number."""
+ABOVE = 0.95
+"""Cosine above which the paper finds most twins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +28,18 @@ class Distribution:
         What is measured, such as ``Jaccard``.
     values : ndarray of float64, shape (n_pairs,)
         One a pair, in the order of the pairs; NaN where it is undefined.
-    low, high : float, optional
-        The quantity's range.
+    range : (float, float), optional
+        The least and the largest that the quantity can be.
     """
 
     name: str
     values: Floats
-    low: float = 0.0
-    high: float = 1.0
+    range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse a range that no histogram can be made of."""
+        if not -1 <= self.range[0] < self.range[1] <= 1:
+            raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(list(self.range))}")
 
     @cached_property
     def defined(self) -> Floats:
@@ -84,30 +88,29 @@ class Distribution:
         edges : ndarray of float64, shape (bins + 1,)
             From the low to the high end of the range.
         """
-        counts, edges = np.histogram(self.defined, bins=bins, range=(self.low, self.high))
+        counts, edges = np.histogram(self.defined, bins=bins, range=self.range)
         return counts.astype(np.int64), edges
 
-    def row(self) -> dict[str, Any]:
-        """Return everything by name: what is said of the values, a histogram of `BINS` bars, and the values."""
-        low, median, high = self.quartiles
+    def derived(self) -> dict[str, Any]:
+        """What is said of the values, and a histogram of `BINS` bars."""
         counts, edges = self.histogram()
         return {
-            "name": self.name,
             "count": self.count,
             "undefined": self.undefined,
             "mean": self.mean,
-            "quartiles": [low, median, high],
+            "quartiles": self.quartiles,
             "least": float(self.defined.min()) if self.count else np.nan,
             "most": float(self.defined.max()) if self.count else np.nan,
-            "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
-            "range": [self.low, self.high],
-            "values": np.ascontiguousarray(self.values),
+            "histogram": {"counts": counts, "edges": edges},
         }
 
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Distribution:
-        """Make it from what `row` gives, as JSON brings it back; what is said of the values is computed anew."""
-        low, high = typed(row["range"], tuple[float, float], "range")
-        if not -1 <= low < high <= 1:
-            raise ValueError(f"range: expected two rising numbers from -1 to 1, got {shorten(row['range'])}")
-        return cls(typed(row["name"], str, "name"), numbers(row["values"], "values"), low, high)
+
+@dataclass(frozen=True, eq=False)
+class Cosines(Distribution):
+    """Cosines of pairs of vectors, −1 to 1."""
+
+    range: tuple[float, float] = (-1.0, 1.0)
+
+    def derived(self) -> dict[str, Any]:
+        """The same, with the share of pairs above `ABOVE`."""
+        return {**super().derived(), f"above_{ABOVE:g}": self.above(ABOVE)}

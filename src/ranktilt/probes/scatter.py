@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ranktilt.collection import Collection
-from ranktilt.io.artifact import numbers, typed
 from ranktilt.optional import need
 from ranktilt.probes.separation import sample
-from ranktilt.probes.threads import one_thread
-from ranktilt.probes.vectors import DocumentVectors, Floats, Rows
+from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, one_thread
 from ranktilt.progress import report
 
 MAP_PAIRS = 1_000
@@ -51,25 +48,16 @@ class Map:
         """Pairs that are shown."""
         return len(self.ids) // 2
 
-    def row(self) -> dict[str, Any]:
-        """Return everything by name."""
-        return {
-            "pairs": self.pairs,
-            "of": self.of,
-            "ids": self.ids,
-            "sources": self.sources,
-            "x": self.x.tolist(),
-            "y": self.y.tolist(),
-        }
+    def derived(self) -> dict[str, Any]:
+        """How many pairs are shown."""
+        return {"pairs": self.pairs}
 
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Map:
-        """Make it from what `row` gives, as JSON brings it back."""
-        x, y = (numbers(row[name], name) for name in "xy")
-        ids, sources = (typed(row[name], tuple[str, ...], name) for name in ("ids", "sources"))
-        if len({len(x), len(y), len(ids), len(sources)}) > 1 or len(ids) % 2:
-            raise ValueError(f"expected a place, an id and a source for both sides of each pair, got {len(ids)} ids")
-        return cls(x, y, ids, sources, typed(row["of"], int, "of"))
+    def __post_init__(self) -> None:
+        """Refuse points that are not both sides of pairs."""
+        if len({len(self.x), len(self.y), len(self.ids), len(self.sources)}) > 1 or len(self.ids) % 2:
+            raise ValueError(
+                f"expected a place, an id and a source for both sides of each pair, got {len(self.ids)} ids"
+            )
 
 
 def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0) -> Map | None:

@@ -73,7 +73,7 @@ class Fact(Shown):
 
 
 @dataclass(frozen=True)
-class Line:
+class Sentence:
     """A sentence, and how it is to be taken."""
 
     text: str
@@ -129,12 +129,21 @@ class Row:
     """One a group column of the table."""
     heading: tuple[str, ...] = ()
     """What a terminal and a page print above the group, the same as `group` where it is empty."""
-    details: tuple[Line, ...] = ()
+    details: tuple[Sentence, ...] = ()
     """What a terminal prints below it."""
     rule: bool = False
     """Whether it is set apart from the row above."""
     repeats: int = 0
     """How many of its first cells repeat the row above; a terminal leaves them empty."""
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, place: int) -> Cell:
+        return self.cells[place]
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -158,7 +167,7 @@ class Table:
     """Whether a group column repeats its text on every row; without group columns, whether headings are left out."""
     titled: bool = False
     """Whether its caption is printed in a terminal and in Markdown too."""
-    below: tuple[Line, ...] = ()
+    below: tuple[Sentence, ...] = ()
     spans: tuple[tuple[str, int], ...] = ()
     """A row above the titles on a page: a heading, empty for none, and how many columns it stands over."""
     folded: bool = False
@@ -169,6 +178,8 @@ class Table:
     """Whether a terminal prints it as aligned text, without rules."""
     gap: int = 2
     """Blanks between the columns of aligned text."""
+    indent: int = 2
+    """Blanks before it."""
     plain: tuple[Literal["titles", "headings", "edges"], ...] = ()
     """What a terminal leaves out."""
     split: bool = False
@@ -191,13 +202,7 @@ class Table:
             yield heading, tuple(rows)
 
     def to_pandas(self) -> Any:
-        """Return it as a data frame: numbers unrounded, everything else as it is printed.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Group columns first; pandas must be installed.
-        """
+        """Return it as a data frame: numbers unrounded, everything else as it is printed."""
         pandas = need("pandas", extra="pandas", for_="Table.to_pandas")
         places = self.places("html")
         titles = [*self.groups, *(self.columns[place].title for place in places)]
@@ -261,7 +266,7 @@ class Lines:
     """Sentences where they stand in the text; what is quiet is a note."""
 
     kind: ClassVar[str] = "lines"
-    lines: tuple[Line, ...]
+    lines: tuple[Sentence, ...]
     only: tuple[Medium, ...] = TEXT
 
 
@@ -305,9 +310,15 @@ class Section:
     """Empty where it is for text only."""
     lead: tuple[str, ...] = ()
     blocks: tuple[Block, ...] = ()
+    titled: bool = False
+    """Whether text has its title and lead too."""
     part: str = ""
     """The result it belongs to, where a page holds several: sections of one part that follow each other stand under
     one heading."""
+
+    def shown(self, medium: Medium) -> list[Block]:
+        """Return the blocks that a medium shows."""
+        return [block for block in self.blocks if not block.only or medium in block.only]
 
 
 @dataclass(frozen=True)
@@ -321,7 +332,7 @@ class Document:
     headline: str
     """The answer in one sentence."""
     sections: tuple[Section, ...]
-    sentences: tuple[Line, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
     """The answer in detail, a sentence each; what is quiet is a note."""
     legend: tuple[str, ...] = ()
     """How the tables are read, in text."""
@@ -344,9 +355,9 @@ class Document:
 
     def blocks(self, medium: Medium) -> list[Block]:
         """Return what a medium shows, in order."""
-        return [block for one in self.sections for block in one.blocks if not block.only or medium in block.only]
+        return [block for section in self.sections for block in section.shown(medium)]
 
-    def lines(self, medium: Medium, *, notes: bool = True) -> list[Line]:
+    def lines(self, medium: Medium, *, notes: bool = True) -> list[Sentence]:
         """Return the sentences of a medium, with or without notes among them."""
         return shown_lines(self.sentences, medium, notes=notes)
 
@@ -356,7 +367,7 @@ class Document:
         return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
 
 
-def shown_lines(lines: Iterable[Line], medium: Medium, *, notes: bool = True) -> list[Line]:
+def shown_lines(lines: Iterable[Sentence], medium: Medium, *, notes: bool = True) -> list[Sentence]:
     """Choose the lines of a medium, with or without notes among them."""
     return [line for line in lines if (not line.only or medium in line.only) and (notes or line.emphasis != "quiet")]
 

@@ -10,7 +10,7 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.tilt import Tilt
-from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
@@ -366,14 +366,14 @@ class TestValidation:
 
     def test_without_unrelated_pairs_twins_are_drawn_alone(self) -> None:
         found = toy_validation()
-        near = replace(found.similarities[0], baseline=Distribution("other pairs", np.full(3, np.nan), low=-1.0))
+        near = replace(found.similarities[0], baseline=Cosines("other pairs", np.full(3, np.nan)))
         with drawn(validation_plates(replace(found, similarities=(near,)))) as plates:
             figure = plate(plates, "dai-figure-5").figure
             assert [text.get_text() for text in figure.legends[0].get_texts()] == ["twins"]
 
     def test_all_texts_alike_have_one_bar(self) -> None:
         found = toy_validation()
-        same = Distribution("twins", np.ones(5), low=-1.0)
+        same = Cosines("twins", np.ones(5))
         near = replace(found.similarities[0], cosine=same, baseline=same)
         with drawn(validation_plates(replace(found, similarities=(near,)))) as plates:
             heights, edges, _ = plate(plates, "dai-figure-5").figure.axes[0].patches[0].get_data()

@@ -79,28 +79,7 @@ def lists(
     collection: Collection, groups: Groups, judgments: Judgments, runs: Sequence[Run],
     *, queries: Ints, depth: int, ties: str,
 ) -> Lists:  # fmt: skip
-    """Collect what is worth seeing of each run's ranked lists.
-
-    Parameters
-    ----------
-    collection, groups, judgments
-        What was audited, and how it was grouped.
-    runs : sequence of Run
-        The runs.
-    queries : ndarray of int64
-        Numbers of queries among the judgments', in the order wanted.
-    depth : int
-        Results to show of each list.
-    ties : {"expected", "trec_eval"}
-        The audit's tie policy.
-
-    Returns
-    -------
-    Lists
-        Of each list the first results in order; then the other relevant documents, the `FURTHER` best of them, and
-        those twins of all these (and twins of twins) that were retrieved, as they are ranked; last of all what was
-        not retrieved.
-    """
+    """Collect what is worth seeing of each run's ranked lists."""
     parts = [_Part.of(run, collection, judgments, queries, ties) for run in runs]
     ids, parts = _numbered(judgments.ids, parts)
     width = len(ids)
@@ -116,24 +95,7 @@ def lists(
 
 
 def first_rows(run: Run, collection: Collection, queries: Sequence[str], depth: int) -> tuple[Ints, Ints]:
-    """Return the first results of a run, in the order of its lists.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    collection : Collection
-        Documents that it does not hold are left out.
-    queries : sequence of str
-        Names of queries; the run's others are left out.
-    depth : int
-        Results of each list.
-
-    Returns
-    -------
-    tuple of ndarray of int64, each of shape (n_results,)
-        Place among `queries`, and row in the collection.
-    """
+    """Return the first results of a run, in the order of its lists."""
     at = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(queries, dtype=pl.String))
     length = np.minimum(np.diff(run.offsets), depth)
     query = np.repeat(at, length)
@@ -144,21 +106,7 @@ def first_rows(run: Run, collection: Collection, queries: Sequence[str], depth: 
 
 
 def twins_of(collection: Collection, groups: Groups, docs: Ints) -> pl.DataFrame:
-    """Find the twins of some documents: those of the same origin in other groups.
-
-    Parameters
-    ----------
-    collection, groups
-        What was audited, and how it was grouped.
-    docs : ndarray of int64
-        Rows; those that are not of the collection have no twins.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``doc`` and ``twin``: rows, of these documents and of their twins; at most `TWINS_OF_A_GROUP` twins of each
-        group, in the collection's order.
-    """
+    """Find the twins of some documents: those of the same origin in other groups."""
     rows = np.arange(collection.docs.height)
     table = pl.DataFrame({"twin": rows, "origin": collection.docs["origin"], "group": groups.code})
     table = table.filter(pl.col("group") >= 0)

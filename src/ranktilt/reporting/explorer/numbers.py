@@ -52,15 +52,7 @@ class Numbers:
         return cls(pairs, values, tilt, _heads(audit, runs, pairs))
 
     def order(self) -> Ints:
-        """Queries by what they bring to the tilt, the most first.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_queries,)
-            By the largest share, over runs, that a query has of all that pulls on the first pair's Relative Δ by the
-            primary measure (of wins against losses where nothing is measured), so that each ranker counts the same;
-            among equals by the same over all measures and pairs, then as they come.
-        """
+        """Queries by what they bring to the tilt, the most first."""
         margins = np.abs(self.heads[..., 0] - self.heads[..., 1]).astype(np.float64)[:, :, None]
         pulls = np.abs(np.nan_to_num(self.tilt)) if self.tilt.shape[2] else margins
         total = pulls.sum(axis=-1, keepdims=True)

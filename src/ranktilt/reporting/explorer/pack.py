@@ -269,18 +269,7 @@ def shortened(series: pl.Series, kind: str) -> list[str]:
 
 
 def rounded(values: Floats) -> Floats:
-    """Round to `DIGITS` significant digits; every number reads back as it is printed.
-
-    Parameters
-    ----------
-    values : ndarray of float64
-        Finite or NaN.
-
-    Returns
-    -------
-    ndarray of float64
-        Of the same shape; NaN stays, and nothing is −0.
-    """
+    """Round to `DIGITS` significant digits; every number reads back as it is printed."""
     size = np.abs(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = DIGITS - 1 - np.floor(np.log10(size))

@@ -21,22 +21,7 @@ _WORDS = 120
 
 
 def rows(material: Material, queries: int) -> Table:
-    """Make a table of the queries that contribute most.
-
-    Parameters
-    ----------
-    material : Material
-        What an explorer carries; its order is the table's.
-    queries : int
-        Queries that are carried.
-
-    Returns
-    -------
-    Table
-        At most `MOST` queries: the relevant documents of each group, and for each ranker the query's part of
-        Relative Δ in points and, of few rankers, each group's value in percent, on the primary measure. Without
-        judgments, the wins, losses and ties of twins; without pairs of groups, the value of all documents.
-    """
+    """Make a table of the queries that contribute most."""
     chosen, every = material.order[: min(queries, MOST)], len(material.audit.queries)
     pair = material.numbers.pairs[0] if material.numbers.pairs else None
     names = _named(material, pair)

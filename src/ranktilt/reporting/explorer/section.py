@@ -29,29 +29,7 @@ _ENTRY = 3
 
 
 def explorer(opened: Opened, *, budget: int = BUDGET, depth: int = DEPTH) -> Explorer | None:
-    """Collect the queries, ranked lists and texts of an audit for its page.
-
-    Parameters
-    ----------
-    opened : Opened
-        The audit with its collection and runs.
-    budget : int, optional
-        Characters that lists and texts may take in the page. Where not all queries fit, those that contribute most to
-        the tilt of some ranker are carried (`Numbers.order`), one at least whatever it takes.
-    depth : int, optional
-        Results of each list. Relevant documents and twins that stand further down are carried besides.
-
-    Returns
-    -------
-    Explorer or None
-        None where there is no collection or no run, or the audit holds no query, or neither measures nor pairs of
-        groups.
-
-    Raises
-    ------
-    UserError
-        If `budget` or `depth` is not at least 1, or the collection has other queries than the audit.
-    """
+    """Collect the queries, ranked lists and texts of an audit for its page."""
     for name, number in (("budget", budget), ("depth", depth)):
         if number < 1:
             raise UserError(f"expected a {name} of at least 1, got {number}")

@@ -32,19 +32,7 @@ _MOST = 100_000
 
 
 def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
-    """Choose the pairs of groups that are drawn: all where they are few, else those that tilt most clearly.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-
-    Returns
-    -------
-    tuple of (str, str)
-        `MOST_PAIRS` at most, in the audit's order; the clearest have the largest Relative Δ on the primary measure,
-        seen from its level value and in standard errors, under any ranker.
-    """
+    """Choose the pairs of groups that are drawn: all where they are few, else those that tilt most clearly."""
     pairs = audit.tilted_pairs
     if len(pairs) <= MOST_PAIRS:
         return pairs
@@ -59,20 +47,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
 
 
 def tilt_figure(audit: Audit, pair: Pair) -> Figure:
-    """Draw Relative Δ of every ranker and measure between two groups.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-    pair : (str, str)
-        Two groups that have a Relative Δ.
-
-    Returns
-    -------
-    Figure
-        With every number as a table. Where rankers and measures are too many, the primary measure only is drawn.
-    """
+    """Draw Relative Δ of every ranker and measure between two groups."""
     every = len(audit.runs) * (len(audit.measures) + 1) <= MOST_ROWS
     measures = [repr(one) for one in (audit.measures if every else audit.measures[:1])]
     found = {run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs}
@@ -88,22 +63,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
 
 
 def tilt_mark(tilt: Tilt, level: float, label: str = "") -> Mark:
-    """Turn a Relative Δ into a mark of a figure.
-
-    Parameters
-    ----------
-    tilt : Tilt
-        The comparison.
-    level : float
-        Half-width of what counts as level.
-    label : str, optional
-        Beside the mark; the measure by default.
-
-    Returns
-    -------
-    Mark
-        With what pointing at it says.
-    """
+    """Turn a Relative Δ into a mark of a figure."""
     known = tilt.value == tilt.value
     said = f"{signed(tilt.value)} % {interval_text(tilt.low, tilt.high)}" if known else "undefined"
     lines = [f"{tilt.run}, {label + ', ' if label else ''}{tilt.measure}", f"Relative Δ {said}"]
@@ -120,20 +80,7 @@ def tilt_mark(tilt: Tilt, level: float, label: str = "") -> Mark:
 
 
 def card_figure(audit: Audit, pair: Pair) -> Figure | None:
-    """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page.
-
-    Parameters
-    ----------
-    audit : Audit
-        With a card and without measures.
-    pair : (str, str)
-        Two groups.
-
-    Returns
-    -------
-    Figure or None
-        None where the card asks neither.
-    """
+    """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
     rows: dict[str, Estimate] = {}
     for kind in ("page", "twins"):
         rows |= {e.run: e for e in audit.estimates if (e.a, e.b) == pair and e.kind == kind}
@@ -170,18 +117,7 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
 
 
 def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
-    """Give each ranker's mean on the primary measure over all documents, with its interval.
-
-    Parameters
-    ----------
-    audit : Audit
-        With measures.
-
-    Returns
-    -------
-    dict
-        By ranker: the mean in percent, and its 95 % bootstrap interval over queries in percent.
-    """
+    """Give each ranker's mean on the primary measure over all documents, with its interval."""
     found = {run: audit.values[place, 0, audit.groups.index(ALL)] for place, run in enumerate(audit.runs)}
     families: dict[bytes, list[str]] = defaultdict(list)
     for run, values in found.items():
@@ -201,22 +137,7 @@ def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
 
 
 def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]]) -> Figure:
-    """Draw Relative Δ beside effectiveness, both on the primary measure.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-    pair : (str, str)
-        Two groups that have a Relative Δ.
-    found : dict
-        As `effectiveness` gives it.
-
-    Returns
-    -------
-    Figure
-        A mark a ranker.
-    """
+    """Draw Relative Δ beside effectiveness, both on the primary measure."""
     name = repr(audit.measures[0])
     tilt = {run: _tilts(audit, run, pair)[0] for run in audit.runs}
     spots = []
@@ -243,20 +164,7 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
 
 
 def control_figure(audit: Audit, pair: Pair) -> Figure:
-    """Draw Relative Δ on the primary measure raw and under each control.
-
-    Parameters
-    ----------
-    audit : Audit
-        With controls.
-    pair : (str, str)
-        Two groups that have a Relative Δ.
-
-    Returns
-    -------
-    Figure
-        A group of marks a ranker.
-    """
+    """Draw Relative Δ on the primary measure raw and under each control."""
     marks = {
         run: [
             tilt_mark(one.tilts[0], audit.level, one.control)
@@ -408,22 +316,7 @@ def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], 
 
 
 def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
-    """Say how to read a figure of Relative Δ.
-
-    Parameters
-    ----------
-    audit : Audit
-        Whose margin counts as level.
-    pair : (str, str)
-        Two groups.
-    twins : bool
-        Whether each document of one has a twin in the other; else level is the random band, not 0.
-
-    Returns
-    -------
-    str
-        What lies right and left, and what lines and shades are.
-    """
+    """Say how to read a figure of Relative Δ."""
     level = f" Dotted: ±{audit.level:g} points, which count as level." if twins and audit.level else ""
     random = "" if twins else " Hatched: what random labels give; its middle is level, not 0."
     middle = "0" if twins else "the hatched band"
@@ -434,18 +327,7 @@ def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
 
 
 def card_reading(first: Estimate) -> str:
-    """Say how to read the axis of a card's figure.
-
-    Parameters
-    ----------
-    first : Estimate
-        One of those drawn; all ask the same.
-
-    Returns
-    -------
-    str
-        The same for what the card asks, with the unit of its axis.
-    """
+    """Say how to read the axis of a card's figure."""
     unit = f" Points: hundredths of {first.name}." if first.kind == "page" else ""
     random = " Hatched: what random labels give; its middle is level, not 0." if first.banded else ""
     middle = "the hatched band" if first.banded else "0"
@@ -456,20 +338,7 @@ def card_reading(first: Estimate) -> str:
 
 
 def heights(pair: Pair, *, twins: bool) -> str:
-    """Say how to read the height of a mark beside effectiveness.
-
-    Parameters
-    ----------
-    pair : (str, str)
-        Two groups.
-    twins : bool
-        Whether each document of one has a twin in the other; else level is the random band, not 0.
-
-    Returns
-    -------
-    str
-        What stands above and below.
-    """
+    """Say how to read the height of a mark beside effectiveness."""
     if twins:
         return f"above 0 relevant {pair[0]} stands higher, below 0 {pair[1]}."
     return f"the higher, the more for {pair[0]}. Level is what random labels give (see the table), not 0."

@@ -64,22 +64,7 @@ class Point:
 
 
 def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
-    """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each.
-
-    Parameters
-    ----------
-    shares : mapping of str to array_like, shape (bins,)
-        Height of each bar by the name of its distribution, in the unit that `y` names.
-    edges : array_like, shape (bins + 1,)
-        Rising borders of the bins.
-    x, y : str
-        Titles of the axes.
-
-    Returns
-    -------
-    dict
-        The figure.
-    """
+    """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each."""
     borders = np.asarray(edges, dtype=np.float64)
     middles, widths = (borders[1:] + borders[:-1]) / 2, np.diff(borders)
     data = []
@@ -111,22 +96,7 @@ def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: s
 
 
 def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False) -> Drawing:
-    """Draw groups of points in the plane, each with a colour and a shape; a point's label shows when pointed at.
-
-    Parameters
-    ----------
-    groups : mapping of str to (array_like of shape (n, 2), sequence of n str)
-        Places and labels by the group's name. Marks of the first are large and open, so that what lies on them is
-        seen.
-    joined : bool, optional
-        Whether a thin line joins the points of one position in their groups, such as twins; all groups then have the
-        same length.
-
-    Returns
-    -------
-    dict
-        The figure; it can be zoomed and moved, its axes have no numbers.
-    """
+    """Draw groups of points in the plane, each with a colour and a shape; a point's label shows when pointed at."""
     planes = [np.asarray(places, dtype=np.float64).reshape(-1, 2) for places, _ in groups.values()]
     data = [_links(planes)] if joined else []
     few = sum(map(len, planes)) < _FEW
@@ -159,24 +129,7 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
 
 
 def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -> Drawing:
-    """Draw intervals below each other, with the zero line and a shaded margin around it.
-
-    Parameters
-    ----------
-    rows : sequence of Interval
-        From top to bottom. What is NaN is left out, its label stays.
-    x : str
-        Title of the axis.
-    margin : float
-        Half-width of the shaded band around 0, in the rows' unit; 0 for none.
-    unit : str, optional
-        Behind the numbers shown when pointed at.
-
-    Returns
-    -------
-    dict
-        The figure.
-    """
+    """Draw intervals below each other, with the zero line and a shaded margin around it."""
     places = [-float(number) for number in range(len(rows))]
     data = []
     for row, place in zip(rows, places, strict=True):
@@ -207,24 +160,7 @@ def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -
 
 
 def lines(series: Mapping[str, Sequence[Point]], *, x: str, y: str, band: float = 0.0, dodge: float = 0.0) -> Drawing:
-    """Draw a line a series through points with intervals, the zero line, and a shaded band around it.
-
-    Parameters
-    ----------
-    series : mapping of str to sequence of Point
-        By name, each in rising order, one point or more in all; no more than eight can be told apart.
-    x, y : str
-        Titles of the axes.
-    band : float, optional
-        Half-width of the shaded band around 0; 0 for none.
-    dodge : float, optional
-        How far apart, on the x axis, points of one place are drawn, so that their intervals do not hide each other.
-
-    Returns
-    -------
-    dict
-        The figure. The axis has a mark where there are points.
-    """
+    """Draw a line a series through points with intervals, the zero line, and a shaded band around it."""
     data = []
     middle = (len(series) - 1) / 2
     for number, (name, points) in enumerate(series.items()):

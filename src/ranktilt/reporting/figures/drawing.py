@@ -43,58 +43,19 @@ class Spread(Protocol):
 
 
 def plain(text: str) -> str:
-    """Make a text that plotly.js shows as it is: it reads tags and entities in what it is given.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        With ``&`` and ``<`` as entities and hidden characters written out.
-    """
+    """Make a text that plotly.js shows as it is: it reads tags and entities in what it is given."""
     shown = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return shown.replace("\n", " ")
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> list[float | None]:
-    """Round to significant digits; what is not finite becomes None, which is not drawn.
-
-    Parameters
-    ----------
-    values : array_like
-        Numbers.
-    digits : int, optional
-        How many digits are kept.
-
-    Returns
-    -------
-    list of float or None
-        In the same order.
-    """
+    """Round to significant digits; what is not finite becomes None, which is not drawn."""
     found = np.asarray(values, dtype=np.float64)
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in found.tolist()]
 
 
 def frame(height: int, *, x: str = "", y: str = "", legend: bool = False) -> Drawing:
-    """Make a layout with two axes that are not zoomed.
-
-    Parameters
-    ----------
-    height : int
-        Pixels.
-    x, y : str, optional
-        Titles of the axes.
-    legend : bool, optional
-        Whether names are shown above.
-
-    Returns
-    -------
-    dict
-        As plotly.js reads it.
-    """
+    """Make a layout with two axes that are not zoomed."""
     axis = {
         "color": DIM, "gridcolor": SHADE, "linecolor": LINE, "zeroline": False, "automargin": True,
         "fixedrange": True, "ticks": "outside", "tickcolor": LINE,
@@ -117,39 +78,12 @@ def frame(height: int, *, x: str = "", y: str = "", legend: bool = False) -> Dra
 
 
 def known_size(detectable: float) -> bool:
-    """Tell whether a smallest detectable difference says anything.
-
-    Parameters
-    ----------
-    detectable : float
-        In percent or points.
-
-    Returns
-    -------
-    bool
-        False for NaN and infinity, and for 0 up to rounding: where every query says the same, the resamples do not
-        spread, which does not make the smallest tilt detectable.
-    """
+    """Tell whether a smallest detectable difference says anything."""
     return bool(LEAST <= detectable < np.inf)
 
 
 def whiskers(rows: Sequence[Spread], colour: str, *, horizontal: bool) -> Drawing:
-    """Make the bars of intervals; a bar without both ends is not drawn.
-
-    Parameters
-    ----------
-    rows : sequence of Spread
-        Values and the ends of their intervals.
-    colour : str
-        Of all bars.
-    horizontal : bool
-        Whether they lie; those that stand have caps.
-
-    Returns
-    -------
-    dict
-        For a trace's ``error_x`` or ``error_y``.
-    """
+    """Make the bars of intervals; a bar without both ends is not drawn."""
     return {
         "type": "data",
         "symmetric": False,
@@ -167,20 +101,7 @@ def mark_zero(axis: Drawing) -> None:
 
 
 def strip(margin: float, along: str, across: str) -> list[Drawing]:
-    """Make the shaded band around 0 and its borders.
-
-    Parameters
-    ----------
-    margin : float
-        Half its width, in the unit of the axis; 0 for no band.
-    along, across : {"x", "y"}
-        The axis on which it has that width, and the one that it runs along.
-
-    Returns
-    -------
-    list of dict
-        Shapes of a layout.
-    """
+    """Make the shaded band around 0 and its borders."""
     if not margin:
         return []
     whole = {f"{across}ref": "paper", f"{across}0": 0, f"{across}1": 1, "layer": "below"}
@@ -191,20 +112,7 @@ def strip(margin: float, along: str, across: str) -> list[Drawing]:
 
 
 def reach(values: Sequence[float], margin: float) -> list[float]:
-    """Return a symmetric range that holds every value and the band, with some room.
-
-    Parameters
-    ----------
-    values : sequence of float
-        What is drawn; values that are not finite do not count.
-    margin : float
-        Half the width of the band around 0.
-
-    Returns
-    -------
-    list of float
-        Both ends.
-    """
+    """Return a symmetric range that holds every value and the band, with some room."""
     found = [abs(value) for value in values if np.isfinite(value)]
     most = 1.12 * max([*found, 1.5 * margin, 1e-6])
     return [-most, most]

@@ -24,26 +24,7 @@ def curves(
     colours: Sequence[str] = COLOURS,
     zero: bool = False,
 ) -> Drawing:
-    """Draw one line a name over the ranks 1, 2, 3 …, on a logarithmic axis.
-
-    Parameters
-    ----------
-    series : mapping of str to array_like, shape (ranks,)
-        Heights by name, in the unit that `y` names; no more than eight can be told apart.
-    x, y : str
-        Titles of the axes.
-    levels : sequence of float, optional
-        Heights that are drawn as dotted lines across.
-    colours : sequence of str, optional
-        Of the lines, in order.
-    zero : bool, optional
-        Whether 0 is marked, for differences.
-
-    Returns
-    -------
-    dict
-        The figure.
-    """
+    """Draw one line a name over the ranks 1, 2, 3 …, on a logarithmic axis."""
     found = {name: np.asarray(heights, dtype=np.float64) for name, heights in series.items()}
     ranks = max((len(heights) for heights in found.values()), default=1)
     data = [

@@ -81,26 +81,7 @@ class _Bar:
 def tilts(
     groups: Mapping[str, Sequence[Mark]], *, x: str, sides: tuple[str, str], margin: float, names: Mapping[Side, str]
 ) -> Drawing:
-    """Draw values with intervals below each other, in groups under a heading, over what could have been detected.
-
-    Parameters
-    ----------
-    groups : mapping of str to sequence of Mark
-        Headings and their marks, from top to bottom. A single mark has no label beside its heading.
-    x : str
-        Title of the axis.
-    sides : tuple of str
-        What values above and below the level speak for; written at the ends of the axis.
-    margin : float
-        Half-width of what counts as level: a band around 0, where 0 favours nobody everywhere; 0 for none.
-    names : mapping of str to str
-        What each `Mark.side` is called in the legend.
-
-    Returns
-    -------
-    dict
-        The figure.
-    """
+    """Draw values with intervals below each other, in groups under a heading, over what could have been detected."""
     placed = list(_placed(groups))
     marks = [mark for mark, _ in placed]
     data = [*_spans(placed), *_kinds(placed, names)]
@@ -123,24 +104,7 @@ def tilts(
 
 
 def scatter(spots: Sequence[Spot], *, x: str, y: str, margin: float, names: Mapping[Side, str]) -> Drawing:
-    """Draw marks in the plane with intervals along both axes; names stand beside them where there are few.
-
-    Parameters
-    ----------
-    spots : sequence of Spot
-        What is drawn; a spot without a value on either axis is left out.
-    x, y : str
-        Titles of the axes.
-    margin : float
-        Half-width of what counts as level on the y axis; 0 for none.
-    names : mapping of str to str
-        What each `Mark.side` is called in the legend.
-
-    Returns
-    -------
-    dict
-        The figure.
-    """
+    """Draw marks in the plane with intervals along both axes; names stand beside them where there are few."""
     drawn = [spot for spot in spots if spot.x == spot.x and spot.mark.value == spot.mark.value]
     data = []
     for side in _LOOKS:

@@ -68,18 +68,7 @@ class Glossary:
         return ""
 
     def mark(self, text: str) -> Markup:
-        """Escape a text, and give each of its terms, the first time in a section, a definition to hover and a link.
-
-        Parameters
-        ----------
-        text : str
-            Plain text; nothing in it is read as HTML.
-
-        Returns
-        -------
-        Markup
-            Safe HTML.
-        """
+        """Escape a text, and give each of its terms, the first time in a section, a definition to hover and a link."""
         from markupsafe import Markup, escape
 
         text = _together(visible(text))
@@ -97,20 +86,7 @@ class Glossary:
         return out + escape(text[end:])
 
     def hint(self, title: str, hint: str) -> Markup:
-        """Give a title a definition of its own to hover, and the link of the first term in either that has a page.
-
-        Parameters
-        ----------
-        title : str
-            Plain text.
-        hint : str
-            What it means here.
-
-        Returns
-        -------
-        Markup
-            Safe HTML.
-        """
+        """Give a title a definition of its own to hover, and the link of the first term in either that has a page."""
         from markupsafe import Markup
 
         abbr = Markup('<abbr title="{}">{}</abbr>').format(visible(hint), visible(title))
@@ -137,16 +113,5 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060-\u206f\ufe
 
 
 def visible(text: str) -> str:
-    r"""Write out what would act on a text without being seen: control characters and changes of direction.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The same, with ``\u202e`` and the like in letters; line ends and tabs stay.
-    """
+    """Write out what would act on a text without being seen: control characters and changes of direction."""
     return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)

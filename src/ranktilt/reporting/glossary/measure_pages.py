@@ -53,18 +53,7 @@ class MeasurePage:
 
 
 def anchor_of(target: str) -> str:
-    """Return where a page, or one of its sections, stands in a report.
-
-    Parameters
-    ----------
-    target : str
-        Such as ``ndcg`` or ``statistics#random-band``.
-
-    Returns
-    -------
-    str
-        Such as ``measure-ndcg`` or ``measure-statistics-random-band``.
-    """
+    """Return where a page, or one of its sections, stands in a report."""
     return "measure-" + target.replace("#", "-")
 
 
@@ -74,19 +63,7 @@ def page_title(name: str) -> str:
 
 
 def measure_pages(names: Iterable[str]) -> tuple[MeasurePage, ...]:
-    """Make the pages that a report carries.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names out of `NAMES`; those whose text is not there are left out.
-
-    Returns
-    -------
-    tuple of MeasurePage
-        In the order of `NAMES`, each once. Links among them lead to anchors of the report; all others are plain text.
-        The code of examples is folded away, what it prints is shown.
-    """
+    """Make the pages that a report carries."""
     carried = frozenset(name for name in names if page_title(name))
     return tuple(_page(name, carried) for name in NAMES if name in carried)
 

@@ -47,18 +47,7 @@ _MOST_GROUPS = 8
 
 
 def audit_plates(opened: Opened) -> Iterator[Plate]:
-    """Draw what an audit holds; call it within `inked`.
-
-    Parameters
-    ----------
-    opened : Opened
-        The audit; with its collection and runs for the distribution of ranks.
-
-    Yields
-    ------
-    Plate
-        ``tilt`` and ``effectiveness`` for each pair of groups, and ``ranks``.
-    """
+    """Draw what an audit holds; call it within `inked`."""
     audit = opened.audit
     pairs = audit.tilted_pairs
     for pair in pairs:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Document, Lines, Pairs, Points, Table, Tone, shown_lines
+from ranktilt.reporting.document import Block, Document, Lines, Pairs, Points, Table, Tone, shown_lines
 from ranktilt.reporting.render.grid import grid
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
@@ -16,19 +16,26 @@ def markdown_document(document: Document, *, notes: bool = True) -> str:
     """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
     parts = [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]] if document.outcome else []
     said = [line.text for line in document.lines("markdown", notes=notes)]
-    for block in document.blocks("markdown"):
-        if isinstance(block, Table):
-            parts += _table(block)
-        elif isinstance(block, Lines):
-            parts.append([f"- {escaped(line.text)}" for line in shown_lines(block.lines, "markdown", notes=notes)])
-        elif isinstance(block, Points | Pairs):
-            items = block.items if isinstance(block, Points) else [f"{name}: {text}" for name, text in block.pairs]
-            parts.append([f"- {escaped(text)}" for text in items if text])
+    for section in document.sections:
+        if section.titled:
+            parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
+        for block in section.shown("markdown"):
+            parts += _block(block, notes=notes)
     said += [*document.legend, *document.notes] if notes else []
     parts.append([f"- {escaped(text)}" for text in said])
     if document.commands:
         parts.append([f"Make it again: {', then '.join(map(code, document.commands))}"])
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
+    if isinstance(block, Table):
+        yield from _table(block)
+    elif isinstance(block, Lines):
+        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, "markdown", notes=notes)]
+    elif isinstance(block, Points | Pairs):
+        items = block.items if isinstance(block, Points) else [f"{name}: {text}" for name, text in block.pairs]
+        yield [f"- {escaped(text)}" for text in items if text]
 
 
 def _table(table: Table) -> Iterator[list[str]]:

@@ -18,6 +18,7 @@ from rich.text import Text
 from ranktilt.errors import visible
 from ranktilt.reporting.document import (
     INTERVAL,
+    Block,
     Cell,
     Column,
     Document,
@@ -53,16 +54,14 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
     plain and as wide as it needs to be.
     """
     with _printing(stream, terminal) as (console, plain):
-        for block in document.blocks("terminal"):
-            if isinstance(block, Points | Pairs):
-                for text in _listed(block):
-                    console.print(Text(text), soft_wrap=True)
-            elif isinstance(block, Lines):
-                for line in shown_lines(block.lines, "terminal", notes=notes):
-                    console.print(Text(line.text, style=_EMPHASIS[line.emphasis]), soft_wrap=plain)
-            elif isinstance(block, Table):
-                for part in _table(block, console, notes=notes):
-                    console.print(part, soft_wrap=plain and not isinstance(part, Ruled))
+        for number, section in enumerate(document.sections):
+            if section.titled:
+                console.print(*([Text()] if number else []), end="")
+                console.print(Text(f"{section.title}: {' '.join(section.lead)}", style="bold"), soft_wrap=plain)
+            for block in section.shown("terminal"):
+                for part in _block(block, console, notes=notes):
+                    wrapped = plain and not isinstance(part, Ruled)
+                    console.print(part, soft_wrap=wrapped or isinstance(block, Points | Pairs))
         for line in document.lines("terminal", notes=notes):
             console.print(Text(line.text, style=_EMPHASIS[line.emphasis]), soft_wrap=plain)
         for note in (*document.legend, *document.notes) if notes else ():
@@ -90,6 +89,16 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
         file=buffer, highlight=False, width=seen.width, force_terminal=True, color_system=system,
         no_color=seen.no_color,
     )  # fmt: skip
+
+
+def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
+    if isinstance(block, Points | Pairs):
+        yield from map(Text, _listed(block))
+    elif isinstance(block, Lines):
+        for line in shown_lines(block.lines, "terminal", notes=notes):
+            yield Text(line.text, style=_EMPHASIS[line.emphasis])
+    elif isinstance(block, Table):
+        yield from _table(block, console, notes=notes)
 
 
 def _listed(block: Points | Pairs) -> list[str]:
@@ -271,7 +280,7 @@ class _Aligner:
 
     def of(self, row: Row) -> tuple[Text, list[str]]:
         """Return the line, and the note of its last cell where there is no room for it."""
-        text = Text("  ")
+        text = Text(" " * self.table.indent)
         for place, width in self.widths.items():
             cell = row.cells[place]
             number = self.table.columns[place].number

@@ -14,6 +14,7 @@ _VIEWS = {
     "Calibration": "calibrate",
     "Check": "check",
     "Comparison": "compare",
+    "Explanation": "explain",
     "Gate": "gate",
     "ModelList": "models",
     "Opened": "audit",

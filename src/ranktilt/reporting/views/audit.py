@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.errors import counted, listed
-from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Line, Lines, Section, Tone
+from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.views.audit_legend import (
@@ -42,7 +42,7 @@ def view(result: Audit | Opened, *, texts: bool = True) -> Document:
     name = folder(audit.spec)
     sections = audit_sections(opened, texts=texts)
     if audit.estimates or audit.controls:
-        sections.append(Section("end", "", (), (Lines((Line(""),), only=TERMINAL),)))
+        sections.append(Section("end", "", (), (Lines((Sentence(""),), only=TERMINAL),)))
     return Document(
         title=f"Audit of {name}" if name else "Audit",
         kind=f"Audit of {name}" if name else "Audit of rankers",
@@ -67,22 +67,22 @@ def audit_headline(audit: Audit) -> str:
     return f"{where}{said}."
 
 
-def audit_sentences(audit: Audit) -> tuple[Line, ...]:
+def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     """Give one verdict a ranker and pair; then conflicts and what controls change.
 
     Of many verdicts a page shows 16, those that favour a side first, and folds all but 6 of them away.
     """
     pairs = _judged_pairs(audit)
     tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
-    lines = [Line(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
-    told = [Line(text, "unsure", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
+    lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
+    told = [Sentence(text, "unsure", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
     if len(lines) <= _MOST_AT_ONCE:
         return (*lines, *told)
     shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
     on_page = [replace(line, aside=place >= _MOST_AT_ONCE, only=PAGE) for place, line in enumerate(shown)]
     if len(lines) > _MOST_VERDICTS:
         left = counted(len(lines) - _MOST_VERDICTS, "more verdict", "more verdicts")
-        on_page.append(Line(f"{left}: see the tables.", aside=True, only=PAGE))
+        on_page.append(Sentence(f"{left}: see the tables.", aside=True, only=PAGE))
     return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
 
 

@@ -35,19 +35,7 @@ _MISSING = {
 
 
 def audit_notes(audit: Audit) -> tuple[str, ...]:
-    """Say how an audit's numbers were reached.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-
-    Returns
-    -------
-    tuple of str
-        Paragraphs: measures, Relative Δ, ties, intervals, tests, verdicts, detectable effect, the card. What the
-        audit does not hold is not explained.
-    """
+    """Say how an audit's numbers were reached."""
     return (*_measured(audit), *_compared(audit), *_asked(audit))
 
 

@@ -23,19 +23,7 @@ _SAID = 10
 
 
 def ranks_section(opened: Opened) -> Section:
-    """Show which groups fill the first ranks, and how soon the relevant documents of each are found.
-
-    Parameters
-    ----------
-    opened : Opened
-        An audit of groups, with its collection and runs where they could be had.
-
-    Returns
-    -------
-    Section
-        Of two groups, figures with a line a ranker; of more, figures of the first rankers with a line a group; and
-        tables of all. Without collection or runs it says why they are missing.
-    """
+    """Show which groups fill the first ranks, and how soon the relevant documents of each are found."""
     title = "Who stands at which rank"
     if opened.collection is None or not opened.runs:
         why = opened.notes or ("The audit was not opened together with its collection and runs.",)

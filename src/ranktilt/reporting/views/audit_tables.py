@@ -22,8 +22,8 @@ from ranktilt.reporting.document import (
     Cell,
     Column,
     Emphasis,
-    Line,
     Row,
+    Sentence,
     Table,
     Tone,
 )
@@ -188,7 +188,9 @@ def _question(audit: Audit, e: Estimate, pair: Pair) -> Row:
         Cell(basis),
     )
     favours = f"favours {side}; " if e.favours else ""
-    return Row(cells, *_group(audit, e.run, pair, "the estimand card"), details=(Line(f"{question} {favours}{basis}"),))
+    return Row(
+        cells, *_group(audit, e.run, pair, "the estimand card"), details=(Sentence(f"{question} {favours}{basis}"),)
+    )
 
 
 def _group(audit: Audit, run: str, pair: Pair, what: str) -> tuple[tuple[str], tuple[str]]:

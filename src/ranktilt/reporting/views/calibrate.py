@@ -16,8 +16,8 @@ from ranktilt.reporting.document import (
     Column,
     Document,
     Emphasis,
-    Line,
     Row,
+    Sentence,
     Table,
     Tone,
     printed,
@@ -49,8 +49,8 @@ def view(calibration: Calibration) -> Document:
         headline=said,
         sections=printed([*filter(None, grids), _every(calibration)]),
         sentences=(
-            Line(said, "good" if calibration.passed else "bad", "strong" if calibration.passed else "alarm"),
-            *(Line(text, "bad", only=ELSEWHERE) for text in failed),
+            Sentence(said, "good" if calibration.passed else "bad", "strong" if calibration.passed else "alarm"),
+            *(Sentence(text, "bad", only=ELSEWHERE) for text in failed),
         ),
         legend=tuple(legend(calibration)),
         notes=calibration.notes,
@@ -105,14 +105,14 @@ def _cell(row: Outcome | None) -> Cell:
     return Cell(text, None, _TONES[row.verdict], emphasis=_EMPHASIS[row.verdict])
 
 
-def _faults(rows: Sequence[Outcome]) -> Iterator[Line]:
+def _faults(rows: Sequence[Outcome]) -> Iterator[Sentence]:
     """Where each check failed first, once a check."""
     for check in dict.fromkeys(row.check for row in rows if row.verdict == "failed"):
         bad = [row for row in rows if row.check == check and row.verdict == "failed"]
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        yield Line(f"{check} failed for {bad[0].estimand}{more}: {bad[0].details}", "bad")
+        yield Sentence(f"{check} failed for {bad[0].estimand}{more}: {bad[0].details}", "bad")
         if check in _ADVICE:
-            yield Line(_ADVICE[check], emphasis="quiet")
+            yield Sentence(_ADVICE[check], emphasis="quiet")
 
 
 def legend(calibration: Calibration) -> list[str]:

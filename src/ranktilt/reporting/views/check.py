@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, Check, Row, Verdict, percent, shown
 from ranktilt.reporting import document as doc
-from ranktilt.reporting.document import ELSEWHERE, TERMINAL, Cell, Column, Document, Line, Table, Tone
+from ranktilt.reporting.document import ELSEWHERE, TERMINAL, Cell, Column, Document, Sentence, Table, Tone
 
 _LONGEST_NAME = 12
 TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "unsure", "void": "bad"}
@@ -29,14 +29,14 @@ def view(check: Check) -> Document:
     )
 
 
-def sentences(check: Check) -> tuple[Line, ...]:
+def sentences(check: Check) -> tuple[Sentence, ...]:
     """Return the verdict on the whole; where there is no line below a row, then what faults mean."""
     many = len({row.source for row in check.rows if row.source}) > 1
-    said = [Line(check.sentence, "good" if check.fair else "bad", "strong" if check.fair else "alarm")]
+    said = [Sentence(check.sentence, "good" if check.fair else "bad", "strong" if check.fair else "alarm")]
     for row in check.rows:
         name = f"{row.source}, {row.name}" if many and row.source else row.name
         meanings = (row.meaning if row.verdict != "ok" else "", row.note)
-        said += [Line(f"{name}: {text}", emphasis="quiet", only=ELSEWHERE) for text in meanings if text]
+        said += [Sentence(f"{name}: {text}", emphasis="quiet", only=ELSEWHERE) for text in meanings if text]
     return tuple(said)
 
 
@@ -61,11 +61,11 @@ def check_table(check: Check) -> Table:
 def _row(check: Check, row: Row, *, many: bool) -> doc.Row:
     outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
     note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
-    details = [Line(row.meaning, emphasis="quiet")] if row.verdict != "ok" else []
-    details += [Line(row.note, emphasis="quiet")] if row.note else []
+    details = [Sentence(row.meaning, emphasis="quiet")] if row.verdict != "ok" else []
+    details += [Sentence(row.note, emphasis="quiet")] if row.note else []
     if row.examples:
         more = ", …" if row.found > len(row.examples) else ""
-        details.append(Line(f"such as {', '.join(row.examples)}{more}", only=TERMINAL))
+        details.append(Sentence(f"such as {', '.join(row.examples)}{more}", only=TERMINAL))
     return doc.Row(
         (
             Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),

@@ -12,7 +12,7 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import RunPair
 from ranktilt.auditing.tilt import ALPHA
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Cell, Column, Document, Line, Row, Table, printed
+from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, signed
 
 _LABEL = 26
@@ -26,7 +26,7 @@ def view(comparison: Comparison) -> Document:
         kind="Comparison of two audits",
         headline=said[0] if said else "Nothing was compared.",
         sections=printed([_table(comparison)]),
-        sentences=tuple(Line(sentence, emphasis="strong") for sentence in said),
+        sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in said),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
         data=_data(comparison),

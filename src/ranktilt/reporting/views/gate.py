@@ -7,7 +7,7 @@ import math
 import polars as pl
 
 from ranktilt.auditing.gate import Check, Gate, GateRow, Outcome
-from ranktilt.reporting.document import Cell, Column, Document, Line, Row, Table, Tone, printed
+from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, Tone, printed
 from ranktilt.reporting.numbers import ends, signed
 
 _SIGNS: dict[Outcome, str] = {"level": "✓", "tilted": "✗", "inconclusive": "?"}
@@ -33,7 +33,7 @@ def view(gate: Gate) -> Document:
         kind="Gate on an audit",
         headline=gate.headline,
         sections=printed([Table("Checks", columns, rows, groups=("ranker",), optional=True)]),
-        sentences=tuple(Line(_sentence(row), _TONES[row.outcome]) for row in gate.rows),
+        sentences=tuple(Sentence(_sentence(row), _TONES[row.outcome]) for row in gate.rows),
         notes=gate.notes,
         outcome=_TONES[gate.outcome],
         commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),

@@ -12,18 +12,7 @@ _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
 
 
 def folder(spec: Mapping[str, Any]) -> str:
-    """Return the name of the folder or file that a result was made from, without what is above it; empty for none.
-
-    Parameters
-    ----------
-    spec : mapping
-        With ``path``, or a ``collection`` that has one, or labels in place of one.
-
-    Returns
-    -------
-    str
-        Such as ``nfcorpus``.
-    """
+    """Return the name of the folder or file that a result was made from, without what is above it; empty for none."""
     collection = spec.get("collection")
     found = collection if isinstance(collection, Mapping) else {}
     path = spec.get("path") or found.get("path") or found.get("labels")
@@ -31,21 +20,7 @@ def folder(spec: Mapping[str, Any]) -> str:
 
 
 def provenance(spec: Mapping[str, Any], notes: Iterable[str] = ()) -> Section:
-    """Say how a result was made.
-
-    Parameters
-    ----------
-    spec : mapping
-        Names and values; a mapping inside is one line of its names and values. ``command`` is shown as one would
-        type it.
-    notes : iterable of str, optional
-        Sentences that a reader should know.
-
-    Returns
-    -------
-    Section
-        Named ``made``.
-    """
+    """Say how a result was made."""
     blocks: list[Block] = []
     if said := tuple(notes):
         blocks.append(Points(said))

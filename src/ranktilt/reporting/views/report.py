@@ -9,7 +9,7 @@ from dataclasses import replace
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, listed
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Document, Explorer, Line, Section
+from ranktilt.reporting.document import Document, Explorer, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.render.html import html_document
@@ -65,7 +65,7 @@ def _exchanged(section: Section, smaller: Explorer | None) -> Section:
 
 def _joined(results: Sequence[Result], pages: Sequence[Document]) -> Document:
     titles = _distinct([page.kind for page in pages])
-    sections, verdicts = list[Section](), list[Line]()
+    sections, verdicts = list[Section](), list[Sentence]()
     for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
         sections += [replace(one, name=f"part{number}-{one.name}", part=title) for one in page.sections]
         verdicts += [replace(one, text=f"{title}: {one.text}") for one in page.lines("html")]

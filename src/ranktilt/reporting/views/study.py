@@ -20,9 +20,9 @@ from ranktilt.reporting.document import (
     Document,
     Emphasis,
     Figure,
-    Line,
     Row,
     Section,
+    Sentence,
     Table,
     Tone,
 )
@@ -98,15 +98,15 @@ def _share(count: int, study: Study, *, first: bool) -> str:
     return f" {where} {count} of {total} {noun}s" if first else f" {where} {count}"
 
 
-def _sentences(study: Study) -> Iterator[Line]:
+def _sentences(study: Study) -> Iterator[Sentence]:
     """What is said of each trend; then, on a page, one line a ranker and source, where there are few."""
-    yield from (Line(sentence, emphasis="strong") for sentence in study.sentences)
+    yield from (Sentence(sentence, emphasis="strong") for sentence in study.sentences)
     if len(study.runs) * len(study.arms) <= _MOST_VERDICTS:
         for run in study.runs:
             for arm in study.arms:
                 found = study.verdict(run, arm.source)
                 where = "" if found.favours == arm.source else f"{arm.source}: "
-                yield Line(f"{where}{found.sentence}", _TONES[found.kind], only=PAGE)
+                yield Sentence(f"{where}{found.sentence}", _TONES[found.kind], only=PAGE)
 
 
 def legend(study: Study) -> list[str]:
@@ -195,9 +195,7 @@ def _trend_rows(study: Study, trends: Sequence[Trend]) -> list[Row]:
     points = f"{min(first.temperatures):g} to {max(first.temperatures):g}, points"
     group, queries = _group(study, first.run, first.series), Cell(str(first.queries), emphasis="quiet")
     return [
-        Row(
-            (Cell(points, emphasis="quiet"), Cell(""), *moved, queries, Cell(_trend(first), emphasis=bold[0])), *group
-        ),
+        Row((Cell(points, emphasis="quiet"), Cell(""), *moved, queries, Cell(_trend(first), emphasis=bold[0])), *group),
         Row((Cell("rank correlation", emphasis="quiet"), Cell(""), *ordered, Cell(""), Cell("")), *group),
     ]
 

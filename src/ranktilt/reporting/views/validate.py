@@ -9,10 +9,10 @@ import numpy as np
 
 from ranktilt.auditing.equivalence import Equivalence, Outcome
 from ranktilt.errors import counted, listed
-from ranktilt.probes.similarity import Similarity
-from ranktilt.probes.validation import Validation
-from ranktilt.probes.wording import effectiveness_sentences, terms_sentence, vectors_sentence
-from ranktilt.reporting.document import PAGE, TEXT, Block, Document, Line, Lines, Section
+from ranktilt.probes.overlap import terms_sentence
+from ranktilt.probes.similarity import Similarity, vectors_sentence
+from ranktilt.probes.validation import Validation, effectiveness_sentences
+from ranktilt.reporting.document import PAGE, TEXT, Block, Document, Lines, Section, Sentence
 from ranktilt.reporting.views.check import check_table, sentences
 from ranktilt.reporting.views.check import legend as check_legend
 from ranktilt.reporting.views.provenance import folder, provenance
@@ -40,7 +40,7 @@ def view(validation: Validation) -> Document:
     sections = [*validation_sections(validation), provenance(validation.spec, validation.notes)]
     blocks: list[Block] = list(text_tables(validation))
     if check is not None:
-        said = (*sentences(check), *(Line(text, emphasis="quiet") for text in check_legend(check)))
+        said = (*sentences(check), *(Sentence(text, emphasis="quiet") for text in check_legend(check)))
         table = replace(check_table(check), caption="Check", titled=True, above=1, only=TEXT)
         blocks += [table, Lines(said)]
     return Document(
@@ -50,7 +50,7 @@ def view(validation: Validation) -> Document:
         sections=(Section("text", "", (), tuple(blocks)), *sections),
         sentences=(
             *_verdicts(validation),
-            *(Line(sentence, emphasis="strong", only=TEXT) for sentence in validation.sentences()),
+            *(Sentence(sentence, emphasis="strong", only=TEXT) for sentence in validation.sentences()),
         ),
         legend=tuple(legend(validation)),
         notes=validation.notes,
@@ -124,22 +124,24 @@ def _label(row: Equivalence, validation: Validation) -> str:
     return f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
 
 
-def _verdicts(validation: Validation) -> Iterator[Line]:
+def _verdicts(validation: Validation) -> Iterator[Sentence]:
     """The check, words and meaning a source, and the rankers of each outcome on the primary measure."""
     check, reference = validation.check, validation.reference
     if check is not None:
-        yield Line(check.sentence, "bad" if not check.fair else "unsure" if check.of("warning") else "good", only=PAGE)
+        yield Sentence(
+            check.sentence, "bad" if not check.fair else "unsure" if check.of("warning") else "good", only=PAGE
+        )
     for terms in validation.overlaps:
-        yield Line(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
+        yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
     for similar in validation.similarities:
         near = _near(similar) >= _KEPT
         said = _of(similar.source, vectors_sentence(similar, reference), validation)
-        yield Line(said, "good" if near else "unsure", only=PAGE)
+        yield Sentence(said, "good" if near else "unsure", only=PAGE)
     for source in validation.sources:
         for outcome, tone in OUTCOMES.items():
             rows = [row for row in _primary(validation) if (row.source, row.outcome) == (source, outcome)]
             for sentence in effectiveness_sentences(rows):
-                yield Line(_of(source, sentence, validation), tone, only=PAGE)
+                yield Sentence(_of(source, sentence, validation), tone, only=PAGE)
 
 
 def _of(source: str, sentence: str, validation: Validation) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
 from ranktilt.datasets.check_result import Check, percent, shown
 from ranktilt.datasets.check_result import Row as CheckRow
-from ranktilt.datasets.statistics import Statistics
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.similarity import Map, Similarity
+from ranktilt.probes.statistics import Statistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Fact, Facts, Figure, Row, Section, Table, Tone
 from ranktilt.reporting.figures.charts import Interval, clouds, forest, histogram
@@ -104,7 +104,7 @@ def _distributions(title: str, found: dict[str, Distribution], axis: str, table:
 
 def _histogram(found: dict[str, Distribution], axis: str) -> Drawing:
     """Bars over the range that holds anything."""
-    low, high = min(one.low for one in found.values()), max(one.high for one in found.values())
+    low, high = min(one.range[0] for one in found.values()), max(one.range[1] for one in found.values())
     edges = np.linspace(low, high, round(_BINS * (high - low)) + 1)
     counts = {name: np.histogram(one.defined, edges)[0] for name, one in found.items()}
     held = np.flatnonzero(sum(counts.values()))
@@ -157,7 +157,7 @@ def _meaning(one: Similarity, reference: str) -> Iterable[Block]:
             ),
         )
     )  # fmt: skip
-    found = {"twins": one.cosine, "unrelated pairs": one.baseline}
+    found: dict[str, Distribution] = {"twins": one.cosine, "unrelated pairs": one.baseline}
     columns = (_named(""), *map(Column, ("pairs", "mean", "25 %", "median", "75 %")))
     table = Table("Cosine similarity", columns, tuple(_row(Cell(name), *_summary(d)) for name, d in found.items()))
     title = (

@@ -10,13 +10,12 @@ import polars as pl
 
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.datasets.check_result import percent
-from ranktilt.datasets.statistics import QueryStatistics, Statistics
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
-from ranktilt.probes.separation import Separation
-from ranktilt.probes.similarity import ABOVE, Similarity
+from ranktilt.probes.similarity import ABOVE, Separation, Similarity
+from ranktilt.probes.statistics import QueryStatistics, Statistics
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import TERMINAL, TEXT, Cell, Column, Line, Row, Table
+from ranktilt.reporting.document import TERMINAL, TEXT, Cell, Column, Row, Sentence, Table
 from ranktilt.reporting.numbers import DASH, count, decimal
 from ranktilt.reporting.views.validate_sections import OUTCOMES
 
@@ -39,7 +38,7 @@ def text_tables(validation: Validation) -> Iterator[Table]:
 
 
 def _table(caption: str, columns: Sequence[Column], rows: Sequence[Row], below: Sequence[str] = ()) -> Table:
-    lines = tuple(map(Line, below))
+    lines = tuple(map(Sentence, below))
     return Table(
         caption, (_NAME, *columns), tuple(rows), titled=True, below=lines, space=(0, 1), only=TEXT
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
-from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, statistics
+from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, statistics
 from tests.toy import collection_of, toy
 
 DOCS = [
@@ -78,13 +78,6 @@ def test_the_split_is_named() -> None:
     whole = toy()
     assert statistics(whole).split is None
     assert statistics(Collection(whole.docs, whole.queries, whole.qrels, {"split": "dev"})).split == "dev"
-
-
-def test_a_row_holds_every_number_by_name() -> None:
-    row = statistics(toy()).row()
-    assert set(row) == {"sources", "queries", "split"}
-    human = next(source for source in row["sources"] if source["source"] == "human")
-    assert (human["documents"], human["queries"], human["relevant"]) == (3, 3, pytest.approx(4 / 3))
 
 
 @pytest.mark.data

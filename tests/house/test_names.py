@@ -1,0 +1,215 @@
+"""A class name occurs once, a room can be overlooked, and no name is a riddle.
+
+What still breaks a rule is listed below; a list may only shrink, and an entry that is no longer needed fails the test.
+"""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+
+ROOM_FILES = 20
+WORDS = {
+    "arms", "asked", "asking", "claims", "desk", "inked", "leftover", "lessons", "patience", "plate", "reopening",
+    "spot", "tally", "telling", "traffic", "whereabouts", "workplace", "worth_a_look",
+}  # fmt: skip
+"""They do not return as any part of a name."""
+NAMES = {
+    "again", "around", "band", "body", "chunks", "copies", "entry", "kept", "listed", "lone", "lost", "made", "nets",
+    "own", "places", "sides", "tail", "there", "way", "what",
+}  # fmt: skip
+"""They are not a name by themselves, of a module, a class or a function."""
+CLASSES = {"line", "order", "page"}
+"""They are not the name of a class."""
+
+REPEATED_CLASSES = {
+    "Asked",
+    "Cell",
+    "Cells",
+    "Check",
+    "Desk",
+    "Estimate",
+    "Grid",
+    "Ground",
+    "Interval",
+    "Layout",
+    "Limits",
+    "Line",
+    "Outcome",
+    "Page",
+    "Pairs",
+    "Patience",
+    "Pool",
+    "Reply",
+    "Row",
+    "Saved",
+    "Statistics",
+    "Table",
+    "Template",
+    "Verdict",
+    "_Block",
+    "_Partners",
+    "_Search",
+    "_Work",
+}
+LARGE_ROOMS = {
+    "auditing": 28,
+    "cli": 27,
+    "reporting": 46,
+}
+RIDDLES = {
+    "Again",
+    "Asked",
+    "Asking",
+    "Body",
+    "Chunks",
+    "Claims",
+    "Desk",
+    "Entry",
+    "Kept",
+    "Leftover",
+    "Lessons",
+    "Line",
+    "Lost",
+    "Made",
+    "Order",
+    "Page",
+    "Patience",
+    "Places",
+    "Plate",
+    "Sides",
+    "Spot",
+    "Tally",
+    "Way",
+    "Workplace",
+    "_Asked",
+    "_Asking",
+    "_Copies",
+    "_Kept",
+    "_Sides",
+    "_again",
+    "_arms",
+    "_around",
+    "_asked",
+    "_body",
+    "_copies",
+    "_entry",
+    "_kept",
+    "_listed",
+    "_made",
+    "_own",
+    "_plate",
+    "_rank_plate",
+    "_sides",
+    "_there",
+    "_what",
+    "arms",
+    "around",
+    "asked",
+    "band",
+    "claims",
+    "desk",
+    "entry",
+    "inked",
+    "kept",
+    "lessons",
+    "listed",
+    "lone",
+    "nets",
+    "places",
+    "reopening",
+    "sides",
+    "tail",
+    "telling",
+    "there",
+    "traffic",
+    "what",
+    "whereabouts",
+    "worth_a_look",
+}
+
+
+def definitions(modules: Iterable[tree.Module]) -> list[tuple[str, str]]:
+    """List what is named: (kind, name), kind being module, class or function."""
+    found = [("module", module.path.stem) for module in modules]
+    for module in modules:
+        for node in module.nodes:
+            if isinstance(node, ast.ClassDef):
+                found.append(("class", node.name))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.append(("function", node.name))
+    return found
+
+
+def repeated_classes(modules: Iterable[tree.Module]) -> set[str]:
+    """Return the names that more than one class of the package has, nested ones left out."""
+    names = [node.name for module in modules for node in module.tree.body if isinstance(node, ast.ClassDef)]
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def room_files(modules: Iterable[tree.Module]) -> dict[str, int]:
+    """Count the Python files of each folder, those below it not counted."""
+    rooms = Counter(module.package.partition(".")[2].replace(".", "/") for module in modules)
+    return {room: count for room, count in rooms.items() if count > ROOM_FILES}
+
+
+def riddles(modules: Iterable[tree.Module]) -> set[str]:
+    """Return the names that hold a word of WORDS, or are one of NAMES or, of a class, of CLASSES."""
+    found = set()
+    for kind, name in definitions(modules):
+        words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+        whole = "_".join(words)
+        if whole in NAMES | WORDS or WORDS & set(words) or (kind == "class" and whole in CLASSES):
+            found.add(name)
+    return found
+
+
+def compared(found: set[str], allowed: set[str]) -> list[str]:
+    """Say what is new, and what is gone and should leave the list."""
+    new = [f"{name}: rename it" for name in sorted(found - allowed)]
+    return new + [f"{name}: gone; take it off the list in {Path(__file__).name}" for name in sorted(allowed - found)]
+
+
+def test_a_class_name_occurs_once() -> None:
+    assert not compared(repeated_classes(tree.read().values()), REPEATED_CLASSES)
+
+
+def test_no_name_is_a_riddle() -> None:
+    assert not compared(riddles(tree.read().values()), RIDDLES)
+
+
+def test_a_room_has_few_files() -> None:
+    found = room_files(tree.read().values())
+    assert not compared(set(found), set(LARGE_ROOMS))
+    assert not {room: count for room, count in found.items() if count > LARGE_ROOMS[room]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("class Desk: ...", {"Desk"}),
+        ("def open_desk(): ...", {"open_desk"}),
+        ("class Line: ...\ndef line(): ...", {"Line"}),
+        ("def _kept(): ...\ndef kept_apart(): ...", {"_kept"}),
+        ("def worth_a_look(): ...\nclass RetryPolicy: ...", {"worth_a_look"}),
+    ],
+)
+def test_riddles_are_found(tmp_path: Path, text: str, expected: set[str]) -> None:
+    assert riddles(tree.read(tree.write(tmp_path, {"toy.py": text})).values()) == expected
+
+
+def test_repeated_classes_and_large_rooms_are_found(tmp_path: Path) -> None:
+    files = {"room/a.py": "class A: ...", "room/b.py": "class A: ...\nclass B:\n    class C: ...\nclass C: ..."}
+    files |= {f"large/a{i}.py": "" for i in range(21)}
+    modules = tree.read(tree.write(tmp_path, files)).values()
+    assert repeated_classes(modules) == {"A"}
+    assert room_files(modules) == {"large": 21}
+
+
+def test_lists_may_only_shrink() -> None:
+    assert compared({"New"}, {"Gone"}) == ["New: rename it", "Gone: gone; take it off the list in test_names.py"]
