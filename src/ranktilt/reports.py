@@ -18,7 +18,7 @@ from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.reload import reload
-from ranktilt.reporting.report_page import Result, report_page
+from ranktilt.reporting.views.report import Result, report_page
 from ranktilt.run import Run
 
 Given = Audit | Validation | Study | str | Path

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ranktilt.reporting.calibration import calibration_text
 
 from ranktilt import registry as specs
 from ranktilt.auditing.calibration.calibrate import calibrate
 from ranktilt.datasets.load import load
-from ranktilt.reporting.calibration import calibration_text
 from tests.auditing.calibration.test_calibrate import pairs
 from tests.auditing.ties import Unfair
 from tests.cli.conftest import Cli, refused

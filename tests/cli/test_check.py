@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 import pytest
+from ranktilt.reporting.checks import checks
 
 import ranktilt as rt
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
-from ranktilt.reporting.checks import checks
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, raw_docs, write_beir, write_cocktail, write_paper
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ranktilt.reporting.comparison import comparison_table
 
 from ranktilt import Audit
 from ranktilt.auditing.compare import compare
-from ranktilt.reporting.comparison import comparison_table
 from tests.auditing.arrays import one
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, no_permission

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from ranktilt.reporting.gates import gate_text
 
 from ranktilt import Audit
 from ranktilt.auditing.gate import gate
-from ranktilt.reporting.gates import gate_text
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused

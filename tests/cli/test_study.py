@@ -5,13 +5,13 @@ import shlex
 from pathlib import Path
 
 import pytest
+from ranktilt.reporting.study import study_table
 
 from ranktilt.auditing.study import study
 from ranktilt.cli.study import read_temperatures
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.registry import ranker
-from ranktilt.reporting.study import study_table
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, raw_docs, write_cocktail
 

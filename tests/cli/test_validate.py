@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ranktilt.reporting.validation import validation_table
 
 from ranktilt.cli.main import app
 from ranktilt.datasets.load import load
 from ranktilt.probes.validation import validate
 from ranktilt.registry import ranker
-from ranktilt.reporting.validation import validation_table
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
 from tests.toy import raw_docs, raw_qrels, write_beir, write_cocktail

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ranktilt.reporting.study_page import study_page
+from ranktilt.reporting.views.study import study_page
 from tests.cli.conftest import Cli, refused
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import small

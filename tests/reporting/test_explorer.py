@@ -10,7 +10,7 @@ import pytest
 from ranktilt import Collection, Run
 from ranktilt.auditing.contributions import contributions
 from ranktilt.errors import UserError
-from ranktilt.reporting.explorer import explorer
+from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import twins
 from tests.reporting.explored import FIRST, SECOND, explored, opened

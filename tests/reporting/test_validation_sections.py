@@ -8,8 +8,8 @@ import pytest
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.statistics import Statistics
-from ranktilt.reporting.page import Facts, Figure, Section, Table
-from ranktilt.reporting.validation_sections import OUTCOMES, validation_sections
+from ranktilt.reporting.document import Facts, Figure, Section, Table
+from ranktilt.reporting.views.validate_sections import OUTCOMES, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 
 VALIDATION = toy_validation()

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.output import ENDINGS, check_ending, reporting, results, say
 from ranktilt.cli.places import check_places
-from ranktilt.cli.results import ENDINGS, check_ending
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import cannot_write, require_place, write_files
 
@@ -115,24 +114,9 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
 
 
 def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
-    """Make one page of the files of results.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Audits, validations and studies.
-    texts : bool
-        Whether queries, ranked lists and documents are carried.
-    quiet : bool
-        Do not say what is left out, and why.
-
-    Returns
-    -------
-    bytes
-        The page.
-    """
+    """Make one page of the files of results."""
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.report_page import report_page
+    from ranktilt.reporting.views.report import report_page
     from ranktilt.reports import opened
 
     found = opened(files)
