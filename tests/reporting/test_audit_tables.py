@@ -169,7 +169,7 @@ class TestCard:
         found = card_overview(opened().audit)
         for row in found.rows:
             wanted = opened().audit.estimates_of(front(row), *PAIR)
-            assert [cell.text for cell in row.cells[1:]] == [answer(e) for e in wanted]
+            assert [cell.text for cell in row.cells[1:]] == [e.estimand.answer(e.value) for e in wanted]
             assert str([cell.value for cell in row.cells[1:]]) == str([e.value for e in wanted])
         assert {front(row): row.cells[1].tone for row in found.rows} == {
             "people": "first", "machines": "second", "nobody": "",

@@ -12,7 +12,7 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import probability
 from ranktilt.errors import counted
-from ranktilt.measures.inference import RESAMPLES, Interval, interval, resampled_means, together
+from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.sides import TONES, could_detect, named, side_of, sides_named, tone_of
