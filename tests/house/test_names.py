@@ -51,7 +51,6 @@ REPEATED_CLASSES = {
     "Statistics",
     "Table",
     "Template",
-    "Verdict",
     "_Block",
     "_Partners",
     "_Search",
@@ -60,7 +59,6 @@ REPEATED_CLASSES = {
 LARGE_ROOMS = {
     "auditing": 28,
     "cli": 27,
-    "reporting": 46,
 }
 RIDDLES = {
     "Again",

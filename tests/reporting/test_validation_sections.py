@@ -110,7 +110,7 @@ def test_several_sources_share_a_figure() -> None:
     words = next(one for one in found if one.name == "words")
     assert [bars["name"] for bars in figures(words)[0].drawing["data"]] == ["a", "b"]
     assert [row[0].text for row in tables(words)[0].rows] == ["a", "a", "b", "b"]
-    assert [row[0].group for row in tables(words)[0].rows] == [True, False, True, False]
+    assert [row.rule for row in tables(words)[0].rows] == [True, False, True, False]
 
 
 def test_undefined_separation_is_said() -> None:
