@@ -18,7 +18,7 @@ from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
 from ranktilt.measures.inference import correct, t_test_p
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.candidates import reranked
+from ranktilt.rankers.candidates import check_reranked
 
 Floats = npt.NDArray[np.float64]
 Outcome = Literal["equivalent", "different within the margin", "different", "inconclusive", "not tested"]
@@ -259,7 +259,7 @@ class _Ranked:
     def _make(self, ranker: Ranker, side: Collection) -> _Values:
         groups = grouping(side, None)
         judgments = Judgments.of(side, groups)
-        run = reranked(ranker.rank(side), None, ranker)
+        run = check_reranked(ranker.rank(side), None, ranker)
         found = group_values(Aligned.of(run, side, judgments), self._measures, groups, "expected")
         return _Values({query: i for i, query in enumerate(judgments.queries)}, found[:, 0])
 

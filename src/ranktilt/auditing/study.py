@@ -25,7 +25,7 @@ from ranktilt.measures.base import Measure
 from ranktilt.measures.inference import RESAMPLES, in_all
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.candidates import reranked
+from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import Run
 
 FORMAT = "ranktilt-study"
@@ -283,7 +283,7 @@ def _check_judged(pair: Collection, collection: Collection) -> None:
 def _audited(
     pair: Collection, rankers: Sequence[Ranker], measures: Any, names: tuple[str, str], how: Mapping[str, Any]
 ) -> Audit:
-    runs: list[Run] = [reranked(one.rank(pair), None, one) for one in rankers]
+    runs: list[Run] = [check_reranked(one.rank(pair), None, one) for one in rankers]
     return audit(pair, runs, measures, pairs=[names], confounds=False, **how)
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.calibration.result import simulation as simulated
+from ranktilt.auditing.calibration import simulation as simulated
 from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
 from ranktilt.auditing.card import Sample
 from ranktilt.auditing.tilt import Side, Statistics
