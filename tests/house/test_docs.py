@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.datasets.bundled.reader import bundled
-from ranktilt.measures.base import NAMES
+from ranktilt.measures.base import ESTIMANDS as NAMES
 from scripts.refresh_docs import Mistake, blocks, brought_up, pages, refreshed, steps
 from tests.house import tree
 

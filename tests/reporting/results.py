@@ -13,8 +13,8 @@ from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibratio
 from ranktilt.auditing.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.study import Study, study
-from ranktilt.datasets import check_result
 from ranktilt.datasets.check import check
+from ranktilt.datasets.check_result import CheckResult
 from ranktilt.models.catalogue import Model
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.reporting.views.models import ModelList
@@ -62,7 +62,7 @@ def pairs(count: int, spoil: Callable[[int], str], *, names: tuple[str, ...] = (
     return collection_of(docs, dict.fromkeys(qrels, "river"), qrels)
 
 
-def refused(names: tuple[str, ...] = ("human", "llm")) -> check_result.Check:
+def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
     """Every rewrite is a refusal, and somewhat short."""
     return check(pairs(30, lambda n: f"I cannot rewrite this text {n}. Sorry, truly so.", names=names), examples=2)
 

@@ -16,7 +16,7 @@ from ranktilt.auditing.calibration.result import SIMULATED
 from ranktilt.auditing.compare import compare
 from ranktilt.auditing.gate import gate
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import Check, Limits, Row
+from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.reporting.output import FORMATS
 from ranktilt.reporting.views import calibrate, validate_text, view
@@ -309,13 +309,13 @@ class TestCheck:
         assert f"| 0.67–1.5 | {ending} |" in table(check(made), "markdown")
 
     def test_of_nothing(self) -> None:
-        nothing = Check(
-            (Row("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5"),), "human", ("llm",)
+        nothing = CheckResult(
+            (CheckRow("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5"),), "human", ("llm",)
         )
         assert table(nothing, notes=False).splitlines()[2].endswith("–         0.67–1.5  warning")
 
     def test_the_legend_prints_its_thresholds(self) -> None:
-        text = " ".join(check_view.legend(check(toy(), limits=Limits(notice=2.5))))
+        text = " ".join(check_view.legend(check(toy(), limits=CheckLimits(notice=2.5))))
         assert "a share over 2.5 %" in text
         assert "the share in human itself" in text
 

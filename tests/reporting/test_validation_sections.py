@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import Overlap
-from ranktilt.probes.statistics import Statistics
+from ranktilt.probes.statistics import CollectionStatistics
 from ranktilt.reporting.document import Facts, Figure, Section, Table
 from ranktilt.reporting.views.validate_sections import OUTCOMES, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
@@ -62,7 +62,7 @@ def test_every_row_fits_its_columns() -> None:
 
 def test_empty_documents_are_named() -> None:
     human, llm = VALIDATION.statistics.sources
-    statistics = Statistics((human, replace(llm, empty=3)), VALIDATION.statistics.queries, "test")
+    statistics = CollectionStatistics((human, replace(llm, empty=3)), VALIDATION.statistics.queries, "test")
     assert tables(section("collection", statistics=statistics))[0].note == (
         "Documents without a word: llm 3; they count with 0."
     )
@@ -110,7 +110,7 @@ def test_several_sources_share_a_figure() -> None:
     words = next(one for one in found if one.name == "words")
     assert [bars["name"] for bars in figures(words)[0].drawing["data"]] == ["a", "b"]
     assert [row[0].text for row in tables(words)[0].rows] == ["a", "a", "b", "b"]
-    assert [row[0].group for row in tables(words)[0].rows] == [True, False, True, False]
+    assert [row.rule for row in tables(words)[0].rows] == [True, False, True, False]
 
 
 def test_undefined_separation_is_said() -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, reporting
 from ranktilt.cli.places import collection_files, without_judgments
-
-if TYPE_CHECKING:
-    pass
 
 UNFAIR = 1
 
@@ -49,12 +46,12 @@ def command(
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
     with reporting(quiet=quiet):
         from ranktilt.datasets.check import check
-        from ranktilt.datasets.check_result import Limits
+        from ranktilt.datasets.check_result import CheckLimits
         from ranktilt.datasets.load import NO_QRELS, load
 
         out = Output(format, json, quiet)
         out.check(inputs=collection_files(folder))
-        limits = Limits(
+        limits = CheckLimits(
             missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
             cut_off=max_cut_off, one_sided=max_one_sided, shortest=min_length_ratio, longest=max_length_ratio,
             near_identical=near_identical, notice=notice,

@@ -147,7 +147,7 @@ def command(
         from ranktilt.executing.memory_limits import read_size
         from ranktilt.generation.rewrite.plan import Rewriting
         from ranktilt.generation.rewrite.save import recover
-        from ranktilt.llm.named import llm as named
+        from ranktilt.llm.base import llm as named
 
         if output is not None:
             recover(output)

@@ -178,7 +178,7 @@ def _collection(audit: Audit, files: InputFiles) -> Collection:
     collection = _loaded(spec, files)
     if "labels" not in spec:
         return collection
-    from ranktilt.datasets.labelled import with_labels
+    from ranktilt.datasets.labels import with_labels
 
     return with_labels(collection, _beside(files, spec["labels"]), by=audit.spec.get("by") or "source")
 

@@ -14,7 +14,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.io.cache import STORES, Stored, Vectors
-from ranktilt.llm.named import llm
+from ranktilt.llm.base import llm
 from ranktilt.models import catalogue
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import PRECISIONS

@@ -20,6 +20,7 @@ from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.engines.client import error_summary
 from ranktilt.rankers.engines.milvus_index import (
     LONGEST,
     IndexFields,
@@ -38,7 +39,6 @@ from ranktilt.rankers.engines.milvus_index import (
     require_place,
     stored_fields,
 )
-from ranktilt.rankers.engines.requests import said
 
 MODES = ("dense", "bm25", "hybrid")
 METRICS = ("auto", "cosine", "ip", "l2")
@@ -103,7 +103,7 @@ class Milvus(LiveEngine):
             except Exception as error:
                 if not type(error).__module__.startswith(("pymilvus", "grpc")):
                     raise
-                raise UserError(f"{self!r}: {said(error)}") from error
+                raise UserError(f"{self!r}: {error_summary(error)}") from error
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1

@@ -24,7 +24,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.cache import Stored
 from ranktilt.optional import need
 from ranktilt.progress import report
-from ranktilt.rankers.engines.requests import said
+from ranktilt.rankers.engines.client import error_summary
 
 PK, DOC, TEXT, SPARSE, VECTOR = "pk", "doc_id", "text", "sparse", "vector"
 LONGEST = 65_535
@@ -108,7 +108,7 @@ def _quiet() -> Iterator[list[str]]:
     class _Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             error = record.exc_info[1] if record.exc_info else None
-            heard.append(said(error) if error else record.getMessage())
+            heard.append(error_summary(error) if error else record.getMessage())
 
     loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite", "grpc")]
     before = [(one.handlers, one.propagate) for one in loggers]
@@ -140,7 +140,7 @@ def _milvus_lite(place: str) -> Iterator[None]:
 
 def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
     if not is_address(place):
-        return f"Milvus Lite cannot open the file: {heard[-1] if heard else said(error)}"
+        return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
     parts = urlsplit(place)
     port = parts.port or (443 if parts.scheme.lower() == "https" else 19530)
     try:
@@ -148,7 +148,7 @@ def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
     except OSError as refused:
         return f"no server there: {refused.strerror or refused}; start it, or name a file that ends in .db"
     hint = "" if token else " (a server that asks for a token takes it from MILVUS_TOKEN)"
-    reason = said(error).replace(token, "…") if token else said(error)
+    reason = error_summary(error).replace(token, "…") if token else error_summary(error)
     return f"something answers there, but not as Milvus does: {reason}{hint}"
 
 

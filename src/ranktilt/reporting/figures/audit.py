@@ -12,7 +12,6 @@ from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import probability
 from ranktilt.errors import counted
-from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.sides import TONES, could_detect, named, side_of, sides_named, tone_of
@@ -20,6 +19,7 @@ from ranktilt.reporting.figures.tilts import Mark, Side, Spot, scatter, tilts
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.numbers import p_value, percent, signed
 from ranktilt.reporting.views.audit_legend import mark
+from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""

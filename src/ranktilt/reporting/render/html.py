@@ -82,16 +82,16 @@ def _environment() -> Environment:
 
 
 def _columns(table: Table) -> list[Column]:
-    return [table.columns[place] for place in _places(table)]
+    return [table.columns[place] for place in _shown_places(table)]
 
 
-def _places(table: Table) -> list[int]:
+def _shown_places(table: Table) -> list[int]:
     return [place for place in table.places("html") if not table.columns[place].beneath]
 
 
 def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
     """Rows as a page shows them: whether one begins a group, and its cells; a heading is a row of its own."""
-    places, rows = _places(table), list[tuple[bool, list[Cell]]]()
+    places, rows = _shown_places(table), list[tuple[bool, list[Cell]]]()
     before: tuple[str, ...] = ()
     for row in table.rows:
         heading = row.group if table.split else row.headings

@@ -12,7 +12,7 @@ _VIEWS = {
     "Audit": "audit",
     "CacheInventory": "cache",
     "Calibration": "calibrate",
-    "Check": "check",
+    "CheckResult": "check",
     "Comparison": "compare",
     "Explanation": "explain",
     "Gate": "gate",

@@ -7,29 +7,40 @@ from dataclasses import asdict
 
 import polars as pl
 
-from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, Check, Row, Verdict, percent, shown
-from ranktilt.reporting import document as doc
-from ranktilt.reporting.document import ELSEWHERE, TERMINAL, Cell, Column, Document, Sentence, Table, Tone
+from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
+from ranktilt.reporting.document import (
+    ELSEWHERE,
+    TERMINAL,
+    Cell,
+    Column,
+    Document,
+    Emphasis,
+    Row,
+    Sentence,
+    Table,
+    Tone,
+    printed,
+)
 
 _LONGEST_NAME = 12
 TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "unsure", "void": "bad"}
-_EMPHASIS: dict[Verdict, doc.Emphasis] = {"ok": "quiet", "warning": "strong", "void": ""}
+_EMPHASIS: dict[Verdict, Emphasis] = {"ok": "quiet", "warning": "strong", "void": ""}
 
 
-def view(check: Check) -> Document:
+def view(check: CheckResult) -> Document:
     """Return what is said of a check."""
     return Document(
         title="Check",
         kind=f"Check against {check.reference}",
         headline=check.sentence,
-        sections=doc.printed([check_table(check)]),
+        sections=printed([check_table(check)]),
         sentences=sentences(check),
         legend=tuple(legend(check)),
         data=_data(check),
     )
 
 
-def sentences(check: Check) -> tuple[Sentence, ...]:
+def sentences(check: CheckResult) -> tuple[Sentence, ...]:
     """Return the verdict on the whole; where there is no line below a row, then what faults mean."""
     many = len({row.source for row in check.rows if row.source}) > 1
     said = [Sentence(check.sentence, "good" if check.fair else "bad", "strong" if check.fair else "alarm")]
@@ -40,7 +51,7 @@ def sentences(check: Check) -> tuple[Sentence, ...]:
     return tuple(said)
 
 
-def check_table(check: Check) -> Table:
+def check_table(check: CheckResult) -> Table:
     """Lay a check out: in a terminal sources are headings, elsewhere a column."""
     many = len({row.source for row in check.rows if row.source}) > 1
     name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
@@ -58,7 +69,7 @@ def check_table(check: Check) -> Table:
     return Table(caption, columns, rows, groups=("source",) if many else (), repeat=True, aligned=True, space=(0, 1))
 
 
-def _row(check: Check, row: Row, *, many: bool) -> doc.Row:
+def _row(check: CheckResult, row: CheckRow, *, many: bool) -> Row:
     outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
     note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
     details = [Sentence(row.meaning, emphasis="quiet")] if row.verdict != "ok" else []
@@ -66,7 +77,7 @@ def _row(check: Check, row: Row, *, many: bool) -> doc.Row:
     if row.examples:
         more = ", …" if row.found > len(row.examples) else ""
         details.append(Sentence(f"such as {', '.join(row.examples)}{more}", only=TERMINAL))
-    return doc.Row(
+    return Row(
         (
             Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
             Cell(f"{row.found:,} of {row.total:,}", row.found),
@@ -82,7 +93,7 @@ def _row(check: Check, row: Row, *, many: bool) -> doc.Row:
     )
 
 
-def legend(check: Check) -> list[str]:
+def legend(check: CheckResult) -> list[str]:
     """Say how the table is read, in a few lines."""
     low, high = LENGTH_NOTICE
     return [
@@ -93,7 +104,7 @@ def legend(check: Check) -> list[str]:
     ]
 
 
-def _data(check: Check) -> pl.DataFrame:
+def _data(check: CheckResult) -> pl.DataFrame:
     columns = ("source", "name", "found", "total", "value", "reference", "limit", "verdict", "note")
     table = [
         {**{k: v for k, v in asdict(row).items() if k in columns}, "examples": "; ".join(row.examples)}

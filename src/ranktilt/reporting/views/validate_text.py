@@ -13,7 +13,7 @@ from ranktilt.datasets.check_result import percent
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.similarity import ABOVE, Separation, Similarity
-from ranktilt.probes.statistics import QueryStatistics, Statistics
+from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import TERMINAL, TEXT, Cell, Column, Row, Sentence, Table
 from ranktilt.reporting.numbers import DASH, count, decimal
@@ -44,7 +44,7 @@ def _table(caption: str, columns: Sequence[Column], rows: Sequence[Row], below: 
     )  # fmt: skip
 
 
-def _collection(found: Statistics) -> Table:
+def _collection(found: CollectionStatistics) -> Table:
     quartiles = Column("quartiles", spare=1)
     columns = (Column("documents"), Column("words"), quartiles, Column("queries"), Column("relevant each"))
     rows = [
