@@ -65,7 +65,7 @@ class TestFromTheOtherSide:
         found = answer(0.1, 0.4, band_low=0.15, band_high=0.3, parts=EXTRA).swapped()
         assert (found.a, found.b) == ("llm", "human")
         assert (found.value, found.low, found.high) == (-0.25, -0.4, -0.1)
-        assert (found.level, found.band_low, found.band_high) == (-0.2, -0.3, -0.15)
+        assert (found.level, found.band_low, found.band_high) == (pytest.approx(-0.225), -0.3, -0.15)
         assert (found.error, found.p, found.p_corrected, found.queries) == (pytest.approx(0.075), 0.001, 0.01, 40)
 
     def test_counts_change_sides_and_those_without_a_side_stay(self) -> None:

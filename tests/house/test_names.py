@@ -31,13 +31,9 @@ REPEATED_CLASSES = {
     "Cell",
     "Cells",
     "Grid",
-    "Ground",
     "Interval",
-    "Outcome",
     "Pool",
     "Row",
-    "Saved",
-    "_Partners",
     "_Work",
 }
 LARGE_ROOMS = {
@@ -46,10 +42,8 @@ LARGE_ROOMS = {
 }
 RIDDLES = {
     "Asked",
-    "Asking",
     "Line",
     "Page",
-    "Places",
     "Plate",
     "Sides",
     "Spot",
@@ -74,11 +68,9 @@ RIDDLES = {
     "listed",
     "nets",
     "places",
-    "reopening",
     "sides",
     "telling",
     "there",
-    "whereabouts",
 }
 
 

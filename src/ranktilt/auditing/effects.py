@@ -194,9 +194,10 @@ class Effect:
         return {
             "run": self.run, "kind": self.estimand.key, "name": self.name, "a": self.a, "b": self.b,
             "value": self.value, "low": self.low, "high": self.high, "error": self.error, "p": self.p,
-            "p_corrected": self.p_corrected, "queries": self.queries, "level": self.level,
-            "band_low": self.band_low, "band_high": self.band_high, "extra": dict(self.parts), "tests": self.tests,
-            "votes": self.votes, "detectable": self.detectable, "estimand": repr(self.estimand), "twins": self.twins,
+            "p_corrected": self.p_corrected, "queries": self.queries, "excluded": self.excluded,
+            "dropped": self.dropped, "level": self.level, "band_low": self.band_low, "band_high": self.band_high,
+            "extra": dict(self.parts), "tests": self.tests, "votes": self.votes, "detectable": self.detectable,
+            "estimand": repr(self.estimand), "twins": self.twins,
         }  # fmt: skip
 
     @classmethod
