@@ -15,7 +15,7 @@ from ranktilt.cli.output import reporting, results, say
 from ranktilt.errors import UserError, counted, unknown
 
 if TYPE_CHECKING:
-    from ranktilt.rankers.inventory import Kept, Leftover
+    from ranktilt.rankers.inventory import CacheEntry, StaleFile
 
 FORMATS = ("table", "json")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -50,9 +50,9 @@ def command(
     if everything and (model or older_than):
         raise UserError("--all removes everything; leave it out to remove what --model and --older-than choose")
     with reporting(quiet=quiet):
-        from ranktilt.rankers.inventory import listed, of_model, remove, unused_for
+        from ranktilt.rankers.inventory import cache_contents, of_model, remove, unused_for
 
-        kept, left = listed()
+        kept, left = cache_contents()
         chosen = kept if model is None else of_model(kept, model)
         chosen = chosen if older_than is None else unused_for(chosen, older_than)
         if not prune:
@@ -71,11 +71,11 @@ def command(
             say("entries stay; --model, --older-than or --all remove them", quiet=quiet)
 
 
-def _summary(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
+def _summary(kept: Sequence[CacheEntry], left: Sequence[StaleFile]) -> str:
     return f"{counted(len(kept), 'entry', 'entries')} and {counted(len(left), 'leftover', 'leftovers')}"
 
 
-def _json(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
+def _json(kept: Sequence[CacheEntry], left: Sequence[StaleFile]) -> str:
     from ranktilt.io.cache import cache_folder
 
     entries = [
@@ -96,7 +96,7 @@ def _json(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _table(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
+def _table(kept: Sequence[CacheEntry], left: Sequence[StaleFile]) -> str:
     import io
 
     from rich import box
@@ -129,7 +129,7 @@ def _table(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
     return stream.getvalue()
 
 
-def _reasons(left: Sequence[Leftover]) -> str:
+def _reasons(left: Sequence[StaleFile]) -> str:
     reasons = [one.why for one in left]
     return ", ".join(f"{reasons.count(why):,} {why}" for why in sorted(set(reasons)))
 
