@@ -23,6 +23,7 @@ from ranktilt.auditing.effects import LEVEL, Chance, Effect, Sample, Statistics,
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.exchange import exchange_p, relevant_cells
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
+from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -69,6 +70,7 @@ def audit(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    heads: int = HEADS,
 ) -> Audit:
     """Measure each group of documents on the same rankings, and compare the groups.
 
@@ -107,7 +109,10 @@ def audit(
     resamples : int, optional
         Bootstrap resamples and sign flips.
     seed : int, optional
-        Of every random draw.
+        Random seed of everything that is drawn.
+    heads : int, optional
+        Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
+        together. 0 keeps none.
 
     Returns
     -------
@@ -175,6 +180,7 @@ def audit(
         work.card(aligned, answers, primary),
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
+        heads=Heads.of(runs, heads) if heads else None,
     )
 
 

@@ -17,6 +17,7 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.controlled import Controlled
 from ranktilt.auditing.effects import LEVEL, Effect
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import telling
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
 from ranktilt.auditing.whole import require_whole
@@ -61,6 +62,9 @@ class Audit:
     repeated : mapping
         Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with
         the first; runs without any are left out.
+    heads : Heads or None
+        The first results of every run, from which reports show lists; None where they are not kept, as in files of
+        older versions.
     """
 
     spec: Mapping[str, Any]
@@ -76,6 +80,7 @@ class Audit:
     confounds: tuple[Confound, ...] = ()
     controls: tuple[Controlled, ...] = ()
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    heads: Heads | None = None
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -271,6 +276,7 @@ class Audit:
             "confounds": [c.row() for c in self.confounds],
             "controls": [c.row() for c in self.controls],
             **({"repeated": self.repeated} if self.repeated else {}),
+            **({"heads": self.heads.row()} if self.heads else {}),
         }
         return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
@@ -322,6 +328,7 @@ class Audit:
             tuple(_confound(row) for row in content.get("confounds", ())),
             tuple(map(Controlled.of_row, content.get("controls", ()))),
             content.get("repeated", {}),
+            _heads(content),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -345,6 +352,12 @@ def _family(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows with the size of their table, which files of older versions do not hold."""
     tests = sum(row["p"] is not None and row.get("kind") != "score gap" for row in rows)
     return [{"tests": 1 if row.get("kind") == "score gap" else max(tests, 1), **row} for row in rows]
+
+
+def _heads(content: dict[str, Any]) -> Heads | None:
+    if "heads" not in content:
+        return None
+    return Heads.of_row(content["heads"], content["spec"].get("runs", ()), content["runs"])
 
 
 def _confound(row: dict[str, Any]) -> Confound:
