@@ -11,7 +11,7 @@ import pytest
 
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
-from ranktilt.reporting.checks import checks
+from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, raw_docs, write_beir, write_cocktail
 
@@ -73,8 +73,8 @@ def test_what_is_printed_is_the_library_s_table(cli: Cli, tmp_path: Path) -> Non
     folder = folder_of(tmp_path / "one", llm=FAULTS["refusals"][0])
     result = check(load(folder, ignore_unknown=True))
     for format in ("table", "markdown", "csv"):
-        assert cli("check", folder, "--format", format).out == checks(result, format)
-        assert cli("check", folder, "--format", format, "--quiet").out == checks(result, format, notes=False)
+        assert cli("check", folder, "--format", format).out == table(result, format)
+        assert cli("check", folder, "--format", format, "--quiet").out == table(result, format, notes=False)
 
 
 def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) -> None:

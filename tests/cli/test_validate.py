@@ -12,7 +12,7 @@ import pytest
 from ranktilt.datasets.load import load
 from ranktilt.probes.validation import validate
 from ranktilt.registry import ranker
-from ranktilt.reporting.validation import validation_table
+from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
 from tests.toy import write_beir, write_cocktail
@@ -79,9 +79,9 @@ def test_a_difference_in_effectiveness_decides_nothing(cli: Cli, tmp_path: Path)
 @pytest.mark.parametrize("format", ["table", "markdown", "csv"])
 def test_what_is_printed_is_the_library_s_table(cli: Cli, folder: Path, format: str) -> None:
     found = validate(load(folder, ignore_unknown=True), [ranker("bm25")])
-    assert cli("validate", folder, *PLAIN, "--format", format).out == validation_table(found, format)
+    assert cli("validate", folder, *PLAIN, "--format", format).out == table(found, format)
     quiet = cli("validate", folder, *PLAIN, "--format", format, "--quiet").out
-    assert quiet == validation_table(found, format, notes=False)
+    assert quiet == table(found, format, notes=False)
 
 
 def test_rankers_measures_margin_and_level(cli: Cli, folder: Path) -> None:

@@ -31,27 +31,19 @@ REPEATED_CLASSES = {
     "Cell",
     "Cells",
     "Grid",
-    "Ground",
     "Interval",
-    "Line",
-    "Page",
     "Pool",
     "Row",
-    "Verdict",
-    "_Partners",
     "_Work",
 }
 LARGE_ROOMS = {
     "auditing": 28,
     "cli": 27,
-    "reporting": 46,
 }
 RIDDLES = {
     "Asked",
-    "Asking",
     "Line",
     "Page",
-    "Places",
     "Plate",
     "Sides",
     "Spot",
@@ -76,11 +68,9 @@ RIDDLES = {
     "listed",
     "nets",
     "places",
-    "reopening",
     "sides",
     "telling",
     "there",
-    "whereabouts",
 }
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit
-from ranktilt.auditing.tilt import Tilt
-from ranktilt.reporting.audit_figures import (
+from ranktilt.auditing.effects import Effect
+from ranktilt.reporting.document import Figure, Table
+from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
     card_figure,
     control_figure,
@@ -19,10 +20,9 @@ from ranktilt.reporting.audit_figures import (
     tilt_figure,
     tilt_mark,
 )
-from ranktilt.reporting.page import Figure, Table
 from tests.reporting.audits import small, uneven
 from tests.reporting.openings import colours, many, opened, sources, unjudged
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled as made
 
 PAIR = ("human", "llm")
 
@@ -41,7 +41,7 @@ def drawn(figure: Figure) -> list[tuple[float, float, float]]:
     return [(x, low, high) for _, x, low, high in sorted(found)]
 
 
-def tilt(audit: Audit, run: str, measure: str) -> Tilt:
+def tilt(audit: Audit, run: str, measure: str) -> Effect:
     return next(t for t in audit.tilts if (t.run, t.measure) == (run, measure))
 
 

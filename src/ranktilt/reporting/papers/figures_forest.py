@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.errors import counted
 from ranktilt.reporting.papers.figures_style import (
     COLOURS,
@@ -53,7 +53,7 @@ class _Block:
     """The measures of one ranker."""
 
     run: str
-    tilts: tuple[Tilt, ...]
+    tilts: tuple[Effect, ...]
 
     @property
     def rows(self) -> float:
@@ -61,22 +61,7 @@ class _Block:
 
 
 def forests(audit: Audit, pair: Pair, name: str) -> Iterator[Plate]:
-    """Draw Relative Δ of every ranker and measure for one pair of groups; call it within `inked`.
-
-    Parameters
-    ----------
-    audit : Audit
-        With tilts of the pair.
-    pair : (str, str)
-        The groups.
-    name : str
-        Of the figure.
-
-    Yields
-    ------
-    Plate
-        One; several where the rankers need more than a page.
-    """
+    """Draw Relative Δ of every ranker and measure for one pair of groups; call it within `inked`."""
     blocks = [_Block(run, tuple(t for t in audit.tilts if (t.run, t.a, t.b) == (run, *pair))) for run in audit.runs]
     blocks = [block for block in blocks if block.tilts]
     if not any(np.isfinite(t.value) for block in blocks for t in block.tilts):
@@ -168,9 +153,9 @@ def _ends(axes: Any, pair: Pair, room: float) -> None:
         )  # fmt: skip
 
 
-def _row(axes: Any, tilt: Tilt, place: float, level: float) -> None:
+def _row(axes: Any, tilt: Effect, place: float, level: float) -> None:
     """Draw one measure: what would have been detected, zero, level, the interval and the value."""
-    at, half = tilt.level_value, _ROW / 2
+    at, half = tilt.level, _ROW / 2
     if np.isfinite(tilt.detectable):
         axes.barh(place, 2 * tilt.detectable, 0.86 * _ROW, at - tilt.detectable, color=PALE, linewidth=0, zorder=0)
     if not tilt.twins:
@@ -194,9 +179,9 @@ def _row(axes: Any, tilt: Tilt, place: float, level: float) -> None:
         )  # fmt: skip
 
 
-def _reach(axes: Any, tilts: Sequence[Tilt], level: float) -> None:
+def _reach(axes: Any, tilts: Sequence[Effect], level: float) -> None:
     """Show every interval, and what is level; what would have been detected may be cut off."""
-    ends = [end for t in tilts for end in (t.low, t.high, t.value, t.level_value - level, t.level_value + level)]
+    ends = [end for t in tilts for end in (t.low, t.high, t.value, t.level - level, t.level + level)]
     ends += [end for t in tilts if not t.twins for end in (t.band_low, t.band_high)]
     ends = [end for end in ends if np.isfinite(end)]
     low, high = min(ends, default=-1.0), max(ends, default=1.0)
@@ -204,7 +189,7 @@ def _reach(axes: Any, tilts: Sequence[Tilt], level: float) -> None:
     axes.set_xlim(low - room, high + room)
 
 
-def _legend(figure: Any, audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> None:
+def _legend(figure: Any, audit: Audit, pair: Pair, tilts: Sequence[Effect]) -> None:
     drawn = library("matplotlib.lines").Line2D
     patch = library("matplotlib.patches").Patch
     said = {"a": f"favours {pair[0]}", "b": f"favours {pair[1]}"}
@@ -228,7 +213,7 @@ def _legend(figure: Any, audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> Non
     legend(figure, handles, names)
 
 
-def _says(audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> str:
+def _says(audit: Audit, pair: Pair, tilts: Sequence[Effect]) -> str:
     correction = str(audit.spec.get("correction", "holm")).capitalize()
     counts = sorted({t.queries for t in tilts})
     queries = (

@@ -1,0 +1,215 @@
+"""Permutation tests: signs flipped, systems swapped, labels exchanged or shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from ranktilt.statistics.bootstrap import RESAMPLES, blocks, dots
+
+Floats = npt.NDArray[np.float64]
+ENUMERATED = 16
+_ONE_BY_ONE = 256
+_EPSILON = 1e-12
+
+
+def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
+    """Paired sign-flip permutation test of a mean difference of 0, two-sided.
+
+    Parameters
+    ----------
+    difference : ndarray of float64, shape (n,)
+        Per-query differences without NaN.
+    resamples : int, optional
+        Random sign vectors; all 2^n are enumerated where n ≤ 16.
+    seed : int, optional
+        Of the generator.
+
+    Returns
+    -------
+    float
+        ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``, or the exact share where enumerated (no +1); 1 where all
+        differences are 0; NaN without a query.
+    """
+    return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
+
+
+def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+    """`sign_flip_p` of several difference vectors over the same queries, sharing the sign vectors."""
+    n = len(differences[0]) if differences else 0
+    if n == 0:
+        return [np.nan for _ in differences]
+    signs, sampled = _sign_blocks(n, resamples, seed)
+    extra, total = (1, resamples) if sampled else (0, 2**n)
+    hits = np.zeros(len(differences), dtype=np.int64)
+    observed = [abs(float(np.mean(d))) for d in differences]
+    for block in signs:
+        for j, d in enumerate(differences):
+            hits[j] += int((np.abs(dots(block, d) / n) >= observed[j] - _EPSILON).sum())
+    return [1.0 if not d.any() else (extra + int(h)) / (extra + total) for d, h in zip(differences, hits, strict=True)]
+
+
+class Systems(NamedTuple):
+    """Per-query values of two groups under two systems, over the same queries; each of shape (n,), without NaN."""
+
+    new_a: Floats
+    new_b: Floats
+    old_a: Floats
+    old_b: Floats
+
+
+Contrast = Callable[[Floats, Floats], Floats]
+"""Two means to one number, such as Relative Δ in percent."""
+
+
+def swap_ps(systems: list[Systems], contrast: Contrast, *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+    """Permutation test of an equal contrast, such as Relative Δ, under two systems, two-sided.
+
+    Which of the two systems gave a query its values of both groups is exchanged at random, query by query;
+    T is the difference of the contrast between the systems, computed anew from the means each time.
+
+    Parameters
+    ----------
+    systems : list of Systems
+        Comparisons over the same queries; they share the exchanges.
+    contrast : callable
+        Makes the means of two groups one number, in percent.
+    resamples : int, optional
+        Random exchanges; all 2^n are enumerated where n ≤ 16.
+    seed : int, optional
+        Of the generator.
+
+    Returns
+    -------
+    list of float
+        ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)`` with T as a share (percent / 100), or the exact share where
+        enumerated (no +1). Exchanges for which T is undefined are dropped; NaN where T itself is, or without a
+        query; 1 where the systems agree. Swapping systems or groups changes nothing.
+    """
+    n = len(systems[0].new_a) if systems else 0
+    if n == 0:
+        return [np.nan for _ in systems]
+    observed = [float(_swapped(np.ones((1, n)), one, contrast)[0]) for one in systems]
+    hits, defined = (np.zeros(len(systems), dtype=np.int64) for _ in range(2))
+    signs, sampled = _sign_blocks(n, resamples, seed)
+    for block in signs:
+        kept = (1 + block) / 2
+        for j, one in enumerate(systems):
+            found = _swapped(kept, one, contrast)
+            hits[j] += int((found >= observed[j] - _EPSILON).sum())
+            defined[j] += int((~np.isnan(found)).sum())
+    counts = zip(observed, hits.tolist(), defined.tolist(), strict=True)
+    return [np.nan if t != t else (sampled + hit) / (sampled + total) for t, hit, total in counts]
+
+
+def _swapped(kept: Floats, of: Systems, contrast: Contrast) -> Floats:
+    """|T| for rows of 1 (the query keeps its systems) and 0 (they are exchanged)."""
+    moved = 1 - kept
+    # Sums of values ≥ 0 only: a mean of 0 stays exactly 0, where a difference of sums would leave a rounding error.
+    new_a, new_b = (dots(kept, x) + dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
+    old_a, old_b = (dots(moved, x) + dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
+    difference: Floats = np.abs(contrast(new_a, new_b) - contrast(old_a, old_b)) / 100
+    return difference
+
+
+def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], bool]:
+    """Sign vectors over n queries in blocks of rows, and whether they are drawn rather than all there are."""
+    if n <= ENUMERATED:
+        flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
+        return [(1 - 2 * flips).astype(np.float64)], False
+    rng = np.random.default_rng(seed)
+    return (_random_signs(rng, stop - start, n) for start, stop in blocks(resamples, n)), True
+
+
+def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
+    bits = np.unpackbits(rng.integers(0, 256, size=(rows, -(-n // 8)), dtype=np.uint8), axis=1)[:, :n]
+    return (1.0 - 2.0 * bits).astype(np.float64)
+
+
+def exchanged(nets: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0) -> Floats:
+    """Sums of what origins add to a statistic, after the two labels of each were exchanged at random.
+
+    Parameters
+    ----------
+    nets : ndarray of float64, shape (n,)
+        What each origin adds, over all queries; exchanging its two labels turns the sign.
+    draws : int, optional
+        How many times signs are drawn. Each draw counts twice, as drawn and the other way round, so that the sums lie
+        evenly around 0.
+    seed : int or sequence of int, optional
+        Random seed.
+
+    Returns
+    -------
+    ndarray of float64, shape (2 · draws,)
+        The 256 largest are exchanged one by one; the sum of the others, smaller and many, is drawn from the normal
+        distribution of the same variance. Depends on the nets that are not 0, the seed and the number of draws only;
+        negating the nets changes nothing.
+    """
+    held = nets[nets != 0]
+    order = np.argsort(-np.abs(held), kind="stable")
+    large, rest = held[order[:_ONE_BY_ONE]], held[order[_ONE_BY_ONE:]]
+    large = large * np.sign(large[:1].sum())  # the same draws whichever side is first
+    rng = np.random.default_rng(seed)
+    sums = np.zeros(draws)
+    for start, stop in blocks(draws, len(large)):
+        sums[start:stop] = dots(_random_signs(rng, stop - start, len(large)), large)
+    if len(rest):
+        sums += np.sqrt((rest * rest).sum()) * rng.standard_normal(draws)
+    return np.concatenate([sums, -sums]) + 0.0
+
+
+def t_test_p(difference: Floats) -> float:
+    """Paired t test of a mean difference of 0, two-sided; 1 where all are 0, NaN below two queries."""
+    if len(difference) < 2:
+        return np.nan
+    if not difference.any():
+        return 1.0
+    spread = float(np.std(difference, ddof=1))
+    if spread == 0:
+        return 0.0
+    t = float(np.mean(difference)) / (spread / np.sqrt(len(difference)))
+    return float(2 * special.stdtr(len(difference) - 1, -abs(t)))
+
+
+def sign_test_p(up: int, down: int) -> float:
+    """Two-sided exact sign test: whether rises are as likely as falls.
+
+    Parameters
+    ----------
+    up, down : int
+        Queries with a positive and with a negative difference; those without one are not counted.
+
+    Returns
+    -------
+    float
+        The probability, under a fair coin, of a split at least as uneven; 1 where there is no difference at all.
+    """
+    return min(1.0, 2 * float(special.bdtr(min(up, down), up + down, 0.5))) if up + down else 1.0
+
+
+def shuffle_p(observed: float, null: Floats) -> float:
+    """Two-sided p of a statistic against its values under random labels.
+
+    Parameters
+    ----------
+    observed : float
+        The statistic.
+    null : ndarray of float64
+        Its values under shuffled labels; NaN ones are dropped.
+
+    Returns
+    -------
+    float
+        Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined.
+    """
+    kept = null[~np.isnan(null)]
+    if np.isnan(observed) or not len(kept):
+        return np.nan
+    low = 1 + int((kept <= observed + _EPSILON).sum())
+    high = 1 + int((kept >= observed - _EPSILON).sum())
+    return min(1.0, 2 * min(low, high) / (1 + len(kept)))

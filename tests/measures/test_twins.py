@@ -1,0 +1,488 @@
+"""Preference between twins, and who fills the page: against plain double loops and rows counted by hand."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.measures import twins
+from ranktilt.measures.head_to_head import HeadToHead, PairCounts, pair_counts
+from ranktilt.measures.ndsr import page_shares
+from ranktilt.measures.rank_gap import RankGap
+from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.score_gap import ScoreGap
+from ranktilt.measures.twins import Answers, TwinLists, mid_ranks
+from ranktilt.statistics.two_way import Cells
+
+Ranked = dict[int, float]
+Pairs = Sequence[tuple[int, int]]
+
+
+def flat(queries: Sequence[Ranked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, documents and scores, from one dictionary of document -> score a query."""
+    entries = [entry for found in queries for entry in found.items()]
+    docs, scores = (np.array([entry[i] for entry in entries]) for i in (0, 1))
+    return np.cumsum([0, *map(len, queries)]), docs.astype(np.int64), scores.astype(np.float64)
+
+
+def judged(relevant: Sequence[set[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Query and document of every relevant one; the last query first."""
+    cells = [(q, d) for q, found in enumerate(relevant) for d in found][::-1]
+    return np.array([q for q, _ in cells], dtype=np.int64), np.array([d for _, d in cells], dtype=np.int64)
+
+
+def pairs_of(pairs: Pairs) -> np.ndarray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+NONE = judged([])
+
+
+def lists(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> TwinLists:
+    offsets, docs, scores = flat(queries)
+    return TwinLists(Ranking(offsets, scores), docs, pairs_of(pairs), judged(relevant))
+
+
+def split(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
+    return pair_counts(lists(queries, pairs, relevant))
+
+
+def meeting_cells(given: TwinLists) -> tuple[Cells | None, ...]:
+    """What relevant pairs and all others add to head-to-head."""
+    return tuple(replace(HeadToHead, pairs=kind).answers(given).cells for kind in ("relevant", "other"))
+
+
+def rank_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray, wanted: tuple[np.ndarray, np.ndarray]) -> Answers:
+    return RankGap.answers(TwinLists(ranking, docs, pairs, NONE, wanted))
+
+
+def rank_gap_sums(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers:
+    return replace(RankGap, pairs="all").answers(TwinLists(ranking, docs, pairs, NONE))
+
+
+def score_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers:
+    return ScoreGap.answers(TwinLists(ranking, docs, pairs, NONE))
+
+
+def counted(queries: Sequence[Ranked], pairs: Pairs) -> PairCounts:
+    """What is counted where nothing is relevant."""
+    return split(queries, pairs)[1]
+
+
+def by_loops(
+    queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = (), *, of_relevant: bool = False
+) -> list[list[int]]:
+    """Wins, losses, ties, both retrieved and first side alone a query, one pair after the other."""
+    rows = []
+    for i, found in enumerate(queries):
+        wins = losses = ties = both = alone = 0
+        for a, b in pairs:
+            if a not in found and b not in found:
+                continue
+            if bool({a, b} & (relevant[i] if relevant else set())) != of_relevant:
+                continue
+            one, two = found.get(a, -np.inf), found.get(b, -np.inf)
+            wins += one > two
+            losses += one < two
+            ties += one == two
+            both += a in found and b in found
+            alone += a in found and b not in found
+        rows.append([wins, losses, ties, both, alone])
+    return rows
+
+
+def as_rows(counts: PairCounts) -> list[list[int]]:
+    return np.stack(counts, axis=1).tolist()
+
+
+DOCS = 9
+RANKED = st.dictionaries(st.integers(0, DOCS - 1), st.integers(-2, 2).map(float), max_size=DOCS)
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(5, DOCS - 1)), unique=True, max_size=8)
+RELEVANT = st.sets(st.integers(0, DOCS + 1))
+"""The last two are in no run and no pair."""
+
+
+@given(st.lists(RANKED, max_size=6), PAIRS, st.integers(1, 40))
+@settings(max_examples=150)
+def test_as_a_double_loop_in_chunks_of_any_size(queries: list[Ranked], pairs: Pairs, cells: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twins, "_CELLS", cells)
+        assert as_rows(counted(queries, pairs)) == by_loops(queries, pairs)
+
+
+@given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), PAIRS, st.integers(1, 40))
+@settings(max_examples=150)
+def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs, cells: int) -> None:
+    queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twins, "_CELLS", cells)
+        right, other = split(queries, pairs, relevant)
+    assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
+    assert as_rows(other) == by_loops(queries, pairs, relevant)
+
+
+@given(st.lists(RANKED, min_size=1, max_size=4), PAIRS)
+@settings(max_examples=60)
+def test_swapping_the_sides_swaps_wins_and_losses(queries: list[Ranked], pairs: Pairs) -> None:
+    one, two = counted(queries, pairs), counted(queries, [(b, a) for a, b in pairs])
+    assert [c.tolist() for c in one[:4]] == [c.tolist() for c in (two.losses, two.wins, two.ties, two.both)]
+    whole_wins, whole_losses = one.wins - one.alone, one.both - one.ties - (one.wins - one.alone)
+    assert (two.wins - two.alone).tolist() == whole_losses.tolist()
+    assert (two.both - two.ties - (two.wins - two.alone)).tolist() == whole_wins.tolist()
+
+
+@pytest.mark.parametrize(
+    ("ranked", "expected"),
+    [
+        ({0: 2.0, 1: 1.0}, [1, 0, 0, 1, 0]),
+        ({0: 1.0, 1: 2.0}, [0, 1, 0, 1, 0]),
+        ({0: 1.0, 1: 1.0}, [0, 0, 1, 1, 0]),
+        ({0: -5.0}, [1, 0, 0, 0, 1]),
+        ({1: -5.0}, [0, 1, 0, 0, 0]),
+        ({2: 1.0}, [0, 0, 0, 0, 0]),
+        ({}, [0, 0, 0, 0, 0]),
+    ],
+)
+def test_one_pair_by_hand(ranked: Ranked, expected: list[int]) -> None:
+    assert as_rows(counted([ranked], [(0, 1)])) == [expected]
+
+
+def test_several_twins_of_one_document_each_count() -> None:
+    ranked = {0: 2.0, 1: 3.0, 2: 2.0}
+    assert as_rows(counted([ranked], [(0, 1), (0, 2), (0, 3)])) == [[1, 1, 1, 2, 1]]
+
+
+def test_a_pair_is_relevant_if_either_side_is_retrieved_or_not() -> None:
+    queries = [{0: 2.0, 1: 1.0, 2: 2.0}]
+    for relevant, expected in (({0}, 0), ({3}, 1), (set(), None), ({7}, None)):
+        right, other = split(queries, [(0, 1), (2, 3)], [relevant])
+        rows = [[1, 0, 0, 1, 0], [1, 0, 0, 0, 1]]
+        none = [0] * 5
+        assert as_rows(right) == [none if expected is None else rows[expected]]
+        assert as_rows(other) == [[2, 0, 0, 1, 1] if expected is None else rows[1 - expected]]
+
+
+def test_one_query_leaves_no_trace_in_the_next() -> None:
+    queries = [{0: 1.0, 1: 2.0}, {0: 1.0}, {}, {1: 1.0}]
+    assert as_rows(counted(queries, [(0, 1)])) == [[0, 1, 0, 1, 0], [1, 0, 0, 0, 1], [0] * 5, [0, 1, 0, 0, 0]]
+
+
+def test_without_pairs_nothing_counts() -> None:
+    assert as_rows(counted([{0: 1.0}], [])) == [[0] * 5]
+
+
+def test_without_entries_nothing_counts() -> None:
+    assert as_rows(counted([{}, {}], [(0, 1)])) == [[0] * 5] * 2
+
+
+def test_counts_are_whole_numbers_per_query() -> None:
+    counts = counted([{0: 1.0}, {1: 1.0}], [(0, 1)])
+    assert all(c.dtype == np.int64 and c.shape == (2,) for c in counts)
+
+
+UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
+"""Documents 1, 2 and 6 share one unit, and so on."""
+
+
+def nets(cells: Cells | None) -> list[float]:
+    """What each of the four origins adds."""
+    assert cells is not None
+    found = cells.of(UNITS).nets
+    return np.append(found, np.zeros(4 - len(found))).tolist()
+
+
+WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
+
+
+class TestMargins:
+    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6), st.integers(1, 40))
+    @settings(max_examples=100)
+    def test_each_unit_by_one_pair_at_a_time(self, given: list[tuple[Ranked, set[int]]], cells: int) -> None:
+        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+        expected = np.zeros((2, 4))
+        for found, marked in given:
+            for a, b in WITHIN:
+                other = int(not {a, b} & marked)
+                expected[other, UNITS[a]] += (found.get(a, -9.0) > found.get(b, -9.0)) - (
+                    found.get(a, -9.0) < found.get(b, -9.0)
+                )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(twins, "_CELLS", cells)
+            made = meeting_cells(lists(queries, WITHIN, relevant))
+        assert [nets(cells) for cells in made] == expected.tolist()
+
+    @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
+    @settings(max_examples=60)
+    def test_they_add_up_to_wins_less_losses_and_turn_with_the_sides(
+        self, given: list[tuple[Ranked, set[int]]]
+    ) -> None:
+        queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
+        one, two = (meeting_cells(lists(queries, pairs, relevant)) for pairs in (WITHIN, [p[::-1] for p in WITHIN]))
+        for cells, turned, counts in zip(one, two, split(queries, WITHIN, relevant), strict=True):
+            n = len(queries)
+            assert np.bincount(cells.query, cells.total, n).tolist() == (counts.wins - counts.losses).tolist()
+            met = counts.wins + counts.losses + counts.ties
+            assert np.bincount(cells.query, cells.weight, n).tolist() == met.tolist()
+            assert nets(cells) == [-net for net in nets(turned)]
+
+    def test_without_queries_there_are_none(self) -> None:
+        made = meeting_cells(lists([], WITHIN))
+        assert [nets(cells) for cells in made] == [[0.0] * 4] * 2
+
+
+Entry = tuple[int, float]
+Query = list[Entry]
+"""Documents and scores, the best first; a negative document belongs to no pair."""
+
+
+def ranking_of(queries: Sequence[Query]) -> tuple[Ranking, np.ndarray]:
+    flat = [entry for found in queries for entry in found]
+    ranking = Ranking(np.cumsum([0, *map(len, queries)]), np.array([s for _, s in flat], dtype=np.float64))
+    return ranking, np.array([d for d, _ in flat], dtype=np.int64)
+
+
+@st.composite
+def queries_of(draw: st.DrawFn, longest: int = 7) -> list[Query]:
+    """Up to four queries of distinct documents 0-8 and unknown ones (-1), in falling order, with many ties."""
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        docs = draw(st.lists(st.integers(0, DOCS - 1), unique=True, max_size=longest))
+        docs = [d if draw(st.integers(0, 5)) else -1 for d in docs]
+        scores = sorted((draw(st.integers(-2, 2)) / 3 for _ in docs), reverse=True)
+        found.append(list(zip(docs, scores, strict=True)))
+    return found
+
+
+def discount(rank: int) -> float:
+    return 1 / math.log2(1 + rank)
+
+
+def shares_by_orders(found: Query, depth: int) -> list[float]:
+    """Average over every order that falls in score, one rank after the other."""
+    scores = [s for _, s in found]
+    held = [0.0] * len(found)
+    orders = [o for o in permutations(range(len(found))) if [scores[i] for i in o] == scores]
+    page = sum(discount(r) for r in range(1, min(depth, len(found)) + 1))
+    for order in orders:
+        for rank, i in enumerate(order[:depth], start=1):
+            held[i] += discount(rank) / page / len(orders)
+    return held
+
+
+T = discount(2)
+
+
+class TestThePage:
+    @pytest.mark.parametrize(
+        ("scores", "depth", "expected"),
+        [
+            ([3.0, 2.0, 1.0], 3, [1 / (1.5 + T), T / (1.5 + T), 0.5 / (1.5 + T)]),
+            ([3.0, 2.0, 1.0], 2, [1 / (1 + T), T / (1 + T), 0]),
+            ([3.0], 20, [1]),
+            ([2.0, 2.0], 2, [1 / 2, 1 / 2]),
+            ([2.0, 2.0], 1, [1 / 2, 1 / 2]),
+            ([3.0, 2.0, 2.0], 2, [1 / (1 + T), T / 2 / (1 + T), T / 2 / (1 + T)]),
+            ([3.0, 2.0, 2.0, 1.0], 3, [1 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), (T + 0.5) / 2 / (1.5 + T), 0]),
+            ([], 5, []),
+        ],
+    )
+    def test_by_hand(self, scores: list[float], depth: int, expected: list[float]) -> None:
+        ranking, _ = ranking_of([[(i, s) for i, s in enumerate(scores)]])
+        assert page_shares(ranking, depth).tolist() == pytest.approx(expected, abs=1e-15)
+
+    @given(queries_of(longest=5), st.integers(1, 7))
+    @settings(max_examples=80)
+    def test_as_the_mean_over_all_orders_of_ties(self, queries: list[Query], depth: int) -> None:
+        expected = [share for found in queries for share in shares_by_orders(found, depth)]
+        assert page_shares(ranking_of(queries)[0], depth).tolist() == pytest.approx(expected, abs=1e-13)
+
+    @given(queries_of(), st.integers(1, 20))
+    @settings(max_examples=80)
+    def test_a_page_is_one_whole_and_nobody_holds_less_than_nothing(self, queries: list[Query], depth: int) -> None:
+        ranking, _ = ranking_of(queries)
+        shares = page_shares(ranking, depth)
+        sums = np.bincount(ranking.query, weights=shares, minlength=len(queries))
+        assert sums.tolist() == pytest.approx([1.0 if found else 0.0 for found in queries], abs=1e-13)
+        assert (shares >= 0).all()
+
+    def test_a_block_of_one_has_its_own_discount_to_the_last_bit(self) -> None:
+        ranking, _ = ranking_of([[(i, -float(i)) for i in range(1000)]])
+        shares = page_shares(ranking, 1000)
+        ratios = shares[1:] / shares[0]
+        assert ratios.tolist() == pytest.approx([discount(r) for r in range(2, 1001)], rel=1e-15)
+
+    def test_a_deep_tie_holds_no_more_than_its_part_of_the_page(self) -> None:
+        ranking, _ = ranking_of([[(0, 2.0), *((i, 1.0) for i in range(1, 1001))]])
+        shares = page_shares(ranking, 2)
+        assert shares[0] == pytest.approx(1 / (1 + T))
+        assert shares[1:].tolist() == pytest.approx([T / (1 + T) / 1000] * 1000)
+
+
+def test_tied_documents_have_the_middle_of_their_ranks() -> None:
+    ranking, _ = ranking_of([[(0, 3.0), (1, 2.0), (2, 2.0), (3, 2.0), (4, 1.0)], [], [(0, 1.0), (1, 1.0)]])
+    assert mid_ranks(ranking).tolist() == [1, 3, 3, 3, 5, 1.5, 1.5]
+
+
+def place(found: Query, doc: int) -> tuple[float, bool]:
+    """Rank of a document, the middle of its ties, the one after the last where it is not there."""
+    mine = next((s for d, s in found if d == doc), None)
+    if mine is None:
+        return len(found) + 1, False
+    return sum(s > mine for _, s in found) + (sum(s == mine for _, s in found) + 1) / 2, True
+
+
+WANTED = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), unique=True, max_size=12)
+
+
+class TestRankGaps:
+    @given(queries_of(), PAIRS.filter(bool), WANTED)
+    @settings(max_examples=120)
+    def test_wanted_pairs_as_a_plain_loop(
+        self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
+    ) -> None:
+        chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
+        (total, count), absent = ([0.0] * len(queries) for _ in range(2)), 0
+        for q, p in chosen:
+            (a, has_a), (b, has_b) = (place(queries[q], doc) for doc in pairs[p])
+            total[q] += b - a
+            count[q] += 1
+            absent += 2 - has_a - has_b
+        ranking, docs = ranking_of(queries)
+        asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
+        found = rank_gaps(ranking, docs, pairs_of(pairs), asked)
+        assert [found.total.tolist(), found.weight.tolist()] == [total, count]
+        share = absent / len(chosen) / 2 if chosen else math.nan
+        assert (found.parts["pairs"], found.parts["absent"]) == (len(chosen), pytest.approx(share, nan_ok=True))
+
+    @given(queries_of(), PAIRS)
+    @settings(max_examples=120)
+    def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
+        expected = [sum(place(found, b)[0] - place(found, a)[0] for a, b in pairs) for found in queries]
+        ranking, docs = ranking_of(queries)
+        assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == expected
+
+    @given(queries_of())
+    @settings(max_examples=80)
+    def test_nets_of_each_unit_over_all_queries_as_a_plain_loop(self, queries: list[Query]) -> None:
+        expected = [0.0] * 4
+        for found in queries:
+            for a, b in WITHIN:
+                expected[UNITS[a]] += place(found, b)[0] - place(found, a)[0]
+        ranking, docs = ranking_of(queries)
+        every = tuple(np.divmod(np.arange(len(queries) * len(WITHIN)), len(WITHIN)))
+        assert nets(rank_gaps(ranking, docs, pairs_of(WITHIN), every).cells) == expected
+        assert nets(rank_gap_sums(ranking, docs, pairs_of(WITHIN)).cells) == expected
+
+    def test_documents_without_a_unit_add_to_none(self) -> None:
+        ranking, docs = ranking_of([[(0, 3.0), (8, 2.0), (5, 1.0)]])
+        lone = np.where(UNITS == 0, 0, -1)
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 5)])).cells.of(lone).nets.tolist() == [2.0]
+
+    @given(queries_of(), PAIRS.filter(bool))
+    @settings(max_examples=60)
+    def test_the_other_side_first_turns_every_sign(self, queries: list[Query], pairs: Pairs) -> None:
+        ranking, docs = ranking_of(queries)
+        wanted = tuple(np.divmod(np.arange(len(queries) * len(pairs)), len(pairs)))
+        one, two = (rank_gaps(ranking, docs, side, wanted) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
+        assert one.total.tolist() == (-two.total).tolist()
+        assert (one.weight.tolist(), one.parts) == (two.weight.tolist(), two.parts)
+        sums = [rank_gap_sums(ranking, docs, side).total for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
+        assert sums[0].tolist() == (-sums[1]).tolist() == one.total.tolist()
+
+    @pytest.mark.parametrize(
+        ("found", "expected", "absent"),
+        [
+            ([(0, 2.0), (1, 1.0)], 1, 0),
+            ([(1, 2.0), (7, 1.5), (0, 1.0)], -2, 0),
+            ([(0, 1.0), (1, 1.0)], 0, 0),
+            ([(7, 3.0), (0, 2.0), (8, 1.0)], 4 - 2, 1),
+            ([(1, 5.0)], -1, 1),
+            ([(7, 3.0)], 0, 2),
+            ([], 0, 2),
+            ([(-1, 9.0), (0, 2.0), (1, 1.0), (-1, 1.0)], 3.5 - 2, 0),
+        ],
+    )
+    def test_one_pair_by_hand(self, found: Query, expected: float, absent: int) -> None:
+        ranking, docs = ranking_of([found])
+        gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
+        assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1])
+        assert gaps.parts == {"pairs": 1, "absent": absent / 2}
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
+
+    def test_several_versions_of_one_origin_each_count(self) -> None:
+        ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
+        pairs = pairs_of([(0, 1), (0, 2), (0, 3)])
+        gaps = rank_gaps(ranking, docs, pairs, (np.zeros(3, dtype=np.int64), np.arange(3)))
+        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs).total.tolist()
+        assert gaps.parts == {"pairs": 3, "absent": 1 / 6}
+
+    def test_without_pairs_or_entries_there_is_no_gap(self) -> None:
+        for queries, pairs in (([[(0, 1.0)]], []), ([[], []], [(0, 1)]), ([], [])):
+            ranking, docs = ranking_of(queries)
+            none = np.empty(0, dtype=np.int64)
+            assert rank_gaps(ranking, docs, pairs_of(pairs), (none, none)).total.tolist() == [0.0] * len(queries)
+            assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == [0.0] * len(queries)
+
+
+class TestScoreGaps:
+    @given(queries_of(), PAIRS)
+    @settings(max_examples=120)
+    def test_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
+        scaled, raw, count = ([] for _ in range(3))
+        for found in queries:
+            scores = {d: s for d, s in found if d >= 0}
+            spread = float(np.std([s for _, s in found])) if found else 0.0
+            gaps = [scores[a] - scores[b] for a, b in pairs if a in scores and b in scores]
+            scaled.append(sum(g / spread for g in gaps) if spread > 1e-12 else 0.0)
+            raw.append(sum(gaps))
+            count.append(len(gaps))
+        ranking, docs = ranking_of(queries)
+        gaps = score_gaps(ranking, docs, pairs_of(pairs))
+        assert gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
+        mean = sum(raw) / sum(count) if sum(count) else math.nan
+        assert gaps.parts == {"pairs": sum(count), "raw": pytest.approx(mean, abs=1e-12, nan_ok=True)}
+        assert gaps.weight.tolist() == count
+
+    @given(queries_of(), PAIRS, st.floats(0.1, 1e6))
+    @settings(max_examples=80)
+    def test_the_other_side_first_turns_every_bit(self, queries: list[Query], pairs: Pairs, unit: float) -> None:
+        queries = [[(d, s * unit) for d, s in found] for found in queries]
+        ranking, docs = ranking_of(queries)
+        one, two = (score_gaps(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
+        assert one.total.tolist() == (-two.total).tolist()
+        assert [one.parts["raw"]] == pytest.approx([-two.parts["raw"]], rel=0, abs=0, nan_ok=True)
+        assert one.weight.tolist() == two.weight.tolist()
+
+    def test_by_hand(self) -> None:
+        ranking, docs = ranking_of([[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []])
+        gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal has none.
+        assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
+        assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
+        assert gaps.weight.tolist() == [1, 0, 1, 0]
+
+    @given(queries_of())
+    @settings(max_examples=80)
+    def test_nets_of_each_unit_are_its_own_pairs_over_all_queries(self, queries: list[Query]) -> None:
+        ranking, docs = ranking_of(queries)
+        one, turned = (
+            nets(score_gaps(ranking, docs, pairs).cells) for pairs in (pairs_of(WITHIN), pairs_of(WITHIN)[:, ::-1])
+        )
+        for unit in range(4):
+            mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
+            assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine).total.sum(), abs=1e-9)
+        assert one == [-net for net in turned]
+
+    def test_several_versions_of_one_origin_each_count(self) -> None:
+        ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
+        assert score_gaps(ranking, docs, pairs_of([(0, 1), (0, 2), (0, 3)])).parts == {"pairs": 2, "raw": 0}
+
+    def test_equal_scores_leave_no_gap_although_their_mean_is_rounded(self) -> None:
+        ranking, docs = ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]])
+        gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        assert (gaps.total.tolist(), gaps.parts["raw"]) == ([0.0], 0.0)

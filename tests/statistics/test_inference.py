@@ -1,0 +1,523 @@
+"""Intervals, tests, corrections and detectable effects against brute force, scipy and tables made by hand."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ranktilt.errors import UserError
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.statistics import bootstrap, permutation
+from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
+from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
+from ranktilt.statistics.permutation import (
+    Systems,
+    exchanged,
+    shuffle_p,
+    sign_flip_p,
+    sign_flip_ps,
+    sign_test_p,
+    swap_ps,
+    t_test_p,
+)
+
+Floats = npt.NDArray[np.float64]
+NAN = np.nan
+
+
+def vectors(size: int, low: float = -1.0, high: float = 1.0) -> st.SearchStrategy[Floats]:
+    return st.lists(st.floats(low, high), min_size=size, max_size=size).map(np.array)
+
+
+def grid(seed: int, n: int) -> Floats:
+    """Per-query values as measures give them: few distinct ones, many zeros."""
+    return np.random.default_rng(seed).integers(0, 4, n) / 3
+
+
+class TestResampledMeans:
+    @pytest.mark.parametrize("cells", [3 * 500, 3 * 7, 1])
+    def test_each_is_the_mean_of_n_draws_with_replacement(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Powers of 4 show how often each row was drawn: a digit each, which sum to the number of rows.
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
+        column = np.array([1.0, 4.0, 16.0])
+        sums = np.round(resampled_means([column], resamples=500, seed=3)[0] * 3).astype(int)
+        digits = {tuple((s // 4**i) % 4 for i in range(3)) for s in sums}
+        assert digits == {d for d in product(range(4), repeat=3) if sum(d) == 3}
+
+    def test_spread_is_that_of_a_mean(self) -> None:
+        column = np.random.default_rng(0).normal(size=200)
+        means = resampled_means([column], resamples=4000)[0]
+        assert means.mean() == pytest.approx(column.mean(), abs=0.01)
+        assert means.std() == pytest.approx(column.std() / np.sqrt(200), rel=0.05)
+
+    def test_columns_share_the_draws(self) -> None:
+        column = grid(1, 50)
+        one, two = resampled_means([column, 1 - column], resamples=300)
+        assert one + two == pytest.approx(np.ones(300))
+
+    @pytest.mark.parametrize("n", [1, 7, 33, 300, 1201])
+    def test_a_column_does_not_feel_what_stands_beside_it(self, n: int) -> None:
+        column = np.random.default_rng(5).random(n)
+        alone = resampled_means([column], resamples=700, seed=2)[0]
+        for before in range(4):
+            others = [np.random.default_rng(i).random(n) for i in range(9)]
+            beside = resampled_means([*others[:before], column, *others], resamples=700, seed=2)[before]
+            assert np.array_equal(alone, beside)
+
+    def test_nor_how_it_lies_in_memory(self) -> None:
+        table = np.random.default_rng(5).random((90, 4))
+        strided, packed = table[:, 2], table[:, 2].copy()
+        one, two = (resampled_means([c], resamples=400)[0] for c in (strided, packed))
+        assert np.array_equal(one, two)
+
+    def test_the_seed_decides(self) -> None:
+        column = grid(2, 40)
+        one, same, other = (resampled_means([column], resamples=200, seed=s)[0] for s in (1, 1, 2))
+        assert np.array_equal(one, same)
+        assert not np.array_equal(one, other)
+
+    def test_without_queries_all_is_undefined(self) -> None:
+        assert [np.isnan(m).all() and len(m) == 10 for m in resampled_means([np.empty(0)] * 2, resamples=10)] == [
+            True
+        ] * 2
+
+    def test_without_columns_there_is_nothing(self) -> None:
+        assert resampled_means([]) == []
+
+
+class TestInterval:
+    def test_ends_are_order_statistics_250_and_9751_of_10000(self) -> None:
+        samples = np.random.default_rng(0).permutation(np.arange(1.0, 10_001.0))
+        found = interval(samples)
+        assert (found.low, found.high, found.dropped) == (250.0, 9751.0, 0)
+        assert found.error == pytest.approx(np.sqrt((10_000**2 - 1) / 12))
+
+    def test_undefined_resamples_are_dropped_and_counted(self) -> None:
+        samples = np.concatenate([np.arange(1.0, 1001.0), np.full(77, NAN)])
+        found = interval(np.random.default_rng(1).permutation(samples))
+        assert (found.low, found.high, found.dropped) == (25.0, 976.0, 77)
+
+    def test_nothing_left(self) -> None:
+        found = interval(np.full(5, NAN))
+        assert np.isnan([found.low, found.high, found.error]).all()
+        assert found.dropped == 5
+
+    def test_few_samples_give_their_extremes(self) -> None:
+        assert interval(np.array([3.0, 1.0, 2.0]))[:2] == (1.0, 3.0)
+
+    def test_a_constant_has_no_spread(self) -> None:
+        assert interval(np.full(1000, 0.1)) == (0.1, 0.1, 0.0, 0)
+
+    @given(st.lists(st.floats(-200, 200) | st.just(NAN), min_size=1, max_size=300).map(np.array))
+    def test_negated_samples_negate_and_swap_the_ends_exactly(self, samples: Floats) -> None:
+        one, two = interval(samples), interval(-samples)
+        assert np.array_equal([one.low, one.high], [-two.high, -two.low], equal_nan=True)
+        assert np.array_equal([one.error, one.dropped], [two.error, two.dropped], equal_nan=True)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_relative_delta_of_swapped_sides_is_negated_exactly(self, seed: int) -> None:
+        a, b = grid(seed, 61), grid(seed + 100, 61)
+        means = resampled_means([a, b], resamples=2000, seed=seed)
+        back = resampled_means([b, a], resamples=2000, seed=seed)
+        one, two = interval(relative_delta(*means)), interval(relative_delta(*back))
+        assert (one.low, one.high, one.error) == (-two.high, -two.low, two.error)
+
+    def test_where_both_means_are_0_the_resample_is_dropped(self) -> None:
+        a, b = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+        means = resampled_means([a, b], resamples=2000)
+        empty = int(((means[0] == 0) & (means[1] == 0)).sum())
+        assert empty == pytest.approx(2000 / 27, abs=35)
+        assert interval(relative_delta(*means)).dropped == empty
+
+
+def all_sign_flips(difference: Floats) -> float:
+    signs = product((1, -1), repeat=len(difference))
+    flipped = [abs(float(np.dot(s, difference))) / len(difference) for s in signs]
+    observed = abs(float(np.mean(difference)))
+    return sum(t >= observed - 1e-12 for t in flipped) / len(flipped)
+
+
+class TestSignFlip:
+    @given(st.integers(1, 8).flatmap(vectors))
+    @settings(max_examples=60)
+    def test_up_to_16_queries_every_sign_is_tried(self, difference: Floats) -> None:
+        expected = 1.0 if not difference.any() else all_sign_flips(difference)
+        assert sign_flip_p(difference) == pytest.approx(expected, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("difference", "expected"),
+        [
+            ([1.0], 1.0),
+            ([1.0, 1.0], 2 / 4),
+            ([1.0, 1.0, 1.0], 2 / 8),
+            ([1.0, 1.0, -1.0], 8 / 8),
+            ([0.5, 0.25, 0.25], 2 / 8),
+            ([0.5, 0.25, 0.0], 4 / 8),
+            ([1.0] * 10, 2 / 2**10),
+        ],
+    )
+    def test_by_hand(self, difference: list[float], expected: float) -> None:
+        assert sign_flip_p(np.array(difference)) == expected
+
+    def test_sixteen_queries_are_enumerated(self) -> None:
+        assert sign_flip_p(np.ones(16), resamples=100) == 2 / 2**16
+
+    def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
+        assert sign_flip_p(np.ones(17), resamples=499) == 1 / 500
+
+    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
+    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        # +-1 differences: T depends on the number of minus signs only, so p is a two-sided binomial tail.
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
+        difference = np.array([1.0] * 20 + [-1.0] * 10)
+        exact = stats.binomtest(20, 30).pvalue
+        assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
+
+    @pytest.mark.parametrize("n", [1, 5, 16, 17, 200])
+    def test_all_zero_gives_exactly_1(self, n: int) -> None:
+        assert sign_flip_p(np.zeros(n)) == 1.0
+
+    def test_a_mean_of_0_gives_1(self) -> None:
+        difference = np.tile([0.3, -0.3], 40)
+        assert sign_flip_p(difference, resamples=300) == 1.0
+
+    def test_without_queries_undefined(self) -> None:
+        assert np.isnan(sign_flip_p(np.empty(0)))
+
+    @pytest.mark.parametrize("n", [9, 60])
+    def test_negated_differences_have_the_same_p(self, n: int) -> None:
+        for seed in range(5):
+            difference = grid(seed, n) - grid(seed + 50, n)
+            assert sign_flip_p(difference, resamples=999) == sign_flip_p(-difference, resamples=999)
+
+    @pytest.mark.parametrize("n", [12, 70])
+    def test_several_share_signs_and_keep_their_own_p(self, n: int) -> None:
+        columns = [grid(i, n) - grid(i + 9, n) for i in range(5)] + [np.zeros(n)]
+        together = sign_flip_ps(columns, resamples=500, seed=4)
+        assert together == [sign_flip_p(c, resamples=500, seed=4) for c in columns]
+
+    def test_signs_are_fair_and_independent_of_each_other(self) -> None:
+        n = 20
+        rng = np.random.default_rng(0)
+        signs = permutation._random_signs(rng, 20_000, n)
+        assert set(np.unique(signs)) == {-1.0, 1.0}
+        assert np.abs(signs.mean(axis=0)).max() < 0.03
+        assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
+
+    def test_under_the_null_small_ps_are_rare(self) -> None:
+        rng = np.random.default_rng(11)
+        ps = sign_flip_ps(list(rng.normal(size=(400, 40))), resamples=999)
+        assert 0.01 <= np.mean(np.array(ps) <= 0.05) <= 0.10
+
+
+def systems(*columns: object) -> Systems:
+    return Systems(*(np.asarray(c, dtype=np.float64) for c in columns))
+
+
+def drawn(seed: int, n: int) -> Systems:
+    return systems(*(grid(seed + i, n) for i in range(4)))
+
+
+def exact_difference(rows: list[tuple[Fraction, ...]]) -> Fraction | None:
+    """Difference of Relative Δ (as a share) from rows of new a, new b, old a, old b; None where undefined."""
+    new_a, new_b, old_a, old_b = (sum(column) for column in zip(*rows, strict=True))
+    if not new_a + new_b or not old_a + old_b:
+        return None
+    return 2 * (new_a - new_b) / (new_a + new_b) - 2 * (old_a - old_b) / (old_a + old_b)
+
+
+def all_swaps(of: Systems) -> float:
+    """Enumerate every exchange of the systems, in whole thirds and without rounding."""
+    rows = [tuple(Fraction(round(3 * float(v)), 3) for v in row) for row in zip(*of, strict=True)]
+    observed = exact_difference(rows)
+    if observed is None:
+        return NAN
+    found = [
+        exact_difference([row[2:] + row[:2] if swap else row for row, swap in zip(rows, swaps, strict=True)])
+        for swaps in product((False, True), repeat=len(rows))
+    ]
+    defined = [abs(t) for t in found if t is not None]
+    return sum(t >= abs(observed) for t in defined) / len(defined)
+
+
+class TestSwap:
+    """Which of two systems gave a query its values is exchanged at random."""
+
+    @given(st.integers(1, 8), st.integers(0, 2**32))
+    @settings(max_examples=60)
+    def test_up_to_16_queries_every_exchange_is_tried(self, n: int, seed: int) -> None:
+        of = drawn(seed, n)
+        assert swap_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
+
+    @pytest.mark.parametrize(
+        ("of", "expected"),
+        [
+            (systems([1], [0], [0], [1]), 1.0),
+            (systems([1, 1], [0, 0], [0, 0], [1, 1]), 2 / 4),  # one exchanged: both level, T = 0
+            (systems([1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1]), 2 / 8),
+            (systems([1] * 10, [0] * 10, [0] * 10, [1] * 10), 2 / 2**10),
+            (systems([1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]), 1.0),  # equal systems
+            (systems([1, 1], [0, 0], [1, 1], [0, 0]), 1.0),  # +200 both times
+            # Both are +200; with one query exchanged a system has nothing at all: T is undefined and dropped.
+            (systems([1, 0], [0, 0], [0, 1], [0, 0]), 1.0),
+        ],
+    )
+    def test_by_hand(self, of: Systems, expected: float) -> None:
+        assert swap_ps([of]) == [expected]
+
+    def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
+        sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
+        assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
+        assert swap_ps([seventeen], resamples=499) == [1 / 500]
+
+    @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
+    def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round. T then
+        # depends on the number of exchanges only, and p is a two-sided binomial tail.
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
+        a = np.array([1.0] * 20 + [0.0] * 10)
+        exact = stats.binomtest(20, 30).pvalue
+        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
+
+    @pytest.mark.parametrize("n", [9, 60])
+    def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
+        for seed in range(0, 40, 8):
+            new_a, new_b, old_a, old_b = drawn(seed, n)
+            turned = [(new_a, new_b, old_a, old_b), (old_a, old_b, new_a, new_b), (new_b, new_a, old_b, old_a)]
+            assert len({swap_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
+
+    @pytest.mark.parametrize("n", [12, 70])
+    def test_several_share_exchanges_and_keep_their_own_p(self, n: int) -> None:
+        several = [drawn(seed, n) for seed in (0, 10, 20)] + [systems(*np.zeros((4, n)))]
+        together = swap_ps(several, resamples=300, seed=4)
+        assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
+        assert np.isnan(together[3])
+
+    @pytest.mark.parametrize("n", [8, 40])
+    def test_undefined_where_a_system_has_nothing(self, n: int) -> None:
+        nothing, some = np.zeros(n), np.ones(n)
+        assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
+
+    def test_without_queries_undefined(self) -> None:
+        assert np.isnan(swap_ps([systems([], [], [], [])])[0])
+        assert swap_ps([]) == []
+
+    def test_a_level_that_both_share_is_not_a_difference(self) -> None:
+        """Both systems favour a alike, far from 0: only their difference is tested."""
+        of = drawn(3, 50)
+        assert swap_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
+
+    def test_under_the_null_small_ps_are_rare(self) -> None:
+        rng = np.random.default_rng(12)
+        base = rng.random((2, 40))
+        several = [systems(*np.clip(np.tile(base, (2, 1)) + rng.normal(0, 0.2, (4, 40)), 0, 1)) for _ in range(400)]
+        assert 0.02 <= np.mean(np.array(swap_ps(several, resamples=499)) <= 0.05) <= 0.085
+
+
+class TestPairedT:
+    @pytest.mark.parametrize("n", [2, 3, 10, 300])
+    def test_as_scipy(self, n: int) -> None:
+        difference = np.random.default_rng(n).normal(0.1, 1, n)
+        assert t_test_p(difference) == pytest.approx(stats.ttest_1samp(difference, 0).pvalue, rel=1e-12)
+
+    def test_all_zero_gives_1(self) -> None:
+        assert t_test_p(np.zeros(10)) == 1.0
+
+    def test_the_same_difference_everywhere_gives_0(self) -> None:
+        assert t_test_p(np.full(8, 0.25)) == 0.0
+
+    @pytest.mark.parametrize("n", [0, 1])
+    def test_below_two_queries_undefined(self, n: int) -> None:
+        assert np.isnan(t_test_p(np.ones(n)))
+
+    def test_negated_differences_have_the_same_p(self) -> None:
+        difference = grid(0, 31) - grid(1, 31)
+        assert t_test_p(difference) == t_test_p(-difference)
+
+
+class TestShuffledLabels:
+    NULL = np.arange(-49.0, 50.0)
+
+    @pytest.mark.parametrize(
+        ("observed", "expected"),
+        [
+            (60.0, 2 * 1 / 100),  # nothing as far out, the observed one itself
+            (49.0, 2 * 2 / 100),
+            (-49.0, 2 * 2 / 100),
+            (45.5, 2 * 5 / 100),
+            (0.0, 1.0),
+            (1.0, 2 * 50 / 100),
+        ],
+    )
+    def test_twice_the_smaller_tail(self, observed: float, expected: float) -> None:
+        assert shuffle_p(observed, self.NULL) == pytest.approx(expected)
+
+    def test_the_null_need_not_be_centred_on_0(self) -> None:
+        assert shuffle_p(75.0, self.NULL + 75) == 1.0
+        assert shuffle_p(0.0, self.NULL + 75) == pytest.approx(0.02)
+
+    def test_undefined_shuffles_are_dropped(self) -> None:
+        assert shuffle_p(60.0, np.append(self.NULL, [NAN] * 30)) == pytest.approx(0.02)
+
+    def test_undefined(self) -> None:
+        assert np.isnan(shuffle_p(NAN, self.NULL))
+        assert np.isnan(shuffle_p(1.0, np.full(3, NAN)))
+
+    def test_equal_to_all_of_them_gives_1(self) -> None:
+        assert shuffle_p(0.0, np.zeros(999)) == 1.0
+
+    @given(st.floats(-100, 100), st.lists(st.floats(-100, 100), min_size=1, max_size=50).map(np.array))
+    def test_negated_has_the_same_p(self, observed: float, null: Floats) -> None:
+        assert shuffle_p(observed, null) == shuffle_p(-observed, -null)
+
+
+class TestExchanged:
+    def test_each_sum_is_one_of_those_with_other_signs(self) -> None:
+        column = np.array([1.0, 2.0, 4.0, 8.0])
+        sums = {float(np.dot(signs, column)) for signs in product((1, -1), repeat=4)}
+        found = exchanged(column, draws=2000)
+        assert set(found) == sums
+        # Each of 16 comes 250 times, give or take 5 standard deviations.
+        assert np.unique(found, return_counts=True)[1] == pytest.approx([250] * 16, abs=5 * 22)
+
+    def test_they_lie_evenly_around_0(self) -> None:
+        found = exchanged(np.random.default_rng(1).normal(size=30), draws=500)
+        assert np.sort(found).tolist() == np.sort(-found).tolist()
+        assert (len(found), float(np.std(found))) == (1000, pytest.approx(np.sqrt(30), rel=0.35))
+
+    def test_origins_that_add_nothing_change_nothing_and_the_seed_does(self) -> None:
+        column = np.arange(1.0, 50.0) ** 2
+        found = exchanged(column, draws=300, seed=4).tolist()
+        assert found == exchanged(np.concatenate([np.zeros(9), column, np.zeros(9)]), draws=300, seed=4).tolist()
+        assert found != exchanged(column, draws=300, seed=5).tolist()
+
+    @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+    @settings(max_examples=40)
+    def test_the_other_side_first_has_the_same_sums_to_the_last_bit(self, size: int, seed: int) -> None:
+        column = np.random.default_rng(seed).normal(size=size) / 3
+        one, two = exchanged(column, draws=100), exchanged(-column, draws=100)
+        assert one.tolist() == two.tolist()
+        assert interval(one).low == -interval(one).high
+
+    def test_nothing_to_exchange_is_0_and_never_below(self) -> None:
+        assert repr(exchanged(np.zeros(7), draws=5).tolist()) == repr([0.0] * 10)
+        assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
+
+    def test_more_origins_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bootstrap, "_CELLS", 64)
+        found = exchanged(np.ones(100), draws=1000)
+        assert float(np.std(found)) == pytest.approx(10, rel=0.1)
+        assert len(np.unique(found)) > 20
+
+    def test_small_ones_beyond_the_largest_256_are_as_good_as_normal(self) -> None:
+        column = 1 / np.arange(1.0, 2001)
+        rng = np.random.default_rng(5)
+        exact = np.abs((1.0 - 2.0 * rng.integers(0, 2, (20_000, 2000))) @ column)
+        found = np.abs(exchanged(column, draws=20_000))
+        for share in (0.5, 0.9, 0.95, 0.99, 0.999):
+            assert np.quantile(found, share) == pytest.approx(np.quantile(exact, share), rel=0.03)
+
+
+class TestCorrections:
+    @pytest.mark.parametrize(
+        ("ps", "expected"),
+        [
+            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+            ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),  # the later one may not be below the earlier
+            ([0.04, 0.03, 0.01], [0.06, 0.06, 0.03]),
+            ([0.5, 0.6], [1.0, 1.0]),
+            ([0.02, 0.02], [0.04, 0.04]),
+            ([0.03], [0.03]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.04]),
+            ([NAN], [NAN]),
+            ([], []),
+        ],
+    )
+    def test_holm(self, ps: list[float], expected: list[float]) -> None:
+        assert holm(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
+
+    @pytest.mark.parametrize(
+        ("ps", "expected"),
+        [
+            ([0.01, 0.04, 0.03, 0.005], [0.04, 0.16, 0.12, 0.02]),
+            ([0.5, 0.6], [1.0, 1.0]),
+            ([NAN, 0.01, NAN, 0.04], [NAN, 0.02, NAN, 0.08]),
+            ([], []),
+        ],
+    )
+    def test_bonferroni(self, ps: list[float], expected: list[float]) -> None:
+        assert bonferroni(np.array(ps, dtype=np.float64)) == pytest.approx(np.array(expected), nan_ok=True)
+
+    @given(st.lists(st.floats(0, 1) | st.just(NAN), min_size=1, max_size=12))
+    def test_holm_keeps_order_and_lies_between_p_and_bonferroni(self, ps: list[float]) -> None:
+        given = np.array(ps)
+        valid = ~np.isnan(given)
+        found, most = holm(given), bonferroni(given)
+        assert np.array_equal(np.isnan(found), ~valid)
+        assert (found[valid] >= given[valid]).all()
+        assert (found[valid] <= most[valid]).all()
+        order = np.argsort(given[valid])
+        assert (np.diff(found[valid][order]) >= 0).all()
+
+    def test_by_name(self) -> None:
+        ps = [0.01, 0.02]
+        assert correct(ps).tolist() == correct(ps, "holm").tolist() == [0.02, 0.02]
+        assert correct(ps, "bonferroni").tolist() == [0.02, 0.04]
+
+    def test_unknown_name(self) -> None:
+        with pytest.raises(UserError, match=r"unknown correction 'bonferoni'; did you mean 'bonferroni'\?"):
+            correct([0.1], "bonferoni")
+
+
+@pytest.mark.parametrize(("tests", "expected"), [(1, 28.016), (9, 36.145), (32, 40.044), (0, 28.016)])
+def test_detectable_effect_in_standard_errors(tests: int, expected: float) -> None:
+    assert detectable_effect(10.0, tests) == pytest.approx(expected, abs=0.001)
+
+
+@pytest.mark.parametrize("tests", [1, 9, 32])
+def test_detectable_effect_has_80_percent_power_at_the_corrected_level(tests: int) -> None:
+    power = stats.norm.sf(stats.norm.ppf(1 - 0.025 / tests) - detectable_effect(1.0, tests))
+    assert power == pytest.approx(0.8, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("distinct", "expected"), [(None, [1, 2, 4, 8]), ([0, 1, 0, 3], [5, 2, 8]), ([2, 2, 2, 2], [15])]
+)
+def test_queries_that_repeat_others_become_one_row(distinct: list[int] | None, expected: list[float]) -> None:
+    numbers = None if distinct is None else np.array(distinct)
+    assert together(np.array([1.0, 2.0, 4.0, 8.0]), numbers).tolist() == expected
+
+
+def test_queries_repeat_each_other_where_all_numberings_say_so() -> None:
+    one, two = np.array([0, 0, 0, 3]), np.array([0, 0, 2, 2])
+    assert in_all([one, two]).tolist() == [0, 0, 1, 2]
+    assert in_all([one, None]) is None
+    assert in_all([]) is None
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "expected"),
+    [
+        (0, 0, 1.0),
+        (1, 0, 1.0),
+        (2, 0, 0.5),
+        (0, 5, 0.0625),
+        (3, 3, 1.0),
+        (4, 3, 1.0),
+        (10, 2, 2 * (1 + 12 + 66) / 2**12),
+    ],
+)
+def test_the_sign_test_counts_coin_tosses(up: int, down: int, expected: float) -> None:
+    assert sign_test_p(up, down) == pytest.approx(expected, rel=1e-12)
+    assert sign_test_p(down, up) == sign_test_p(up, down)
+
+
+def test_the_sign_test_is_exact_for_many_queries() -> None:
+    tail = sum(math.comb(300, k) for k in range(121))
+    assert sign_test_p(120, 180) == pytest.approx(2 * tail / 2**300, rel=1e-9)
