@@ -3,7 +3,7 @@
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports transformers: no test may reach the network
-# The models here are tiny: with a second thread their training takes three times the processor time, most of it waiting.
+# The models here are tiny: a second thread makes their training take three times the processor time, mostly waiting.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 
