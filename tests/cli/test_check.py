@@ -45,10 +45,7 @@ def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]
 
 
 FAULTS: dict[str, tuple[Docs, str]] = {
-    "pairs missing a side": (texts("other")[5:], "--max-missing=25"),
-    "identical pairs": (spoiled(text(lambda t: t.replace("other", "first"))), "--max-identical=50"),
     "refusals": (spoiled(text(lambda t: f"I'm sorry, but I cannot do that. {t}")), "--max-refusals=50"),
-    "boilerplate openings": (spoiled(text(lambda t: f"Rewritten text: {t}")), "--max-boilerplate=50"),
     "cut-off endings": (spoiled(text(lambda t: t + " And then the")), "--max-cut-off=50"),
     "length ratio": (spoiled(text(lambda t: t * 2), share=1), "--max-length-ratio=2"),
 }

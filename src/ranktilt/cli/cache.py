@@ -12,7 +12,7 @@ from ranktilt.cli.output import Output, reporting, say
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from ranktilt.rankers.inventory import Kept, Leftover
+    from ranktilt.rankers.inventory import CacheEntry, StaleFile
 
 
 def command(
@@ -42,9 +42,9 @@ def command(
     if everything and (model or older_than):
         raise UserError("--all removes everything; leave it out to remove what --model and --older-than choose")
     with reporting(quiet=quiet):
-        from ranktilt.rankers.inventory import listed, of_model, remove, unused_for
+        from ranktilt.rankers.inventory import cache_contents, of_model, remove, unused_for
 
-        kept, left = listed()
+        kept, left = cache_contents()
         chosen = kept if model is None else of_model(kept, model)
         chosen = chosen if older_than is None else unused_for(chosen, older_than)
         if not prune:
@@ -69,5 +69,5 @@ def command(
             say("entries stay; --model, --older-than or --all remove them", quiet=quiet)
 
 
-def _summary(kept: Sequence[Kept], left: Sequence[Leftover]) -> str:
+def _summary(kept: Sequence[CacheEntry], left: Sequence[StaleFile]) -> str:
     return f"{counted(len(kept), 'entry', 'entries')} and {counted(len(left), 'leftover', 'leftovers')}"

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.errors import counted
-from ranktilt.rankers.inventory import Kept, Leftover
+from ranktilt.rankers.inventory import CacheEntry, StaleFile
 from ranktilt.reporting.document import Block, Cell, Column, Document, Points, Row, Table, printed
 from ranktilt.reporting.numbers import DASH, ago, count, size
 
@@ -22,8 +22,8 @@ class CacheInventory:
     """The entries of a cache folder, and the files in it that nothing reads."""
 
     folder: Path
-    entries: Sequence[Kept]
-    leftovers: Sequence[Leftover]
+    entries: Sequence[CacheEntry]
+    leftovers: Sequence[StaleFile]
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -73,7 +73,7 @@ def view(found: CacheInventory) -> Document:
     )
 
 
-def _table(entries: Sequence[Kept]) -> Table:
+def _table(entries: Sequence[CacheEntry]) -> Table:
     columns = (
         Column("what", number=False, header=True, width=0),
         Column("model", number=False, width=0),
@@ -92,7 +92,7 @@ def _table(entries: Sequence[Kept]) -> Table:
     return Table("Entries", columns, rows, plain=("edges",))
 
 
-def _left(left: Sequence[Leftover]) -> str:
+def _left(left: Sequence[StaleFile]) -> str:
     reasons = [one.why for one in left]
     why = ", ".join(f"{reasons.count(reason):,} {reason}" for reason in sorted(set(reasons)))
     number = counted(len(left), "leftover", "leftovers")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Ranker, Run, UserError, ranker
 from ranktilt.rankers.base import Pipeline
 from ranktilt.rankers.candidates import append_tail
-from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.rankers.replay import Replay
+from ranktilt.rankers.lexical.bm25 import BM25
 from tests.toy import collection_of, toy
 
 
@@ -136,34 +135,10 @@ def test_pipelines(stages: tuple[Ranker, ...], expected: str) -> None:
     assert found.name == ">>".join(map(repr, stages))
 
 
-def test_the_candidates_of_a_kept_tail_are_those_of_the_cut() -> None:
-    collection = toy()
-    plain = Pipeline((TFIDF(k=2), Upside())).rank(collection)
-    kept = Pipeline((TFIDF(k=2), Upside(tail="keep"))).rank(collection)
-    for query, entries in listed(plain).items():
-        assert listed(kept)[query][: len(entries)] == entries
-
-
-def test_a_saved_run_keeps_its_tail(tmp_path: Path) -> None:
-    collection = six()
-    path = BM25().rank(collection).save(tmp_path / "run.trec")
-    found = Pipeline((Replay(str(path), k=2), Upside(tail="keep"))).rank(collection)
-    assert "".join(doc[1:] for doc, _ in listed(found)["q"]) == "564321"
-
-
 def test_a_kept_tail_needs_a_stage_before_it() -> None:
     with pytest.raises(UserError) as caught:
         Pipeline((Upside(tail="keep"), Upside())).rank(toy())
     assert str(caught.value) == "upside(tail=keep): tail=keep is for a re-ranker; here no stage stands before it"
-
-
-def test_a_tail_lies_below_even_where_one_is_less_than_a_step_of_float64() -> None:
-    found = append_tail(
-        run({"q": [("a", 3e16), ("b", 2e16)]}), run({"q": [("a", 4.0), ("b", 3.0), ("c", 2.0), ("d", 1.0)]})
-    )
-    scores = [score for _, score in listed(found)["q"]]
-    assert scores[:2] == [3e16, 2e16]
-    assert scores[1] > scores[2] > scores[3]
 
 
 @pytest.mark.neural
