@@ -21,8 +21,8 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.generation.pooling import Pool, pool, pooled
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import RESAMPLES, interval, resampled_means
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "sentence-transformers")
 PAPER = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")

@@ -69,7 +69,7 @@ def rankers(given: argparse.Namespace) -> list[str]:
 def after_audit(folder: Path, given: argparse.Namespace) -> Measured:
     """Make the page in a process that has just loaded, ranked and audited."""
     import ranktilt as rt
-    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.reload import Opened
     from ranktilt.reporting.views.report import report_page
 
     collection = rt.load(folder / "data" if (folder / "data").is_dir() else nfcorpus() or folder)

@@ -44,8 +44,8 @@ from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import JournalRecord
 from ranktilt.probes.validation import validate
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import read_cells
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.report import report_page
 from ranktilt.reports import read_result
 from ranktilt.run import Run

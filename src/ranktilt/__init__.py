@@ -26,8 +26,13 @@ if TYPE_CHECKING:
     from ranktilt.generation.rewrite.plan import Rewriting
     from ranktilt.generation.rewrite.rewrite import rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
-    from ranktilt.measures.base import AP, RR, Measure, P, R, measure, nDCG
+    from ranktilt.measures.average_precision import AP
+    from ranktilt.measures.base import Measure, measure
     from ranktilt.measures.contrast import relative_delta
+    from ranktilt.measures.ndcg import nDCG
+    from ranktilt.measures.precision import P
+    from ranktilt.measures.recall import R
+    from ranktilt.measures.reciprocal_rank import RR
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import explain
     from ranktilt.probes.validation import validate
@@ -38,16 +43,16 @@ if TYPE_CHECKING:
     from ranktilt.run import Run
 
 _NAMES = {
-    "AP": "measures.base",
+    "AP": "measures.average_precision",
     "Audit": "auditing.result",
     "Collection": "collection",
     "DataError": "errors",
     "Measure": "measures.base",
     "MissingExtra": "errors",
-    "P": "measures.base",
+    "P": "measures.precision",
     "Probe": "probes.base",
-    "R": "measures.base",
-    "RR": "measures.base",
+    "R": "measures.recall",
+    "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
@@ -65,7 +70,7 @@ _NAMES = {
     "load": "datasets.load",
     "measure": "measures.base",
     "mix": "datasets.mix",
-    "nDCG": "measures.base",
+    "nDCG": "measures.ndcg",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
     "report": "reports",

@@ -15,7 +15,8 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
-from ranktilt.measures.base import AP, nDCG
+from ranktilt.measures.average_precision import AP
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.run import Run
 from tests.toy import QUERIES, collection_of, run_of, toy, write_cocktail, write_run
 

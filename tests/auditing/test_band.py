@@ -17,12 +17,18 @@ from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.measures.base import AP, RR, Measure, P, R, nDCG
+from ranktilt.measures.average_precision import AP
+from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import interval
-from ranktilt.measures.relevance import Judged, values
+from ranktilt.measures.ndcg import nDCG
+from ranktilt.measures.precision import P
+from ranktilt.measures.ranking import Judged
+from ranktilt.measures.recall import R
+from ranktilt.measures.reciprocal_rank import RR
+from ranktilt.measures.relevance import values
 from ranktilt.progress import listening
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import interval
 from tests.toy import collection_of, run_of
 
 MEASURES: list[Measure] = [nDCG, nDCG @ 3, AP @ 5, P @ 2, R @ 4, RR]

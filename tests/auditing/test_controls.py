@@ -17,12 +17,12 @@ from ranktilt.auditing.controls import CONTROLS, controls
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.measures.inference import correct
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
+from ranktilt.statistics.correction import correct
 from tests.rankers.tiny import tiny_model
 from tests.toy import collection_of, toy
 

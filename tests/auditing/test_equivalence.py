@@ -25,7 +25,8 @@ from ranktilt.auditing.equivalence import (
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.measures.base import AP, nDCG
+from ranktilt.measures.average_precision import AP
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt.auditing.tilt import Statistics
+from ranktilt.auditing.effects import Statistics
 from ranktilt.auditing.trend import Line, Trend, rank_correlation, trend_sentence, trends
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.measures.base import nDCG
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.overlap import shared_terms
 from ranktilt.probes.statistics import statistics
 from ranktilt.probes.validation import Validation, validate

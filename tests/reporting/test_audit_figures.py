@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.effects import Effect
 from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.figures.audit import (
     MOST_PAIRS,
@@ -41,7 +41,7 @@ def drawn(figure: Figure) -> list[tuple[float, float, float]]:
     return [(x, low, high) for _, x, low, high in sorted(found)]
 
 
-def tilt(audit: Audit, run: str, measure: str) -> Tilt:
+def tilt(audit: Audit, run: str, measure: str) -> Effect:
     return next(t for t in audit.tilts if (t.run, t.measure) == (run, measure))
 
 

@@ -9,7 +9,7 @@ from ranktilt import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.reporting.document import Sentence
 from ranktilt.reporting.numbers import percent
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_contents
 from ranktilt.reporting.views.audit_tables import group_table

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ranktilt.reporting.document import Code, Explorer, Figure, Section, Table
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.audit_sections import audit_sections
 from tests.reporting.audits import clear
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged, with_spec

@@ -12,8 +12,7 @@ from ranktilt import Audit, Collection, audit, table
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.controlled import RAW
 from ranktilt.auditing.controls import CONTROLS
-from ranktilt.auditing.estimate import Estimate
-from ranktilt.auditing.verdict import amount, answer
+from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Row, Table
 from ranktilt.reporting.views.audit_legend import (
     card_legend,
@@ -113,18 +112,18 @@ def test_every_row_is_as_long_as_the_header() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "printed"),
+    ("name", "value", "printed"),
     [
-        ("relative delta", 12.34, "+12.3 %"), ("page", -0.0504, "−.050"), ("page", 1.0, "+1.000"),
-        ("page", 0.00001, ".000"), ("relevant twins", -0.25, "−25.0 %"), ("twins", 0.0, "0.0 %"),
-        ("rank gap", -3.25, "−3.2 ranks"), ("score gap", 0.5, "+.500 sd"), ("score gap", 10.5, "+10.500 sd"),
-        ("page", np.nan, "–"), ("score gap", np.nan, "–"), ("twins", np.nan, "–"),
+        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−.050"), ("NDSR@20", 1.0, "+1.000"),
+        ("NDSR@20", 0.00001, ".000"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"), ("HeadToHead", 0.0, "0.0 %"),
+        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 0.5, "+.500 sd"), ("ScoreGap", 10.5, "+10.500 sd"),
+        ("ExposureRatio@20", 1.0, "1.000"), ("ExposureRatio", 0.98, ".980"),
+        ("NDSR@20", np.nan, "–"), ("ScoreGap", np.nan, "–"), ("HeadToHead", np.nan, "–"),
     ],
 )  # fmt: skip
-def test_an_answer_has_its_sign_and_unit(kind: Any, value: float, printed: str) -> None:
-    one = Estimate("r", kind, "x", "a", "b", value, value, value, 0.0, 1.0, 1.0, 1)
-    assert answer(one) == printed
-    assert amount(one, value) == printed.split()[0]
+def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
+    assert estimand(name).answer(value) == printed
+    assert estimand(name).amount(value) == printed.split()[0]
 
 
 class TestCard:
@@ -170,7 +169,7 @@ class TestCard:
         found = card_overview(opened().audit)
         for row in found.rows:
             wanted = opened().audit.estimates_of(front(row), *PAIR)
-            assert [cell.text for cell in row.cells[1:]] == [answer(e) for e in wanted]
+            assert [cell.text for cell in row.cells[1:]] == [e.estimand.answer(e.value) for e in wanted]
             assert str([cell.value for cell in row.cells[1:]]) == str([e.value for e in wanted])
         assert {front(row): row.cells[1].tone for row in found.rows} == {
             "people": "first", "machines": "second", "nobody": "",

@@ -13,7 +13,7 @@ from ranktilt.reporting.glossary.glossary import Glossary, visible
 from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
 from ranktilt.reporting.glossary.term import Term
 from ranktilt.reporting.glossary.terms import TERMS
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.openings import audit_page

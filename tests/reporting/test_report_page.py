@@ -14,7 +14,7 @@ import pytest
 from ranktilt import Audit, audit
 from ranktilt.errors import UserError
 from ranktilt.reporting.explorer.section import BUDGET
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.render.html import html_document
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_contents

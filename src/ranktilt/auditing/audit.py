@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.band import Shuffles, Task, enough, null_deltas
-from ranktilt.auditing.card import NOTHING, PAGE, Asking, Twins, entries, estimates, samples
+from ranktilt.auditing.card import PAGE, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import LEVEL, Chance, Effect, Sample, Statistics, effects
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.exchange import exchange_p, relevant_cells
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
+from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -33,29 +34,28 @@ from ranktilt.auditing.notes import (
     sparse_notes,
     twin_notes,
 )
-from ranktilt.auditing.page import Page, all_paired, page_bands, signs_of
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.tilt import LEVEL, Side, Statistics, Tilt, tilts
 from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
-from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.inference import RESAMPLES
-from ranktilt.measures.preference import PairCounts, split_pair_counts
+from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.head_to_head import PairCounts, pair_counts
+from ranktilt.measures.twins import TwinLists
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import RESAMPLES
 
 DEFAULT_MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 CARD_ROWS = 6
-Counts = dict[Pair, tuple[PairCounts, PairCounts]]
 PACKAGES = ("numpy", "scipy", "polars", "PyStemmer", "ir-measures", "pytrec-eval-terrier")
 
 
 def audit(
     collection: Collection,
     runs: Run | Sequence[Run],
-    measures: str | Measure | Iterable[str | Measure] | None = None,
+    measures: str | Estimand | Iterable[str | Estimand] | None = None,
     *,
     card: bool = False,
     page: int = PAGE,
@@ -70,6 +70,7 @@ def audit(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    heads: int = HEADS,
 ) -> Audit:
     """Measure each group of documents on the same rankings, and compare the groups.
 
@@ -79,9 +80,10 @@ def audit(
         Documents, queries and judgments; every judgment counts in the row ``all``.
     runs : Run or sequence of Run
         Rankings of the mixed collection.
-    measures : str, Measure or iterable of them, optional
-        The first is the primary measure, on which verdicts are given. By default nDCG and AP at 1, 3 and 5; none
-        where nothing is judged: the card's other questions need no judgments.
+    measures : str, Estimand or iterable of them, optional
+        The first is the primary one, on which verdicts are given. By default nDCG and AP at 1, 3 and 5; none where
+        nothing is judged: the card's other questions need no judgments. Estimands that are no measures of relevance,
+        such as ``"NDSR@20"``, are answered on the card.
     card : bool, optional
         Ask the other questions too: who fills the page, which twin stands higher and by how much (`Audit.card`).
     page : int, optional
@@ -107,7 +109,10 @@ def audit(
     resamples : int, optional
         Bootstrap resamples and sign flips.
     seed : int, optional
-        Of every random draw.
+        Random seed of everything that is drawn.
+    heads : int, optional
+        Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
+        together. 0 keeps none.
 
     Returns
     -------
@@ -121,45 +126,47 @@ def audit(
     """
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
-    found = _measures(measures, judged=collection.qrels.height > 0)
+    asked = _asked(measures, judged=collection.qrels.height > 0)
+    found = [one for one in asked if isinstance(one, Measure)]
+    others = [one for one in asked if not isinstance(one, Measure)]
     runs = [runs] if isinstance(runs, Run | str) else list(runs)
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
-    _check(found, runs)
+    _check(asked, runs)
     _check_numbers(resamples, level, page)
-    if by is None and (card or pairs is not None):
-        raise UserError(
-            f"{'the card needs' if card else 'pairs of groups need'} a column to group by; leave --by none out"
-        )
+    if by is None and (card or others or pairs is not None):
+        what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
+        raise UserError(f"{what} a column to group by; leave --by none out")
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
     if found:
         _refuse_unjudged(judgments, groups, chosen, collection)
-    elif not card:
+    elif not card and not others:
         raise UserError(
             "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
         )
     how = Statistics(resamples, seed, test, correction, rounding)
+    standard = card_estimands(page, judged=len(judgments.grade) > 0) if card else ()
+    questions = [*standard, *(one for one in others if one not in standard)]
     work = _Work(
-        collection, groups, chosen, judgments, measures=found, runs=len(runs), ties=ties, page=card and page, how=how
-    )
+        collection, groups, chosen, judgments, measures=found, questions=questions,
+        runs=len(runs), ties=ties, how=how,
+    )  # fmt: skip
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
-    found_tilts = tilts(work.sides(aligned, values), how)
-    counts = [work.counts(a) for a in aligned]
+    found_tilts = effects(work.samples(aligned, values), how)
     names = tuple(r.name for r in runs)
-    notes = [note for one in aligned for note in run_notes(one, collection, missing)]
-    notes += judgment_notes(judgments, collection)
-    repeated = {one.run.name: one.repeated for one in aligned if one.repeated}
-    notes += repeated_notes(repeated)
-    absent = any(one.left_out(missing).any() for one in aligned)
-    notes += group_notes(groups, work.left_out, found_tilts, resamples, absent=absent)
-    notes += sparse_notes(found_tilts, names, groups, values)
-    notes += twin_notes(collection, groups, [p for p in work.pairs if p not in work.level_pairs], judgments)
-    notes += card_notes(collection, groups, twins=any(len(t.rows) for t in work.twins.values())) if card else ()
+    counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
+    for number, one in enumerate(aligned):
+        lists = work.twin_lists(one, missing)
+        counts += work.pair_counts(one.run.name, lists)
+        answers += work.asked.of_twins(number, one, lists)
+    primary = [e for e in found_tilts if card and e.measure == repr(found[0])]
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
+    if others and asked[0] is others[0]:
+        spec["primary"] = repr(asked[0])
     return Audit(
         {**spec, **_provenance(collection, runs)},
         names,
@@ -168,27 +175,29 @@ def audit(
         judgments.queries,
         values,
         found_tilts,
-        work.pair_counts(aligned, counts),
-        tuple(notes),
-        work.card(aligned, counts, found_tilts, missing=missing),
+        pl.concat(counts),
+        tuple(work.notes(aligned, values, found_tilts, missing)),
+        work.card(aligned, answers, primary),
         work.confounds(collection, runs) if confounds and by == "source" else (),
-        repeated=repeated,
+        repeated={one.run.name: one.repeated for one in aligned if one.repeated},
+        heads=Heads.of(runs, heads) if heads else None,
     )
 
 
-def _measures(given: str | Measure | Iterable[str | Measure] | None, *, judged: bool) -> list[Measure]:
+def _asked(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: bool) -> list[Estimand]:
     if given is None:
         given = DEFAULT_MEASURES if judged else ()
-    elif isinstance(given, str | Measure):
+    elif isinstance(given, str | Estimand):
         given = [given]
     else:
         given = list(given)
         if not given:
             raise UserError("an audit needs at least one measure, such as nDCG@3")
-    found = [measure(m) for m in given]
-    if found and not judged:
+    found = [estimand(one) for one in given]
+    needy = next((one for one in found if isinstance(one, Measure)), None)
+    if needy is not None and not judged:
         raise UserError(
-            f"{found[0]!r} needs judgments, and there are none: name them (--qrels FILE), or leave the measure out and "
+            f"{needy!r} needs judgments, and there are none: name them (--qrels FILE), or leave the measure out and "
             "ask the card (--card)"
         )
     return found
@@ -221,7 +230,7 @@ def check_choices(**given: str) -> None:
             raise unknown(name, value, CHOICES[name])
 
 
-def _check(measures: Sequence[Measure], runs: Sequence[Run]) -> None:
+def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
     strange = next((r for r in runs if not isinstance(r, Run)), None)
     if strange is not None:
         raise UserError(f"expected runs, got {shorten(strange)}; rank first: ranker(...).rank(collection)")
@@ -265,10 +274,10 @@ class _Work:
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], runs: int, ties: str, page: int, how: Statistics,
+        *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: Statistics,
     ) -> None:  # fmt: skip
-        self.groups, self.judgments, self.measures, self.ties = groups, judgments, measures, ties
-        self.page, self.how = page, how
+        self.collection, self.groups, self.judgments = collection, groups, judgments
+        self.measures, self.ties, self.how = measures, ties, how
         held = judgments.held(groups)
         self.pairs = [p for p in pairs if set(p) <= held]
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
@@ -276,83 +285,82 @@ class _Work:
         self.level_pairs = {p for p in self.pairs if are_twins(collection, groups, p, frame)}
         self.origins = collection.docs["origin"]
         self.twins = {p: Twins.of(p, twin_rows(collection, groups, p), judgments, self.origins) for p in pairs}
-        tests = runs * max(len(measures), CARD_ROWS if page else 0) * max(len(pairs), 1)
+        tests = runs * max(len(measures), CARD_ROWS if questions else 0) * max(len(pairs), 1)
         self.shuffles = Shuffles(judgments, how.seed, enough(tests))
-        # What is asked of groups without twins, whose pages are shuffled document by document: Relative Δ and ΔNDSR.
-        asked = sum(CARD_ROWS if len(twins.rows) else 2 for twins in self.twins.values())
-        self.pages = Shuffles(judgments, how.seed, enough(runs * asked))
+        # Groups without twins are asked fewer questions: Relative Δ and those about groups.
+        few = 1 + sum(isinstance(one, GroupEstimand) for one in questions)
+        asked = sum(max(CARD_ROWS, len(questions)) if len(twins.rows) else few for twins in self.twins.values())
+        lists = Shuffles(judgments, how.seed, enough(runs * asked))
+        self.asked = Card(groups, self.twins, questions, how, lists, banded=groups.by != "source")
 
-    def sides(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Side]:
-        """Comparisons of each run, pair by pair."""
+    def samples(self, aligned: Sequence[Aligned], values: np.ndarray) -> list[Sample]:
+        """Comparisons of each run, pair by pair and measure by measure."""
+        if not self.measures:
+            return []
         numbers = {p: (self.groups.names.index(p[0]), self.groups.names.index(p[1])) for p in self.pairs}
-        sides, tasks, uneven = list[list[Side]](), list[Task](), list[int]()
-        for one, found in zip(aligned, values, strict=True):
+        found, tasks, uneven = list[list[Sample]](), list[Task](), list[int]()
+        for one, of_run in zip(aligned, values, strict=True):
             ordered = one if self.ties == "expected" else one.untied()
             for pair, (a, b) in numbers.items():
-                if pair not in self.level_pairs:
-                    tasks.append((ordered, (a, b)))
-                    uneven.append(len(sides))
                 of_pair = [
-                    Side(one.run.name, repr(m), *pair, first, second, distinct=one.distinct)
-                    for m, first, second in zip(self.measures, found[:, a + 1], found[:, b + 1], strict=True)
+                    Sample(one.run.name, RelativeDelta(of=m), *pair, first, second, distinct=one.distinct)
+                    for m, first, second in zip(self.measures, of_run[:, a + 1], of_run[:, b + 1], strict=True)
                 ]
                 if pair in self.level_pairs:
                     of_pair = [
                         self._exchanged(ordered, m, (a, b), s) for m, s in zip(self.measures, of_pair, strict=True)
                     ]
-                sides.append(of_pair)
+                else:
+                    tasks.append((ordered, (a, b)))
+                    uneven.append(len(found))
+                found.append(of_pair)
         for place, nulls in zip(uneven, null_deltas(tasks, self.measures, self.shuffles), strict=True):
-            sides[place] = [side.among(null) for side, null in zip(sides[place], nulls, strict=True)]
-        return [side for of_pair in sides for side in of_pair]
+            found[place] = [sample.among(null) for sample, null in zip(found[place], nulls, strict=True)]
+        return [sample for of_pair in found for sample in of_pair]
 
-    def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], side: Side) -> Side:
+    def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""
-        side = replace(side, cells=relevant_cells(aligned, measure, numbers, side, self.origins))
-        p = exchange_p(aligned, measure, numbers, side, origins=self.origins, how=self.how)
-        return replace(side, exchange_p=p)
+        sample = replace(sample, cells=relevant_cells(aligned, measure, numbers, sample, self.origins))
+        p = exchange_p(aligned, measure, numbers, sample, origins=self.origins, how=self.how)
+        return replace(sample, chance=Chance(0.0, 0.0, p))
 
-    def counts(self, aligned: Aligned) -> Counts:
-        """Twins' wins, losses and ties of one run, per pair of groups: of relevant twins, and of others."""
-        held = entries(aligned)
-        relevant = aligned.judgments.query, aligned.judgments.row
-        return {
-            pair: split_pair_counts(*held, twins.rows, relevant)
-            for pair, twins in self.twins.items()
-            if len(twins.rows)
-        }
+    def twin_lists(self, aligned: Aligned, missing: str) -> dict[Pair, TwinLists]:
+        """The twins of each pair of groups as a run lists them."""
+        return {pair: twins.lists(aligned, missing) for pair, twins in self.twins.items() if len(twins.rows)}
 
-    def pair_counts(self, aligned: Sequence[Aligned], counts: Sequence[Counts]) -> pl.DataFrame:
-        """Twins' wins, losses and ties per run, pair and query, as a table."""
-        frames = [pl.DataFrame(schema=PAIR_COUNTS)]
-        for one, found in zip(aligned, counts, strict=True):
-            for pair, (right, other) in found.items():
-                for flag, numbers in ((True, right), (False, other)):
-                    names = dict(zip(PairCounts._fields, numbers, strict=True))
-                    frame = pl.DataFrame({"query": self.judgments.queries, **names}, schema_overrides=PAIR_COUNTS)
-                    frame = frame.with_columns(
-                        run=pl.lit(one.run.name), a=pl.lit(pair[0]), b=pl.lit(pair[1]), relevant=pl.lit(flag)
-                    )
-                    frames.append(frame.select(list(PAIR_COUNTS)))
-        return pl.concat(frames)
+    def pair_counts(self, run: str, lists: Mapping[Pair, TwinLists]) -> Iterator[pl.DataFrame]:
+        """Twins' wins, losses and ties of one run per pair and query, as tables: of relevant twins, and of others."""
+        for pair, found in lists.items():
+            for relevant, numbers in zip((True, False), pair_counts(found), strict=True):
+                names = dict(zip(PairCounts._fields, numbers, strict=True))
+                frame = pl.DataFrame({"query": self.judgments.queries, **names}, schema_overrides=PAIR_COUNTS)
+                frame = frame.with_columns(run=pl.lit(run), a=pl.lit(pair[0]), b=pl.lit(pair[1]))
+                yield frame.with_columns(relevant=pl.lit(relevant)).select(list(PAIR_COUNTS))
 
     def card(
-        self, aligned: Sequence[Aligned], counts: Sequence[Counts], found: Sequence[Tilt], *, missing: str
-    ) -> tuple[Estimate, ...]:
-        """The card of every run and pair; empty where none is asked for."""
-        if not self.page:
+        self, aligned: Sequence[Aligned], found: Sequence[tuple[Place, Sample]], first: Iterable[Effect]
+    ) -> tuple[Effect, ...]:
+        """The card of every run and pair, below the effects that come first."""
+        if not self.asked.asked:
             return ()
-        asked = []
-        paired = all(all_paired(signs_of(self.groups, p), t.rows) for p, t in self.twins.items())
-        pages = [Page.of(one, self.page, len(self.groups.code)) for one in aligned]
-        bands = repeat(NOTHING) if paired else page_bands(pages, self.groups, self.pages)
-        for one, numbers, band in zip(aligned, counts, bands, strict=False):
-            # Of sources 0 is level, and intervals speak of documents too: no band is shown.
-            asking = Asking(self.page, self.how.seed, self.how.resamples, banded=self.groups.by != "source", band=band)
-            for pair, twins in self.twins.items():
-                found_here = samples(one, self.groups, twins.asked(one, missing), numbers.get(pair), asking)
-                asked.append((one.run.name, pair, found_here))
-        primary = [t for t in found if self.measures and t.measure == repr(self.measures[0])]
-        return estimates(asked, primary, self.how)
+        ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
+        return effects([sample for _, sample in ordered], self.how, beside=first)
+
+    def notes(
+        self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect], missing: str
+    ) -> Iterator[str]:
+        """What a reader should know: exclusions, small samples, unknown documents."""
+        groups, judgments, collection = self.groups, self.judgments, self.collection
+        for one in aligned:
+            yield from run_notes(one, collection, missing)
+        yield from judgment_notes(judgments, collection)
+        yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})
+        absent = any(one.left_out(missing).any() for one in aligned)
+        yield from group_notes(groups, self.left_out, tilts, self.how.resamples, absent=absent)
+        yield from sparse_notes(tilts, [one.run.name for one in aligned], groups, values)
+        yield from twin_notes(collection, groups, [p for p in self.pairs if p not in self.level_pairs], judgments)
+        if self.asked.asked:
+            yield from card_notes(collection, groups, twins=any(len(t.rows) for t in self.twins.values()))
 
     def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:
         """What else differs between the sources of each pair."""

@@ -1,91 +1,41 @@
-"""The estimand card: five questions to one run, side by side (definitions: MEASURES, sec. 3)."""
+"""The estimand card: questions beside Relative Δ, put to each run (definitions: MEASURES, sec. 3)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.estimate import Estimate, Kind
+from ranktilt.auditing.band import Shuffles
+from ranktilt.auditing.effects import Chance, Sample, Statistics
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.page import Page, all_paired, share_difference, signs_of
-from ranktilt.auditing.tilt import Chance, Statistics, Tilt
-from ranktilt.measures.inference import (
-    RESAMPLES,
-    correct,
-    exchanged,
-    interval,
-    resampled_means,
-    sign_flip_ps,
-    sign_test_p,
-    together,
-)
-from ranktilt.measures.origins import Cells, widened
-from ranktilt.measures.preference import PairCounts, meeting_cells, rank_gap_sums, rank_gaps, score_gaps
+from ranktilt.auditing.page import Page, all_paired, page_bands, share_difference, signs_of
+from ranktilt.measures.base import Estimand, GroupEstimand
+from ranktilt.measures.head_to_head import HeadToHead
+from ranktilt.measures.ndsr import NDSR
+from ranktilt.measures.rank_gap import RankGap
+from ranktilt.measures.score_gap import ScoreGap
+from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
+from ranktilt.progress import report
 from ranktilt.run import codes
+from ranktilt.statistics.permutation import exchanged
+from ranktilt.statistics.two_way import Cells
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PAGE = 20
 """Ranks that make the page, by default."""
-NOTHING: Floats = np.empty(0)
-
-NAMES: dict[Kind, str] = {
-    "page": "ΔNDSR",
-    "relevant twins": "head-to-head, relevant twins",
-    "other twins": "head-to-head, other twins",
-    "twins": "head-to-head",
-    "rank gap": "pair rank gap",
-    "score gap": "score gap",
-}
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Per-query numbers behind one estimate: its value is the sum of `total` over the sum of `weight`."""
-
-    kind: Kind
-    name: str
-    total: Floats
-    weight: Floats
-    """What each query counts: pairs, or 1; 0 where the query says nothing."""
-    extra: dict[str, float] = field(default_factory=dict)
-    level: float = 0.0
-    chance: Chance | None = None
-    """What random labels give, where the value is judged by them."""
-    cells: Cells | None = None
-    """What each origin adds, where labels are exchanged within origins."""
-    distinct: Ints | None = None
-    """As `Aligned.distinct`."""
-
-    @property
-    def value(self) -> float:
-        """The estimate; NaN where no query counts."""
-        weight = float(self.weight.sum())
-        return float(self.total.sum()) / weight if weight else np.nan
-
-    @property
-    def votes(self) -> int:
-        """Distinct queries that count, or origins where these are fewer."""
-        queries = len(self.rows[0])
-        return queries if self.cells is None else min(queries, int(np.count_nonzero(np.bincount(self.cells.origin))))
-
-    def together(self, distinct: Ints | None) -> Sample:
-        """Resample and test queries that repeat each other as one."""
-        cells = None if self.cells is None else self.cells.together(distinct)
-        return replace(self, distinct=distinct, cells=cells)
-
-    @property
-    def rows(self) -> tuple[Floats, Floats]:
-        """Total and weight of each distinct query that counts."""
-        mask = self.weight > 0
-        distinct = None if self.distinct is None else self.distinct[mask]
-        return together(self.total[mask], distinct), together(self.weight[mask], distinct)
+def card_estimands(page: int, *, judged: bool) -> tuple[Estimand, ...]:
+    """List what the card asks beside Relative Δ; without judgments, twins are not told apart by relevance."""
+    heads = (replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other")) if judged else (HeadToHead,)
+    return (NDSR @ page, *heads, RankGap if judged else replace(RankGap, pairs="all"), ScoreGap)
 
 
 @dataclass(frozen=True)
@@ -97,6 +47,8 @@ class Twins:
     """Shape (n_pairs, 2)."""
     wanted: tuple[Ints, Ints] | None
     """Query and pair of every relevant pair, retrieved or not; None where nothing is judged."""
+    documents: int
+    """Of the collection."""
     origins: Ints | None = None
     """Number of each document's origin, −1 for one without a pair; None where pairs do not exchange labels."""
 
@@ -107,56 +59,32 @@ class Twins:
         Where each document's origin is given, both labels of an origin are exchanged for the twins' tests.
         """
         number = None if origins is None or not len(rows) else _numbers(rows, origins)
+        documents = judgments.documents
         if not len(judgments.grade):
-            return cls(pair, rows, None, number)
+            return cls(pair, rows, None, documents, number)
         judged = pl.DataFrame({"query": judgments.query, "row": judgments.row})
         judged = judged.filter(pl.Series(judgments.known_query[judgments.query]))
         table = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "pair": np.arange(len(rows))})
         sides = [judged.join(table, left_on="row", right_on=side).select("query", "pair") for side in ("a", "b")]
         found = pl.concat(sides).unique().sort("query", "pair")
         query, wanted = (found[column].to_numpy().astype(np.int64) for column in ("query", "pair"))
-        return cls(pair, rows, (query, wanted), number)
+        return cls(pair, rows, (query, wanted), documents, number)
 
-    def asked(self, aligned: Aligned, missing: str) -> Twins:
-        """Leave out the relevant pairs of queries that count nowhere: see `Aligned.left_out`."""
-        if self.wanted is None:
-            return self
-        keep = ~aligned.left_out(missing)[self.wanted[0]]
-        return replace(self, wanted=(self.wanted[0][keep], self.wanted[1][keep]))
+    def lists(self, aligned: Aligned, missing: str) -> TwinLists:
+        """Look for the twins in a run; relevant pairs of queries that count nowhere are left out."""
+        judgments, wanted = aligned.judgments, self.wanted
+        if wanted is not None:
+            keep = ~aligned.left_out(missing)[wanted[0]]
+            wanted = wanted[0][keep], wanted[1][keep]
+        counted = (aligned.row < self.documents) & judgments.known_query[aligned.ranking.query]
+        return TwinLists(
+            aligned.ranking, np.where(counted, aligned.row, -1), self.rows, (judgments.query, judgments.row), wanted,
+            scored=aligned.run.spec.get("score_order") != "rank",
+        )  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Asking:
-    """How the card of one run is made.
-
-    Parameters
-    ----------
-    depth : int
-        Ranks that make the page.
-    seed : int
-        Of every random draw.
-    draws : int, optional
-        Exchanges of the twins' labels.
-    banded : bool, optional
-        Whether what they give is shown beside the values.
-    band : ndarray of float64, shape (n_groups, shuffles), optional
-        Every group's NDSR on the run's pages under random labels; where all documents have twins, none is needed.
-    """
-
-    depth: int
-    seed: int
-    draws: int = RESAMPLES
-    banded: bool = True
-    band: Floats = field(default_factory=lambda: NOTHING)
-
-    def judged(self, sample: Sample) -> Sample:
-        """Judge a sample by exchanging the labels of each origin, the same way in all queries."""
-        weight = float(sample.weight.sum())
-        if sample.cells is None or not weight:
-            return sample
-        null = exchanged(sample.cells.nets, draws=self.draws, seed=[self.seed, 5]) / weight
-        chance = Chance.of(sample.value, null)
-        return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
+    def cells(self, found: Cells | None) -> Cells | None:
+        """Put origins in place of documents; None where pairs do not exchange labels."""
+        return None if found is None or self.origins is None else found.of(self.origins)
 
 
 def _numbers(rows: Ints, origins: pl.Series) -> Ints:
@@ -166,191 +94,118 @@ def _numbers(rows: Ints, origins: pl.Series) -> Ints:
     return codes(origins, names)
 
 
-def samples(
-    aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts] | None, asking: Asking
-) -> list[Sample]:
-    """Ask one run every question that needs no Relative Δ.
+Place = tuple[int, int, int]
+"""Where a sample stands on the card: number of its run, of its pair of groups, and of its question."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card in the making: what all runs share.
 
     Parameters
     ----------
-    aligned : Aligned
-        The run.
     groups : Groups
         The grouping.
-    twins : Twins
-        The two groups.
-    counts : tuple of PairCounts or None
-        Wins, losses and ties of relevant and of other twins; None where there are no twins.
-    asking : Asking
-        How.
-
-    Returns
-    -------
-    list of Sample
-        ΔNDSR; then, where there are twins, head-to-head, rank gap and score gap.
-    """
-    found = [_page(aligned, groups, twins, asking)]
-    if counts is not None:
-        found += _twins(aligned, groups, twins, counts)
-    return [asking.judged(sample.together(aligned.distinct)) for sample in found]
-
-
-def entries(aligned: Aligned) -> tuple[Ints, Ints, Floats]:
-    """Give the offsets, rows and scores of what a run holds of the collection and its judgments."""
-    known = (aligned.row >= 0) & aligned.judgments.known_query[aligned.ranking.query]
-    offsets = np.concatenate([[0], np.cumsum(known)])[aligned.ranking.offsets]
-    return offsets, aligned.row[known], aligned.ranking.scores[known]
-
-
-def _page(aligned: Aligned, groups: Groups, twins: Twins, asking: Asking) -> Sample:
-    page = Page.of(aligned, asking.depth, len(groups.code))
-    signs = signs_of(groups, twins.pair)
-    name = f"{NAMES['page']}@{asking.depth}"
-    total, weight = page.difference(signs), page.known.astype(np.float64)
-    sample = Sample("page", name, total, weight, {"shares": share_difference(signs)})
-    if all_paired(signs, twins.rows):
-        return replace(sample, cells=_cells(twins, page.cells(signs)))
-    a, b = (groups.names.index(name) for name in twins.pair)
-    chance = Chance.of(sample.value, asking.band[a] - asking.band[b])
-    return replace(sample, level=(chance.low + chance.high) / 2, chance=chance)
-
-
-def _cells(twins: Twins, found: Cells) -> Cells | None:
-    return None if twins.origins is None else found.of(twins.origins)
-
-
-def _twins(aligned: Aligned, groups: Groups, twins: Twins, counts: tuple[PairCounts, PairCounts]) -> Iterator[Sample]:
-    counted = (aligned.row < len(groups.code)) & aligned.judgments.known_query[aligned.ranking.query]
-    rows = np.where(counted, aligned.row, -1)
-    relevant = aligned.judgments.query, aligned.judgments.row
-    met = meeting_cells(*entries(aligned), twins.rows, relevant)
-    kinds: tuple[Kind | None, Kind] = ("relevant twins", "other twins") if twins.wanted is not None else (None, "twins")
-    for kind, one, cells in zip(kinds, counts, met, strict=True):
-        if kind:
-            yield replace(_head_to_head(kind, one), cells=_cells(twins, cells))
-    yield _rank_gap(aligned, rows, twins)
-    yield _score_gap(aligned, rows, twins)
-
-
-def _head_to_head(kind: Kind, counts: PairCounts) -> Sample:
-    sums = {name: float(numbers.sum()) for name, numbers in counts._asdict().items()}
-    whole = {"whole_wins": sums["wins"] - sums["alone"], "whole": sums["both"]}
-    whole["whole_losses"] = whole["whole"] - sums["ties"] - whole["whole_wins"]
-    total = counts.wins + counts.losses + counts.ties
-    extra = {"pairs": float(total.sum()), **{name: sums[name] for name in ("wins", "losses", "ties")}, **whole}
-    won = (counts.wins - counts.losses).astype(np.float64)
-    return Sample(kind, NAMES[kind], won, total.astype(np.float64), extra)
-
-
-def _rank_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
-    name = NAMES["rank gap"]
-    if twins.wanted is None:
-        held = (np.diff(aligned.ranking.offsets) > 0).astype(np.float64)
-        totals, cells = rank_gap_sums(aligned.ranking, rows, twins.rows)
-        return Sample("rank gap", f"{name}, summed per query", totals, held, cells=_cells(twins, cells))
-    gaps = rank_gaps(aligned.ranking, rows, twins.rows, twins.wanted)
-    pairs = int(gaps.pairs.sum())
-    extra = {"pairs": float(pairs), "absent": float(gaps.absent.sum()) / (2 * pairs) if pairs else np.nan}
-    weight = gaps.pairs.astype(np.float64)
-    return Sample("rank gap", name, gaps.total, weight, extra, cells=_cells(twins, gaps.cells))
-
-
-def _score_gap(aligned: Aligned, rows: Ints, twins: Twins) -> Sample:
-    name = NAMES["score gap"]
-    if aligned.run.spec.get("score_order") == "rank":
-        nothing = np.zeros(len(aligned.judgments.queries))
-        return Sample("score gap", name, nothing, nothing, {"pairs": 0.0, "raw": np.nan})
-    gaps, raw = score_gaps(aligned.ranking, rows, twins.rows)
-    pairs = int(gaps.pairs.sum())
-    extra = {"pairs": float(pairs), "raw": float(raw.sum()) / pairs if pairs else np.nan}
-    weight = gaps.pairs.astype(np.float64)
-    return Sample("score gap", name, gaps.total, weight, extra, cells=_cells(twins, gaps.cells))
-
-
-def estimates(
-    asked: Sequence[tuple[str, Pair, Sequence[Sample]]], tilts: Sequence[Tilt], how: Statistics
-) -> tuple[Estimate, ...]:
-    """Give every answer its interval and p; all p of the card are corrected together.
-
-    Parameters
-    ----------
-    asked : sequence of (run, pair, samples)
-        In the order of the card.
-    tilts : sequence of Tilt
-        Relative Δ on the primary measure; the first row of a run and pair where there is one.
+    twins : mapping
+        Twins of each pair of groups.
+    asked : sequence of Estimand
+        The questions.
     how : Statistics
-        Resamples, seed and correction.
-
-    Returns
-    -------
-    tuple of Estimate
-        Run by run and pair by pair.
+        Resamples and seed.
+    shuffles : Shuffles
+        Labels of relevant documents, shuffled; their seed and number are those of all random labels.
+    banded : bool
+        Whether what random labels give is shown for twins too: of sources 0 is level, and no band is needed.
     """
-    certain = _certainties([sample for _, _, found in asked for sample in found], how)
-    first = {(t.run, t.a, t.b): t for t in tilts}
-    made: list[Estimate] = []
-    for run, pair, found in asked:
-        if (run, *pair) in first:
-            made.append(Estimate.of_tilt(first[run, *pair]))
-        for sample in found:
-            made.append(_estimate(run, pair, sample, *next(certain)))
-    family = [np.nan if e.kind == "score gap" else e.p for e in made]
-    tests = max(sum(p == p for p in family), 1)
-    return tuple(
-        replace(e, p_corrected=e.p) if e.kind == "score gap" else replace(e, p_corrected=float(p), tests=tests)
-        for e, p in zip(made, correct(family, how.correction), strict=True)
-    )
+
+    groups: Groups
+    twins: Mapping[Pair, Twins]
+    asked: Sequence[Estimand]
+    how: Statistics
+    shuffles: Shuffles
+    banded: bool
+
+    def of_twins(self, run: int, aligned: Aligned, lists: Mapping[Pair, TwinLists]) -> Iterator[tuple[Place, Sample]]:
+        """Ask one run the questions about twins."""
+        for number, (pair, twins) in enumerate(self.twins.items()):
+            for place, one in enumerate(self.asked):
+                if isinstance(one, TwinEstimand) and pair in lists:
+                    found = one.answers(lists[pair])
+                    yield (run, number, place), self._exchanged(aligned, one, twins, found)
+
+    def of_groups(self, aligned: Sequence[Aligned]) -> Iterator[tuple[Place, Sample]]:
+        """Ask every run the questions about groups."""
+        for place, one in enumerate(self.asked):
+            if not isinstance(one, GroupEstimand):
+                continue
+            found = self._sums(one, aligned) if _additive(one) else self._lists(one, aligned)
+            for run, number, sample in found:
+                yield (run, number, place), sample
+
+    def _sums(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
+        """Differences of two groups' sums: a document has one label in all lists, and twins exchange theirs."""
+        signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
+        paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
+        pages = [Page.of(one, of, len(self.groups.code)) for one in aligned]
+        bands = repeat(None) if all(paired.values()) else page_bands(pages, self.groups, self.shuffles)
+        for run, (one, page, band) in enumerate(zip(aligned, pages, bands, strict=False)):
+            for number, (pair, twins) in enumerate(self.twins.items()):
+                parts = {"shares": share_difference(signs[pair])}
+                answers = Answers(page.difference(signs[pair]), page.known.astype(np.float64), parts)
+                if paired[pair] or band is None:
+                    answers = answers._replace(cells=page.cells(signs[pair]))
+                    yield run, number, self._exchanged(one, of, twins, answers)
+                else:
+                    a, b = (self.groups.names.index(name) for name in pair)
+                    yield run, number, self._sample(one, of, twins, answers).among(band[a] - band[b])
+
+    def _lists(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
+        """Other questions about groups: each list is shuffled by itself."""
+        numbers = [tuple(self.groups.names.index(name) for name in pair) for pair in self.twins]
+        for run, one in enumerate(aligned):
+            code = one.group_codes(self.groups)
+            null = np.full((len(numbers), self.shuffles.count), np.nan)
+            for draw, labels in enumerate(self._shuffled(one, code)):
+                for row, (a, b) in zip(null, numbers, strict=True):
+                    row[draw] = _mean(of.contrast(one.ranking, labels == a, labels == b))
+            for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
+                found = of.contrast(one.ranking, code == a, code == b)
+                known = ~np.isnan(found)
+                answers = Answers(np.where(known, found, 0.0), known.astype(np.float64))
+                yield run, number, self._sample(one, of, twins, answers).among(null[number])
+
+    def _shuffled(self, aligned: Aligned, code: Ints) -> Iterator[Ints]:
+        """Labels of a run's entries, shuffled within each list; documents without a label keep none."""
+        rng, held = np.random.default_rng([self.shuffles.seed, 2]), np.flatnonzero(code >= 0)
+        labels, query = code.copy(), aligned.ranking.query[held]
+        for draw in range(self.shuffles.count):
+            labels[held] = code[held][np.argsort(query + rng.random(len(held)), kind="stable")]
+            yield labels
+            report(f"random lists of {aligned.run.name}", draw + 1, self.shuffles.count)
+
+    def _sample(self, aligned: Aligned, of: Estimand, twins: Twins, found: Answers) -> Sample:
+        cells = twins.cells(found.cells)
+        cells = None if cells is None else cells.together(aligned.distinct)
+        return Sample(
+            aligned.run.name, of, *twins.pair, found.total, found.weight, found.parts,
+            cells=cells, distinct=aligned.distinct,
+        )  # fmt: skip
+
+    def _exchanged(self, aligned: Aligned, of: Estimand, twins: Twins, found: Answers) -> Sample:
+        """A sample of twins, judged by exchanging the labels of each origin, the same way in all queries."""
+        sample = self._sample(aligned, of, twins, found)
+        weight = float(sample.two.sum())
+        if sample.cells is None or not weight:
+            return sample
+        null = exchanged(sample.cells.nets, draws=self.how.resamples, seed=[self.how.seed, 5]) / weight
+        chance = Chance.of(sample.value, null)
+        return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
 
 
-def _certainties(flat: Sequence[Sample], how: Statistics) -> Iterator[tuple[Floats, float]]:
-    """Resampled values and p of each sample; those over the same queries share their draws."""
-    families: dict[bytes, list[int]] = defaultdict(list)
-    for index, sample in enumerate(flat):
-        repeated = b"" if sample.distinct is None else sample.distinct.tobytes()
-        families[(sample.weight > 0).tobytes() + repeated].append(index)
-    found: dict[int, tuple[Floats, float]] = {}
-    for members in families.values():
-        rows = [flat[index].rows for index in members]
-        means = resampled_means([column for row in rows for column in row], resamples=how.resamples, seed=how.seed)
-        flipped = [place for place, index in enumerate(members) if _flipped(flat[index])]
-        totals = [rows[place][0] for place in flipped]
-        ps = dict(zip(flipped, sign_flip_ps(totals, resamples=how.resamples, seed=how.seed), strict=True))
-        for place, index in enumerate(members):
-            with np.errstate(invalid="ignore", divide="ignore"):
-                samples = means[2 * place] / means[2 * place + 1]
-            found[index] = _two_way(flat[index], rows[place], samples), _p(flat[index], rows[place], ps.get(place))
-    return (found[index] for index in range(len(flat)))
+def _additive(of: GroupEstimand) -> bool:
+    return type(of).weights is not GroupEstimand.weights
 
 
-def _two_way(sample: Sample, rows: tuple[Floats, Floats], samples: Floats) -> Floats:
-    if sample.cells is None or not len(rows[0]):
-        return samples
-    wide = widened(samples, sample.value, rows[0] - sample.value * rows[1], sample.cells.variance(sample.value))
-    return wide if sample.kind in ("rank gap", "score gap") else np.clip(wide, -1.0, 1.0)
-
-
-def _flipped(sample: Sample) -> bool:
-    """Whether signs of queries are flipped: for all twins but those head to head."""
-    return (sample.chance is None or sample.cells is not None) and sample.kind in ("page", "rank gap", "score gap")
-
-
-def _p(sample: Sample, rows: tuple[Floats, Floats], flipped: float | None) -> float:
-    """Give the p among random labels for groups that are not twins; for twins the larger of that and of queries'."""
-    if not len(rows[0]):
-        return np.nan
-    chance = 0.0 if sample.chance is None else sample.chance.p
-    if flipped is not None:
-        return max(flipped, chance)
-    if sample.kind == "page":
-        return chance
-    return max(sign_test_p(int((rows[0] > 0).sum()), int((rows[0] < 0).sum())), chance)
-
-
-def _estimate(run: str, pair: Pair, sample: Sample, samples: Floats, p: float) -> Estimate:
-    spread, band = interval(samples), sample.chance
-    queries = int((sample.weight > 0).sum())
-    return Estimate(
-        run, sample.kind, sample.name, *pair, sample.value, spread.low, spread.high, spread.error,
-        p if queries else np.nan, np.nan, queries, sample.level,
-        *((band.low, band.high) if band else (0.0, 0.0)), sample.extra, votes=sample.votes,
-    )  # fmt: skip
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan

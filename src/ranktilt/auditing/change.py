@@ -10,20 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.matching import Match, RunPair
-from ranktilt.auditing.tilt import ALPHA
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import (
-    Interval,
-    Systems,
-    detectable_effect,
-    interval,
-    resampled_means,
-    sign_flip_ps,
-    swap_ps,
-    together,
-)
+from ranktilt.statistics.bootstrap import Interval, interval, resampled_means, together
+from ranktilt.statistics.correction import detectable_effect
+from ranktilt.statistics.permutation import Systems, sign_flip_ps, swap_ps
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -190,7 +183,7 @@ def tilt_changes(match: Match, *, resamples: int, seed: int, test: bool = True) 
         columns = _columns(tasks, members)
         means = resampled_means(columns, resamples=resamples, seed=seed)
         quads = [Systems(new_a, new_b, old_a, old_b) for new_a, old_a, new_b, old_b in _fours(columns)]
-        ps = swap_ps(quads, resamples=resamples, seed=seed) if test else [np.nan] * len(quads)
+        ps = swap_ps(quads, relative_delta, resamples=resamples, seed=seed) if test else [np.nan] * len(quads)
         for index, samples, p in zip(members, _fours(means), ps, strict=True):
             made[index] = _tilt_change(match, tasks[index], samples, p)
     return [made[i] for i in range(len(tasks))]
@@ -241,7 +234,7 @@ def _mean_change(task: _Task, spread: Interval, p: float) -> MeanChange:
 def _tilt_change(match: Match, task: _Task, samples: tuple[Floats, Floats, Floats, Floats], p: float) -> TiltChange:
     new_a, old_a, new_b, old_b = samples
     one, two = match.tilts(task.runs, task.measure, task.pair)
-    level, old_level = one.level_value, two.level_value
+    level, old_level = one.level, two.level
     deltas, old_deltas = relative_delta(new_a, new_b), relative_delta(old_a, old_b)
     spread = interval(deltas - old_deltas)
     grown = interval(np.abs(deltas - level) - np.abs(old_deltas - old_level))

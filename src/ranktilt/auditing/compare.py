@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from ranktilt.auditing.change import MeanChange, TiltChange, mean_changes, tilt_changes
+from ranktilt.auditing.effects import ALPHA, FEW_QUERIES
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import RunPair, match
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import ALPHA, FEW_QUERIES
-from ranktilt.auditing.verdict import across, bounds, probability, signed
+from ranktilt.auditing.verdict import across, bounds, probability
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.inference import CORRECTIONS, RESAMPLES, correct
+from ranktilt.measures.base import signed
+from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.statistics.correction import CORRECTIONS, correct
 
 FORMAT = "ranktilt-comparison"
 VERSION = 1

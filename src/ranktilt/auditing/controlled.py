@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.tilt import Tilt
+from ranktilt.auditing.effects import Effect
 
 RAW = "raw"
 """Name of the row that no control is applied to."""
@@ -47,7 +47,7 @@ class Controlled:
     """What the control takes away."""
     changed: str
     """How many texts it changed, or why it was not applied."""
-    tilts: tuple[Tilt, ...]
+    tilts: tuple[Effect, ...]
     """One a measure; none where the control was not applied."""
     moves: tuple[Move, ...]
     """One a measure."""
@@ -55,11 +55,11 @@ class Controlled:
     def row(self) -> dict[str, Any]:
         """Return the fields by name."""
         names = ("run", "control", "a", "b", "meaning", "changed")
-        tilts = {"tilts": [t.row() for t in self.tilts], "moves": [m._asdict() for m in self.moves]}
+        tilts = {"tilts": [t.table_row() for t in self.tilts], "moves": [m._asdict() for m in self.moves]}
         return {**{name: getattr(self, name) for name in names}, **tilts}
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Controlled:
         """Make it from what `row` gives; null stands for NaN."""
         moves = tuple(map(Move.of_row, row["moves"]))
-        return cls(**{**row, "tilts": tuple(map(Tilt.of_row, row["tilts"])), "moves": moves})
+        return cls(**{**row, "tilts": tuple(map(Effect.of_row, row["tilts"])), "moves": moves})

@@ -14,18 +14,18 @@ import polars as pl
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
 from ranktilt.auditing.controlled import RAW, Controlled, Move
+from ranktilt.auditing.effects import corrected
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import corrected_tilts
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import interval, resampled_means, together
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import interval, resampled_means, together
 from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 Ints = npt.NDArray[np.int64]
@@ -118,8 +118,8 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
     every = [*first, *found]
     # What a control did not change is its raw value once more, and no further test.
     tested = list({id(t): t for one in every for t in one.tilts}.values())
-    corrected = corrected_tilts(tested, str(raw.spec["correction"]))
-    found_again = dict(zip(map(id, tested), corrected, strict=True))
+    again = corrected(tested, str(raw.spec["correction"]))
+    found_again = dict(zip(map(id, tested), again, strict=True))
     return tuple(replace(one, tilts=tuple(found_again[id(t)] for t in one.tilts)) for one in every)
 
 

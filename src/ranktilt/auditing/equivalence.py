@@ -16,9 +16,10 @@ from ranktilt.auditing.sides import Sides, sides
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
-from ranktilt.measures.inference import correct, t_test_p
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
+from ranktilt.statistics.correction import correct
+from ranktilt.statistics.permutation import t_test_p
 
 Floats = npt.NDArray[np.float64]
 Outcome = Literal["equivalent", "different within the margin", "different", "inconclusive", "not tested"]

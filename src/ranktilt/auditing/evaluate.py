@@ -15,7 +15,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError, UserError
 from ranktilt.measures.base import Measure
-from ranktilt.measures.relevance import Judged, Ranking, values
+from ranktilt.measures.ranking import Judged, Ranking
+from ranktilt.measures.relevance import values
 from ranktilt.measures.trec_eval import trec_eval_values
 from ranktilt.run import Run, codes, collection_rows
 
@@ -42,6 +43,8 @@ class Judgments:
     """Group of each judged document; -1 for none."""
     same_text: Ints
     """Number of the first query with the same text; its own where it has none."""
+    documents: int
+    """Documents of the collection."""
 
     @classmethod
     def of(cls, collection: Collection, groups: Groups) -> Judgments:
@@ -60,7 +63,17 @@ class Judgments:
         group = np.where(is_known[query], group, -1)
         grade = relevant["grade"].to_numpy().astype(np.float64)
         texts = _same_text(collection, queries)
-        return cls(tuple(queries), is_known, ids, query[order], row[order], grade[order], group[order], texts)
+        return cls(
+            tuple(queries),
+            is_known,
+            ids,
+            query[order],
+            row[order],
+            grade[order],
+            group[order],
+            texts,
+            collection.docs.height,
+        )
 
     @cached_property
     def first_of_equal(self) -> Ints:
@@ -190,6 +203,13 @@ class Aligned:
         first = np.unique(self.distinct, return_index=True, return_inverse=True)[1:]
         names, known = self.judgments.queries, self.judgments.known_query
         return {names[i]: names[n] for i, n in enumerate(first[0][first[1]]) if i != n and known[i]}
+
+    def group_codes(self, groups: Groups) -> Ints:
+        """Group of each entry's document; −1 for none, and in queries that the collection does not have."""
+        held = (self.row >= 0) & (self.row < len(groups.code)) & self.judgments.known_query[self.ranking.query]
+        code = np.full(len(self.row), -1, dtype=np.int64)
+        code[held] = groups.code[self.row[held]]
+        return code
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
         """Grade of each kept entry in one group, 0 for all others; of every document where None."""

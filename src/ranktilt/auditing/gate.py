@@ -11,14 +11,14 @@ import numpy as np
 import orjson
 
 from ranktilt.auditing.change import TiltChange, tilt_changes
+from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import Match, match
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
-from ranktilt.auditing.verdict import bounds, signed, too_few
+from ranktilt.auditing.verdict import bounds, too_few
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.inference import RESAMPLES
+from ranktilt.measures.base import Measure, measure, signed
+from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "tilted", "inconclusive"]
 FORMAT = "ranktilt-gate"
@@ -231,9 +231,9 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_WORST.index)
 
 
-def check_tilt(tilt: Tilt, limit: float) -> Check:
+def check_tilt(tilt: Effect, limit: float) -> Check:
     """Hold the interval of Relative Δ against ±`limit` around its level value."""
-    at = tilt.level_value
+    at = tilt.level
     floor, ceiling = at - limit, at + limit
     around = "" if tilt.twins else f" around the random band's middle ({signed(at)})"
     found = f"Relative Δ {signed(tilt.value)} % {bounds(tilt.low, tilt.high)}"
@@ -274,7 +274,7 @@ def check_growth(change: TiltChange, least: float) -> Check:
     return Check("growth", outcome, change.growth, low, high, -math.inf, least, reason)
 
 
-def _why(tilt: Tilt) -> str:
+def _why(tilt: Effect) -> str:
     if tilt.queries == 0:
         return f"no query has a relevant document of both {tilt.a} and {tilt.b}"
     return f"{tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
@@ -350,7 +350,7 @@ def _whole(found: Match) -> Match:
     return found
 
 
-def _notes(tilts: Sequence[Tilt]) -> Iterator[str]:
+def _notes(tilts: Sequence[Effect]) -> Iterator[str]:
     fewest = min(t.queries for t in tilts)
     if fewest < FEW_QUERIES:
         yield (

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import UserError, counted
-from ranktilt.measures.inference import in_all
+from ranktilt.statistics.bootstrap import in_all
 
 Floats = npt.NDArray[np.float64]
 _NAMED = 3
@@ -59,7 +59,7 @@ class Match:
         numbers = [audit.distinct(run) for audit, run in zip((self.new, self.old), runs, strict=True)]
         return in_all([None if one is None else one[rows] for one, rows in zip(numbers, self.rows, strict=True)])
 
-    def tilts(self, runs: RunPair, measure: str, pair: Pair) -> tuple[Tilt, Tilt]:
+    def tilts(self, runs: RunPair, measure: str, pair: Pair) -> tuple[Effect, Effect]:
         """Relative Δ of both runs as their audits hold it, seen from the same side."""
         return _tilt(self.new, runs.new, measure, pair), _tilt(self.old, runs.old, measure, pair)
 
@@ -132,7 +132,7 @@ def _values(audit: Audit, run: str, measure: str, group: str) -> Floats:
     return row
 
 
-def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Tilt:
+def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
     found = next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
     return found if (found.a, found.b) == pair else found.swapped()
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
-from ranktilt.auditing.tilt import FEW_QUERIES, Tilt
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
 from ranktilt.rankers.self_exclusion import exclusion_notes
@@ -116,7 +116,7 @@ def card_notes(collection: Collection, groups: Groups, *, twins: bool) -> Iterat
 
 
 def sparse_notes(
-    tilts: Sequence[Tilt], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
+    tilts: Sequence[Effect], runs: Sequence[str], groups: Groups, values: npt.NDArray[np.float64]
 ) -> Iterator[str]:
     """Say where many queries are compared and few of them say something: the others have 0 on both sides.
 
@@ -144,7 +144,7 @@ def telling(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> int:
 
 
 def group_notes(
-    groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Tilt], resamples: int, *, absent: bool = False
+    groups: Groups, left_out: Sequence[Pair], tilts: Sequence[Effect], resamples: int, *, absent: bool = False
 ) -> Iterator[str]:
     """Say what the comparison of groups leaves out, and where it stands on little.
 

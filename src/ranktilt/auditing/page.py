@@ -1,4 +1,4 @@
-"""Who fills the page: ΔNDSR of two groups, its level, and what random labels would give."""
+"""What each document of a run's lists adds to its group, such as its share of the page, under random labels too."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ranktilt.auditing.band import Shuffles
 from ranktilt.auditing.evaluate import Aligned
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.measures.origins import Cells
-from ranktilt.measures.preference import page_shares
-from ranktilt.measures.relevance import Ranking
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.ranking import Ranking
 from ranktilt.progress import report
+from ranktilt.statistics.two_way import Cells
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -36,13 +36,16 @@ class Page:
     """Queries that count."""
 
     @classmethod
-    def of(cls, aligned: Aligned, depth: int, documents: int) -> Page:
-        """Cut a run at `depth` for a collection of so many documents."""
-        ranking, keep = aligned.ranking.head(depth)
+    def of(cls, aligned: Aligned, asked: GroupEstimand, documents: int) -> Page:
+        """Cut a run at the estimand's cutoff for a collection of so many documents."""
+        ranking, keep = aligned.ranking.head(asked.cutoff)
+        weights = asked.weights(ranking)
+        if weights is None:
+            raise ValueError(f"{asked!r} is no difference of two groups' sums")
         row = aligned.row[keep]
         held = (np.diff(ranking.offsets) > 0) & aligned.judgments.known_query
         row = np.where(row < documents, row, -1)
-        return cls(ranking, row, aligned.judgment[keep], page_shares(ranking, depth), held)
+        return cls(ranking, row, aligned.judgment[keep], weights, held)
 
     def difference(self, signs: npt.NDArray[np.int8]) -> Floats:
         """NDSR_a − NDSR_b of each query; `signs` holds 1, −1 or 0 for each document of the collection."""

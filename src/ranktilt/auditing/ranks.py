@@ -13,7 +13,7 @@ from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.measures.relevance import Ranking
+from ranktilt.measures.ranking import Ranking
 from ranktilt.run import Run
 
 Ints = npt.NDArray[np.int64]

@@ -15,16 +15,16 @@ import polars as pl
 
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.controlled import Controlled
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import LEVEL, Effect
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import telling
-from ranktilt.auditing.tilt import LEVEL, Tilt
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
 from ranktilt.auditing.whole import require_whole
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import Saved
 from ranktilt.io.files import write_bytes
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Estimand, Measure, estimand, measure
 
 FORMAT = "ranktilt-audit"
 VERSION = 1
@@ -46,14 +46,14 @@ class Audit:
         The first is the primary one, on which verdicts are given.
     values : ndarray of float64, shape (runs, measures, groups, queries)
         Per-query values in [0, 1]; NaN where the query has no relevant document in the group.
-    tilts : tuple of Tilt
+    tilts : tuple of Effect
         Relative Δ of every run, pair and measure.
     pair_counts : polars.DataFrame
         ``run``, ``a``, ``b``, ``query``, ``relevant`` and the counts of twins: ``wins`` (of `a`), ``losses``,
         ``ties``, ``both`` (both sides retrieved), ``alone`` (of the wins, those with only `a` retrieved).
     notes : tuple of str
         What a reader should know: exclusions, small samples, unknown documents.
-    estimates : tuple of Estimate
+    estimates : tuple of Effect
         The estimand card of every run and pair; empty where it was not asked for.
     confounds : tuple of Confound
         What else differs between the sources of each pair; empty for other groups and without texts.
@@ -62,6 +62,9 @@ class Audit:
     repeated : mapping
         Of each run, the queries that repeat an earlier one, by its text or by its ranking and judgments, each with
         the first; runs without any are left out.
+    heads : Heads or None
+        The first results of every run, from which reports show lists; None where they are not kept, as in files of
+        older versions.
     """
 
     spec: Mapping[str, Any]
@@ -70,13 +73,14 @@ class Audit:
     groups: tuple[str, ...]
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    tilts: tuple[Tilt, ...]
+    tilts: tuple[Effect, ...]
     pair_counts: pl.DataFrame
     notes: tuple[str, ...]
-    estimates: tuple[Estimate, ...] = ()
+    estimates: tuple[Effect, ...] = ()
     confounds: tuple[Confound, ...] = ()
     controls: tuple[Controlled, ...] = ()
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    heads: Heads | None = None
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -88,6 +92,19 @@ class Audit:
     def tilted_pairs(self) -> tuple[Pair, ...]:
         """Pairs with a Relative Δ, in order; the card may ask about more, of which one side is never relevant."""
         return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+
+    @property
+    def primary(self) -> Estimand | None:
+        """The question that verdicts answer: the first measure; without one twins head to head, or who fills the page.
+
+        None where nothing was asked about groups.
+        """
+        if "primary" in self.spec:
+            return estimand(str(self.spec["primary"]))
+        if self.measures:
+            return self.measures[0]
+        asked = dict.fromkeys(e.estimand for e in self.estimates if not e.estimand.descriptive)
+        return next((one for one in asked if repr(one) == "HeadToHead"), next(iter(asked), None))
 
     @property
     def two_way(self) -> bool:
@@ -138,7 +155,7 @@ class Audit:
         Returns
         -------
         polars.DataFrame
-            One row a run and measure with the fields of `Tilt` (in percent, 95 % interval), ``detectable``, and
+            One row a run and measure with the fields of `Effect` (in percent, 95 % interval), ``detectable``, and
             ``tied_share``: of relevant twins with at least one side retrieved, the share with equal scores.
 
         Raises
@@ -147,7 +164,7 @@ class Audit:
             If the audit did not compare these groups.
         """
         rows = [
-            {**(t if (t.a, t.b) == (a, b) else t.swapped()).row(), "tied_share": self.tied_share(t.run, a, b)}
+            {**t.seen_from(a).table_row(), "tied_share": self.tied_share(t.run, a, b)}
             for t in self.tilts
             if {t.a, t.b} == {a, b}
         ]
@@ -167,7 +184,7 @@ class Audit:
         Returns
         -------
         polars.DataFrame
-            One row a run and question with the fields of `Estimate`; the counts in ``extra`` are columns.
+            One row a run and question with the fields of `Effect`; the counts behind it are columns.
 
         Raises
         ------
@@ -175,10 +192,10 @@ class Audit:
             If the audit has no card, or did not compare these groups.
         """
         chosen = self.estimates_of(None, a, b)
-        rows = [{**{k: v for k, v in e.row().items() if k != "extra"}, **e.extra} for e in chosen]
+        rows = [{**{k: v for k, v in e.card_row().items() if k != "extra"}, **e.parts} for e in chosen]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Estimate]:
+    def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
         """Return the card's rows of one run (of all where None) and one pair of groups, as `card` does."""
         if not self.estimates:
             raise UserError("this audit has no card; ask for it: --card (card=True)")
@@ -187,7 +204,7 @@ class Audit:
         chosen = [e for e in self.estimates if {e.a, e.b} == {a, b} and run in (None, e.run)]
         if not chosen:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
-        return [e if e.a == a else e.swapped() for e in chosen]
+        return [e.seen_from(a) for e in chosen]
 
     @cached_property
     def _tied(self) -> dict[tuple[str, str, str], tuple[int, int]]:
@@ -233,12 +250,12 @@ class Audit:
             a, b = self.pairs[0]
         noun = "text" if self.spec.get("by") == "source" else "documents"
         found = [t for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]
-        if not found and not self.measures:
-            return judge_card(self.estimates_of(run, a, b), noun=noun)
+        if "primary" in self.spec or not (found or self.measures):
+            return judge_card(self.estimates_of(run, a, b), noun=noun, primary=self.spec.get("primary"))
         if not found:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
         sides = (self.values[self.runs.index(run), 0, self.groups.index(name)] for name in (a, b))
-        found = [t if t.a == a else t.swapped() for t in found]
+        found = [t.seen_from(a) for t in found]
         return judge(found, self.level, noun=noun, telling=telling(*sides))
 
     def to_json(self) -> bytes:
@@ -252,13 +269,14 @@ class Audit:
             "groups": self.groups,
             "queries": self.queries,
             "values": np.ascontiguousarray(self.values),
-            "tilts": [t.row() for t in self.tilts],
+            "tilts": [t.table_row() for t in self.tilts],
             "pair_counts": self.pair_counts.to_dict(as_series=False),
             "notes": self.notes,
-            "card": [e.row() for e in self.estimates],
+            "card": [e.card_row() for e in self.estimates],
             "confounds": [c.row() for c in self.confounds],
             "controls": [c.row() for c in self.controls],
             **({"repeated": self.repeated} if self.repeated else {}),
+            **({"heads": self.heads.row()} if self.heads else {}),
         }
         return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
@@ -303,13 +321,14 @@ class Audit:
             tuple(content["groups"]),
             tuple(content["queries"]),
             values,
-            tuple(map(Tilt.of_row, tilts)),
+            tuple(map(Effect.of_row, tilts)),
             pl.DataFrame(content["pair_counts"], schema=PAIR_COUNTS),
             tuple(content["notes"]),
-            tuple(map(Estimate.of_row, card)),
+            tuple(map(Effect.of_row, card)),
             tuple(_confound(row) for row in content.get("confounds", ())),
             tuple(map(Controlled.of_row, content.get("controls", ()))),
             content.get("repeated", {}),
+            _heads(content),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -333,6 +352,12 @@ def _family(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows with the size of their table, which files of older versions do not hold."""
     tests = sum(row["p"] is not None and row.get("kind") != "score gap" for row in rows)
     return [{"tests": 1 if row.get("kind") == "score gap" else max(tests, 1), **row} for row in rows]
+
+
+def _heads(content: dict[str, Any]) -> Heads | None:
+    if "heads" not in content:
+        return None
+    return Heads.of_row(content["heads"], content["spec"].get("runs", ()), content["runs"])
 
 
 def _confound(row: dict[str, Any]) -> Confound:

@@ -13,20 +13,21 @@ import polars as pl
 
 from ranktilt.auditing.arms import Arm, Ground, ground, only
 from ranktilt.auditing.audit import audit, check_choices
+from ranktilt.auditing.effects import LEVEL, Effect, Statistics, corrected
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import LEVEL, Statistics, Tilt, corrected_tilts
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
+from ranktilt.auditing.whole import table_row
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Saved, record, require_numbers, typed
 from ranktilt.io.files import write_bytes
 from ranktilt.measures.base import Measure
-from ranktilt.measures.inference import RESAMPLES, in_all
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
 FORMAT = "ranktilt-study"
 VERSION = 1
@@ -50,8 +51,8 @@ class Study:
         The first is the primary one, on which verdicts are given.
     arms : tuple of Arm
         The sources, by series and rising temperature; those without a temperature last in their series.
-    tilts : tuple of Tilt
-        Relative Δ of every run, arm and measure, in this order; `Tilt.a` is the reference, `Tilt.b` the arm's source.
+    tilts : tuple of Effect
+        Relative Δ of every run, arm and measure, in this order; `a` is the reference, `b` the arm's source.
         Corrected p: over all of them.
     trends : tuple of Trend
         Of every run, series with three temperatures or more, and measure.
@@ -64,7 +65,7 @@ class Study:
     runs: tuple[str, ...]
     measures: tuple[str, ...]
     arms: tuple[Arm, ...]
-    tilts: tuple[Tilt, ...]
+    tilts: tuple[Effect, ...]
     trends: tuple[Trend, ...]
     notes: tuple[str, ...]
 
@@ -78,7 +79,7 @@ class Study:
         """Names of the series, in order."""
         return tuple(dict.fromkeys(arm.series for arm in self.arms))
 
-    def tilt(self, run: str, source: str, measure: str) -> Tilt:
+    def tilt(self, run: str, source: str, measure: str) -> Effect:
         """Return Relative Δ of one run, source and measure."""
         found = next((t for t in self.tilts if (t.run, t.b, t.measure) == (run, source, measure)), None)
         if found is None:
@@ -86,7 +87,7 @@ class Study:
             raise unknown("run, source and measure", f"{run}, {source}, {measure}", names)
         return found
 
-    def points(self, run: str, measure: str, series: str) -> list[tuple[Arm, Tilt]]:
+    def points(self, run: str, measure: str, series: str) -> list[tuple[Arm, Effect]]:
         """Return one line of the study's figure: a series' arms that have a temperature, rising, each with its tilt."""
         arms = [arm for arm in self.arms if arm.series == series and arm.temperature == arm.temperature]
         return [(arm, self.tilt(run, arm.source, measure)) for arm in arms]
@@ -107,7 +108,7 @@ class Study:
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a run, source and measure: the arm's fields, those of `Tilt`, ``detectable`` and ``verdict``."""
+        """One row a run, source and measure: the arm's fields, those of `Effect`, ``detectable`` and ``verdict``."""
         arms = {arm.source: arm for arm in self.arms}
         sides = {"a": f"favours {self.reference}", "level": "level", "inconclusive": "inconclusive"}
         rows = []
@@ -115,7 +116,7 @@ class Study:
             arm, kind = arms[tilt.b], tilt.verdict(self.level)
             row = {"run": tilt.run, "series": arm.series, "temperature": arm.temperature, "source": arm.source}
             more = {"documents": arm.documents, "verdict": sides.get(kind, f"favours {arm.source}")}
-            rows.append({**row, **{k: v for k, v in tilt.row().items() if k not in ("run", "b")}, **more})
+            rows.append({**row, **{k: v for k, v in tilt.table_row().items() if k not in ("run", "b")}, **more})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_json(self) -> bytes:
@@ -128,7 +129,7 @@ class Study:
             "runs": self.runs,
             "measures": self.measures,
             "arms": [asdict(arm) for arm in self.arms],
-            "tilts": [tilt.row() for tilt in self.tilts],
+            "tilts": [tilt.table_row() for tilt in self.tilts],
             "trends": [trend.row() for trend in self.trends],
             "verdicts": [
                 {"source": arm.source, **self.verdict(run, arm.source)._asdict()}
@@ -175,7 +176,7 @@ class Study:
             typed(content["runs"], _Names, "runs"),
             typed(content["measures"], _Names, "measures"),
             tuple(record(Arm, row) for row in content["arms"]),
-            tuple(record(Tilt, row) for row in content["tilts"]),
+            tuple(_tilt(row) for row in content["tilts"]),
             tuple(record(Trend, row) for row in content["trends"]),
             typed(content["notes"], _Names, "notes"),
         )
@@ -192,6 +193,11 @@ class Study:
 
     def __hash__(self) -> int:
         return hash((self.reference, self.runs, self.measures, self.arms))
+
+
+def _tilt(row: Any) -> Effect:
+    table_row(row)
+    return Effect.of_row(row)
 
 
 def study(
@@ -290,7 +296,7 @@ def _audited(
 def _study(audits: Sequence[Audit], found: Ground, reference: str, how: Mapping[str, Any]) -> Study:
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
-    tilts = corrected_tilts([tilt for some in every for tilt in some], how["correction"])
+    tilts = corrected([tilt for some in every for tilt in some], how["correction"])
     statistics = Statistics(how["resamples"], how["seed"], how["test"], how["correction"], "none")
     asked = trends(list(_lines(audits, found.arms, reference)), statistics)
     spec = {

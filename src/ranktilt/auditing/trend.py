@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.tilt import Statistics
-from ranktilt.auditing.verdict import bounds, signed
+from ranktilt.auditing.effects import Statistics
+from ranktilt.auditing.verdict import bounds
+from ranktilt.measures.base import signed
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import interval, resampled_means, together
+from ranktilt.statistics.bootstrap import interval, resampled_means, together
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

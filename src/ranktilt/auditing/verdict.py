@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ranktilt.auditing.estimate import Estimate
-from ranktilt.auditing.tilt import ALPHA, FEW_QUERIES, Tilt
+from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Effect
 from ranktilt.errors import counted
+from ranktilt.measures.base import signed as signed
 
 
 class Verdict(NamedTuple):
@@ -24,12 +23,12 @@ class Verdict(NamedTuple):
     measures: int
 
 
-def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text", telling: int | None = None) -> Verdict:
+def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", telling: int | None = None) -> Verdict:
     """Give the verdict on one run from its tilts, the primary measure's first.
 
     Parameters
     ----------
-    tilts : sequence of Tilt
+    tilts : sequence of Effect
         One a measure, all of one run and pair.
     level : float
         Half-width, in percent, of what counts as level.
@@ -56,41 +55,46 @@ def judge(tilts: Sequence[Tilt], level: float, *, noun: str = "text", telling: i
         text = "; ".join(filter(None, (text, agreed)))
         return Verdict(first.run, "favours", side, text, agree, len(tilts))
     if kinds[0] == "level":
-        middle = "" if first.twins else f" of the random band's middle ({signed(first.level_value)} %)"
+        middle = "" if first.twins else f" of the random band's middle ({signed(first.level)} %)"
         text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} points{middle}"
         return Verdict(first.run, "level", None, "; ".join(filter(None, (text, agreed))), agree, len(tilts))
     text = "; ".join(filter(None, (_inconclusive(first, delta + band, telling), _elsewhere(tilts, kinds))))
     return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
 
 
-def judge_card(estimates: Sequence[Estimate], *, noun: str = "text") -> Verdict:
+def judge_card(estimates: Sequence[Effect], *, noun: str = "text", primary: str | None = None) -> Verdict:
     """Give the verdict on one run that nothing is judged for, from its card.
 
     Parameters
     ----------
-    estimates : sequence of Estimate
+    estimates : sequence of Effect
         The card of one run and pair.
     noun : str, optional
         What is favoured.
+    primary : str, optional
+        Notation of the estimand that gives the verdict.
 
     Returns
     -------
     Verdict
-        On the twins head to head, or on who fills the page where there are none: ``favours`` by the same rule as
-        `judge`, otherwise ``inconclusive``.
+        On the primary estimand; where none is named, on the twins head to head, or on who fills the page where there
+        are none: ``favours`` by the same rule as `judge`, otherwise ``inconclusive``.
     """
-    asked = [e for e in estimates if e.kind != "score gap"]
-    first = next((e for e in asked if e.kind == "twins"), asked[0])
+    asked = [e for e in estimates if not e.estimand.descriptive or repr(e.estimand) == primary]
+    first = next((e for e in asked if repr(e.estimand) == (primary or "HeadToHead")), asked[0])
     side = first.side(first.favours)
     agree = sum(e.favours == first.favours for e in asked)
-    numbers = f"{answer(first)}, 95 % interval [{amount(first, first.low)}, {amount(first, first.high)}]"
+    amount = first.estimand.amount
+    numbers = f"{first.estimand.answer(first.value)}, 95 % interval [{amount(first.low)}, {amount(first.high)}]"
+    if primary and first.banded:
+        numbers += f", random band [{amount(first.band_low)}, {amount(first.band_high)}]"
     text = f"{first.name} {numbers}, corrected p {probability(first.p_corrected)}"
     if side:
         text = "; ".join(
             filter(None, (f"{first.run} favours {side} {noun}: {text}", _others(agree - 1, len(asked) - 1)))
         )
         return Verdict(first.run, "favours", side, text, agree, len(asked))
-    why = across(first.p_corrected, f"level ({amount(first, first.level)})")
+    why = across(first.p_corrected, f"level ({amount(first.level)})")
     if not first.testable:
         told = counted(first.sample, "distinct query or document is", "distinct queries or documents are")
         why = f"{told} too few to test"
@@ -103,7 +107,7 @@ def across(p: float, level: str) -> str:
     return f"p is below .05, but the interval reaches across {level}" if p < ALPHA else ""
 
 
-def too_few(tilt: Tilt) -> str:
+def too_few(tilt: Effect) -> str:
     """Say that there is too little to test; empty where there is enough."""
     if tilt.testable:
         return ""
@@ -126,27 +130,7 @@ def _others(agree: int, others: int) -> str:
     return f"{agree} of {which} {'agrees' if agree == 1 else 'agree'}"
 
 
-def answer(estimate: Estimate) -> str:
-    """Print an estimate's value with its sign and unit; a dash where it is undefined."""
-    if estimate.value != estimate.value:
-        return "–"
-    if estimate.kind == "score gap":
-        return f"{amount(estimate, estimate.value)} sd"
-    if estimate.kind == "rank gap":
-        return f"{amount(estimate, estimate.value)} ranks"
-    return amount(estimate, estimate.value) + ("" if estimate.kind == "page" else " %")
-
-
-def amount(estimate: Estimate, value: float) -> str:
-    """Print a number in an estimate's unit, with its sign; a dash where it is undefined."""
-    if value != value:
-        return "–"
-    if estimate.kind in ("page", "score gap"):
-        return re.sub(r"^([+−]?)0\.", r"\1.", signed(value, 3))
-    return signed(value if estimate.kind in ("relative delta", "rank gap") else 100 * value)
-
-
-def _elsewhere(tilts: Sequence[Tilt], kinds: Sequence[str]) -> str:
+def _elsewhere(tilts: Sequence[Effect], kinds: Sequence[str]) -> str:
     """What other measures find where the primary one finds nothing."""
     sides = {"a": f"{tilts[0].a} favoured", "b": f"{tilts[0].b} favoured", "level": "level"}
     found = {kind: [t.measure for t, k in zip(tilts, kinds, strict=True) if k == kind] for kind in sides}
@@ -154,7 +138,7 @@ def _elsewhere(tilts: Sequence[Tilt], kinds: Sequence[str]) -> str:
     return f"but {'; '.join(said)}" if said else ""
 
 
-def _inconclusive(tilt: Tilt, delta: str, telling: int | None) -> str:
+def _inconclusive(tilt: Effect, delta: str, telling: int | None) -> str:
     if tilt.queries == 0:
         return f"{tilt.run}: inconclusive: no query has a relevant document of both {tilt.a} and {tilt.b}"
     if tilt.value != tilt.value:
@@ -169,14 +153,8 @@ def _inconclusive(tilt: Tilt, delta: str, telling: int | None) -> str:
     elif tilt.error == 0:
         could = "every resample says the same"
         could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""
-    could = too_few(tilt) or across(tilt.p_corrected, f"level ({signed(tilt.level_value)} %)") or could
+    could = too_few(tilt) or across(tilt.p_corrected, f"level ({signed(tilt.level)} %)") or could
     return f"{tilt.run}: inconclusive: {could}; {delta}, corrected p {probability(tilt.p_corrected)}"
-
-
-def signed(value: float, digits: int = 1) -> str:
-    """Print a percentage with its sign; what rounds to nothing has none."""
-    text = f"{value:+.{digits}f}"
-    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
 def bounds(low: float, high: float) -> str:

@@ -8,13 +8,12 @@ from typing import Any, get_type_hints
 
 from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.errors import shorten
 from ranktilt.io.artifact import typed
 from ranktilt.measures.contrast import ROUNDINGS
-from ranktilt.measures.inference import CORRECTIONS
+from ranktilt.statistics.correction import CORRECTIONS
 
 MISSING = ("zero", "exclude")
 TIES = ("expected", "trec_eval")
@@ -30,6 +29,9 @@ _BESIDE = {
     "whole": ("pairs", "whole", "whole_wins", "whole_losses"),
 }  # fmt: skip
 _MOST = 2**63
+_ROW = {name: kind for name, kind in get_type_hints(Effect).items() if name not in ("estimand", "parts")}
+TABLE = {**_ROW, "measure": str, "mean_a": float, "mean_b": float}
+CARD = {**_ROW, "kind": str, "name": str, "estimand": str, "level": float}
 _PARTS = ("runs", "measures", "groups", "queries", "spec", "values", "tilts", "pair_counts", "notes")
 
 
@@ -64,18 +66,18 @@ def require_whole(content: Mapping[str, Any]) -> None:
         if not set(typed(repeats, dict, "repeated")) <= set(content["queries"]) >= set(map(str, repeats.values())):
             raise ValueError("repeated: expected queries of the audit")
     for row in _listed(content.get("card", []), "card"):
-        _fields(row, Estimate, without=("extra",))
+        _fields(row, CARD)
         _require_extra(typed(row["extra"], dict, "extra"))
         _among(row, content)
     for row in _listed(content.get("confounds", []), "confounds"):
-        _fields(row, Confound)
+        _fields(row, get_type_hints(Confound))
         if row["name"] not in CONFOUNDS:
             raise ValueError(f"confounds: unknown {shorten(row['name'])}")
         _among({name: row[name] for name in ("a", "b")}, content)
     for row in _listed(content.get("controls", []), "controls"):
         _among(typed(row, dict, "a control"), content)
         for one in row["tilts"]:
-            _fields(one, Tilt)
+            table_row(one)
 
 
 def _require_extra(extra: Mapping[str, Any]) -> None:
@@ -120,12 +122,16 @@ def _once(names: Sequence[str], what: str) -> None:
         raise ValueError(f"{what}: expected each name once")
 
 
-def _fields(row: Any, kind: Any, *, without: Sequence[str] = ()) -> None:
+def _fields(row: Any, hints: Mapping[str, Any]) -> None:
     """Each field that a row has, of its type; fields that lack are found as the row is made into its kind."""
-    hints = get_type_hints(kind)
-    for name, value in typed(row, dict, kind.__name__.lower()).items():
-        if name in hints and name not in without:
+    for name, value in typed(row, dict, "row").items():
+        if name in hints:
             typed(value, hints[name], name)
+
+
+def table_row(row: Any) -> None:
+    """Refuse a row of Relative Δ with a field of another type than it must be."""
+    _fields(row, TABLE)
 
 
 def _among(row: Mapping[str, Any], content: Mapping[str, Any]) -> None:
@@ -138,7 +144,7 @@ def _among(row: Mapping[str, Any], content: Mapping[str, Any]) -> None:
 def _require_tilts(content: Mapping[str, Any]) -> None:
     """One Relative Δ for each run, pair and measure."""
     for row in _listed(content["tilts"], "tilts"):
-        _fields(row, Tilt)
+        table_row(row)
         _among(row, content)
     found = [(row["a"], row["b"], row["run"], row["measure"]) for row in content["tilts"]]
     pairs = dict.fromkeys((a, b) for a, b, _, _ in found)

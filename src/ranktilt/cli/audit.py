@@ -45,6 +45,10 @@ def command(
     threads: options.Threads = None,
     format: options.Format = options.Formats.table,
     json: options.Json = None,
+    heads: Annotated[
+        int,
+        typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps."),
+    ] = 1000,
     per_query: options.PerQuery = None,
     save: options.Save = None,
     output: Annotated[
@@ -61,7 +65,7 @@ def command(
         from ranktilt.auditing.audit import audit, check_choices
         from ranktilt.auditing.card import PAGE
         from ranktilt.auditing.controls import controls as control
-        from ranktilt.measures.base import measure as read_measure
+        from ranktilt.measures.base import estimand
         from ranktilt.text.quality import NEAR_IDENTICAL
 
         out = AuditOutput(format, json, quiet, output, per_query, save)
@@ -76,7 +80,7 @@ def command(
         check_choices(**how)
         column = None if by == "none" else by
         pairs = options.pairs(pair)
-        measures = [read_measure(m) for m in measure] if measure else None
+        measures = [estimand(m) for m in measure] if measure else None
         defaults = {"text": text, "exclude_self": exclude_self, "device": device, "score_order": score_order}
         rankers = options.rankers(asked.specs, **defaults)
         collection, runs = asked.ready(
@@ -84,7 +88,7 @@ def command(
         )
         result = audit(
             collection, runs, measures, card=card or not collection.qrels.height, page=page or PAGE, by=column,
-            pairs=pairs, level=level, resamples=resamples, seed=seed, **how,
+            pairs=pairs, level=level, resamples=resamples, seed=seed, heads=heads, **how,
         )  # fmt: skip
         if controls:
             result = control(collection, rankers, runs, result, near=near or NEAR_IDENTICAL)

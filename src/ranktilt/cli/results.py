@@ -78,7 +78,7 @@ def file_name(name: str) -> str:
 
 
 def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> str:
-    from ranktilt.reporting.opened import Opened
+    from ranktilt.reporting.reload import Opened
     from ranktilt.reporting.views.report import report_page
 
     return report_page([Opened(result, collection, tuple(runs))])

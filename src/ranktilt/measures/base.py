@@ -1,36 +1,236 @@
-"""Measures as values, in the notation of ir_measures: ``nDCG@3``, ``AP(rel=2)@1000``."""
+"""Estimands: questions with a number for an answer, as values in one notation, such as ``nDCG@3``."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
-from ranktilt.errors import UserError, unknown
+import numpy as np
+import numpy.typing as npt
 
-NAMES = ("nDCG", "AP", "P", "R", "RR")
-_BINARY = ("AP", "P", "R", "RR")
-_NEEDS_CUTOFF = ("P", "R")
+from ranktilt.errors import UserError, counted, unknown
+
+if TYPE_CHECKING:
+    from ranktilt.measures.ranking import Hits, Judged, Ranking
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+ESTIMANDS = {
+    "nDCG": "ndcg:nDCG",
+    "AP": "average_precision:AP",
+    "P": "precision:P",
+    "R": "recall:R",
+    "RR": "reciprocal_rank:RR",
+    "NDSR": "ndsr:NDSR",
+    "HeadToHead": "head_to_head:HeadToHead",
+    "RankGap": "rank_gap:RankGap",
+    "ScoreGap": "score_gap:ScoreGap",
+    "ExposureRatio": "exposure_ratio:ExposureRatio",
+    "RelativeDelta": "contrast:RELATIVE_DELTA",
+}
+"""Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
+ENTRY_POINTS = "ranktilt.measures"
+"""Entry points of other packages: each names an estimand, such as ``mine:MyMeasure()``'s object."""
 _TEXT = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\(\s*(?P<options>[^()]*)\)\s*)?(?:@\s*(?P<cutoff>-?\w+)\s*)?")
+_CONTRAST = re.compile(r"(?P<name>RelativeDelta)\((?P<of>[^=]*(?:\(.*\).*)?)\)")
+E_ = TypeVar("E_", bound="Estimand")
+
+
+class Answered(Protocol):
+    """What an estimand needs of an effect to say in words what it rests on."""
+
+    @property
+    def a(self) -> str:
+        """The first group."""
+
+    @property
+    def b(self) -> str:
+        """The second group."""
+
+    @property
+    def queries(self) -> int:
+        """Queries that say something."""
+
+    @property
+    def level(self) -> float:
+        """The value that favours nobody."""
+
+    @property
+    def parts(self) -> Mapping[str, float]:
+        """Counts and means behind it."""
 
 
 @dataclass(frozen=True, repr=False)
-class Measure:
-    """A relevance measure: what to compute, as a value.
+class Estimand:
+    """A question with a number for an answer: what to compute, what it means, and how it prints.
+
+    One class in one file is all that a new one takes, and one line in `ESTIMANDS` or an entry point of the group
+    ``ranktilt.measures``; tables, cards, pages and the command line read the object.
 
     Parameters
     ----------
-    name : {"nDCG", "AP", "P", "R", "RR"}
-        nDCG with linear gains (``rel/log2(1 + rank)``, trec_eval's ndcg_cut); average precision (map_cut);
-        precision; recall; reciprocal rank. All lie in [0, 1], higher is better.
     cutoff : int, optional
-        Ranks that count; all where None. P and R need one.
-    rel : int, optional
-        Smallest grade that counts as relevant in AP, P, R and RR.
+        Ranks that count (k, written ``@k``); all where None. Some need one.
 
     Raises
     ------
     UserError
-        If there is no such measure, or a cutoff or grade that it cannot have.
+        If the estimand cannot have the cutoff or option.
+    """
+
+    cutoff: int | None = None
+
+    name: ClassVar[str]
+    """What is typed: ``nDCG``."""
+    kind: ClassVar[Literal["relevance", "group", "twins"]]
+    """What it is given: judgments; the ranks of groups; twins."""
+    unit: ClassVar[Literal["query", "pair", "list"]] = "query"
+    """What its values are a mean over."""
+    question: ClassVar[str] = ""
+    """What it answers, in a line."""
+    heading: ClassVar[str] = ""
+    """The same in so few words that it can stand above a column."""
+    method: ClassVar[str] = ""
+    """How it is computed, for the method notes; after its name and a colon."""
+    bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    """Smallest and largest value."""
+    level: ClassVar[float] = 0.0
+    """The value that favours nobody, where groups are twins."""
+    per_ratio: ClassVar[float] = 1.0
+    """The value of a ratio of 1."""
+    paired_test: ClassVar[Literal["sign flips", "sign test", "by option"]] = "sign flips"
+    """The paired test over queries, for twins."""
+    descriptive: ClassVar[bool] = False
+    """Whether it only describes: no verdict, no correction, no conflict."""
+    directed: ClassVar[bool] = False
+    """Whether it cannot be turned round: a ratio's mean is not 1 over the mean of the ratio's inverse."""
+    scale: ClassVar[float] = 1.0
+    """Printed numbers are values times this."""
+    digits: ClassVar[int] = 1
+    signed: ClassVar[bool] = True
+    suffix: ClassVar[str] = ""
+    """Unit behind a printed answer."""
+    term: ClassVar[str] = ""
+    """Title in the glossary."""
+    definition: ClassVar[str] = ""
+    """Definition in the glossary, in a sentence or two."""
+    pattern: ClassVar[str] = ""
+    """What stands for it in a text, as a regular expression; its term where this is empty."""
+    page: ClassVar[str] = ""
+    """Its page in docs/measures."""
+    needs_cutoff: ClassVar[bool] = False
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Valid values of the options that are words."""
+
+    def __post_init__(self) -> None:
+        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.choices}
+        for what, number in numbers.items():
+            if number is not None and type(number) is not int:
+                raise UserError(f"measure {self.name}: expected a whole number as {what}, got {number!r}")
+        if self.cutoff is not None and not 1 <= self.cutoff < 1 << 31:
+            bound = "at least 1" if self.cutoff < 1 else "at most 2,147,483,647"
+            raise UserError(f"measure {self.name}: expected a cutoff of {bound}, got @{self.cutoff}")
+        for what, valid in self.choices.items():
+            if getattr(self, what) not in valid:
+                raise unknown(f"{what} of measure {self.name}", str(getattr(self, what)), valid)
+
+    def __matmul__(self: E_, cutoff: int) -> E_:
+        return replace(self, cutoff=cutoff)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.name}{f'({given})' if given else ''}{'' if self.cutoff is None else f'@{self.cutoff}'}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options that differ from the usual ones, by name."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cutoff"}
+        usual = {f.name: f.default for f in fields(self)}
+        return {name: value for name, value in values.items() if value != usual[name]}
+
+    @property
+    def key(self) -> str:
+        """What stands for it in saved audits, whatever its cutoff is."""
+        return self.name
+
+    @property
+    def title(self) -> str:
+        """The name as tables and pages print it."""
+        return repr(self)
+
+    def amount(self, value: float) -> str:
+        """Print a value in its unit, without the unit; a dash where it is undefined."""
+        if value != value:
+            return "–"
+        text = signed(self.scale * value, self.digits) if self.signed else f"{self.scale * value:.{self.digits}f}"
+        return re.sub(r"^([+−]?)0\.", r"\1.", text) if self.digits > 2 else text
+
+    def answer(self, value: float) -> str:
+        """Print a value with its unit; a dash where it is undefined."""
+        return "–" if value != value else f"{self.amount(value)}{self.suffix}"
+
+    def basis(self, effect: Answered) -> str:
+        """Say what an effect rests on: queries, pairs, what was counted."""
+        return counted(effect.queries, "query", "queries")
+
+    def counts(self, one: Floats, two: Floats) -> Bools:
+        """Queries that say something, from their total and weight (see `ranktilt.measures.twins.Answers`)."""
+        return two > 0
+
+    def value(self, one: Floats, two: Floats, *, rounding: str = "none") -> float:
+        """Make both columns one number; NaN where no query counts."""
+        weight = float(two.sum())
+        return float(one.sum()) / weight if weight else float("nan")
+
+    def combine(self, one: Floats, two: Floats) -> Floats:
+        """Make means of both columns one number each."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return one / two
+
+    def nets(self, one: Floats, two: Floats) -> Floats:
+        """What turns its sign where a query's two sides are exchanged."""
+        return one
+
+    def residuals(self, one: Floats, two: Floats, ratio: float) -> Floats:
+        """What is left of each query beside the ratio, whose value in the estimand's unit is `per_ratio` times it."""
+        return one - ratio * two
+
+    def informative(self, one: Floats, two: Floats) -> Bools:
+        """Of the queries that count, those that can move the answer."""
+        return np.ones(len(one), dtype=bool)
+
+    def means(self, one: Floats, two: Floats) -> dict[str, float]:
+        """Means to be shown beside the answer."""
+        return {}
+
+    def complete(self: E_) -> E_:
+        """Return the estimand itself; refuse one that lacks the cutoff it needs."""
+        if self.needs_cutoff and self.cutoff is None:
+            raise UserError(f"measure {self.name} needs a cutoff, such as {self.name}@10")
+        return self
+
+
+@dataclass(frozen=True, repr=False)
+class Measure(Estimand):
+    """A relevance measure: one value in [0, 1] a query and group, higher is better.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Ranks that count; all where None. P and R need one.
+    rel : int, optional
+        Smallest grade that counts as relevant; of no use to measures that read the grades themselves.
+
+    Raises
+    ------
+    UserError
+        If the measure cannot have such a cutoff or grade.
 
     Examples
     --------
@@ -40,55 +240,189 @@ class Measure:
     AP(rel=2)@5
     """
 
-    name: str
-    cutoff: int | None = None
     rel: int = 1
 
+    kind = "relevance"
+    bounds = (0.0, 1.0)
+    binary: ClassVar[bool] = True
+    """Whether it only asks if a document is relevant."""
+    linear: ClassVar[bool] = True
+    """Whether the difference between two groups of twins is linear in their labels."""
+
     def __post_init__(self) -> None:
-        if self.name not in NAMES:
-            raise unknown("measure", self.name, (f"{n}@k" for n in NAMES))
-        for what, number in (("cutoff", self.cutoff), ("rel", self.rel)):
-            if number is not None and type(number) is not int:
-                raise UserError(f"measure {self.name}: expected a whole number as {what}, got {number!r}")
-        if self.cutoff is not None and not 1 <= self.cutoff < 1 << 31:
-            bound = "at least 1" if self.cutoff < 1 else "at most 2,147,483,647"
-            raise UserError(f"measure {self.name}: expected a cutoff of {bound}, got @{self.cutoff}")
+        super().__post_init__()
         if self.rel < 1:
             raise UserError(f"measure {self.name}: expected rel of at least 1, got rel={self.rel}")
         if self.rel != 1 and not self.binary:
             raise UserError(f"measure {self.name} takes no option rel: it uses the grades themselves")
 
-    @property
-    def binary(self) -> bool:
-        """Whether the measure only asks if a document is relevant."""
-        return self.name in _BINARY
-
-    def __matmul__(self, cutoff: int) -> Measure:
-        return replace(self, cutoff=cutoff)
-
-    def __call__(self, *, rel: int = 1) -> Measure:
+    def __call__(self: M_, *, rel: int = 1) -> M_:
         """Return the same measure with another smallest relevant grade."""
         return replace(self, rel=rel)
 
-    def __repr__(self) -> str:
-        rel = "" if self.rel == 1 else f"(rel={self.rel})"
-        return f"{self.name}{rel}{'' if self.cutoff is None else f'@{self.cutoff}'}"
+    @property
+    def grade(self) -> int:
+        """Smallest grade that counts, as 1; 0 where the grades themselves are the gains."""
+        return self.rel if self.binary else 0
+
+    def totals(self, ranking: Ranking, gains: Floats) -> Floats:
+        """Sum what each query's relevant documents gain, in expectation over ties.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            The run, down to the cutoff.
+        gains : ndarray of float64, shape (n_entries,)
+            Grade of each entry, or 1 for a relevant one where the measure is binary; 0 for all others.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries,)
+            To be divided by `ideal`.
+        """
+        raise NotImplementedError
+
+    def ideal(self, judged: Judged) -> Floats:
+        """What `totals` is for the best ranking; 0 where a query has no relevant document."""
+        raise NotImplementedError
+
+    def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
+        """What a relevant document of each tie block adds to ``M_a − M_b`` of twins, before it is divided by `ideal`.
+
+        Parameters and errors as for `totals`; the result has the shape (n_blocks,).
+        """
+        raise NotImplementedError
+
+    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
+        """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `relabelled`.
+
+        Parameters
+        ----------
+        before, size : ndarray of int64, shape (n_blocks,)
+            Documents above each block, and in it.
+        hits : ndarray of int64, shape (n_blocks,)
+            Documents in it that are relevant under some labeling.
+
+        Returns
+        -------
+        weights : tuple of ndarray, each of shape (n_blocks,)
+            What blocks are multiplied with before they are summed up.
+        table : object
+            Anything else that `block_totals` needs.
+        """
+        raise NotImplementedError
+
+    def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
+        """Sum up each query under many labelings.
+
+        Parameters
+        ----------
+        weights, table
+            As `block_weights` gives them; weights as matrices of shape (n_queries, n_blocks).
+        hits : Hits
+            What each block gains.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries, labelings)
+            As `totals`.
+        """
+        found: Floats = weights[0] @ hits.gains
+        return found
+
+    def best(self, count: Floats) -> Floats:
+        """What `ideal` is where a query has so many relevant documents (binary measures)."""
+        return count
+
+    def discount(self, depth: int) -> Floats:
+        """What a grade is multiplied with at rank 0, 1, … `depth` of the best ranking (measures of grades)."""
+        raise NotImplementedError
 
 
-nDCG = Measure("nDCG")  # noqa: N816
-AP = Measure("AP")
-P = Measure("P")
-R = Measure("R")
-RR = Measure("RR")
+M_ = TypeVar("M_", bound=Measure)
 
 
-def measure(text: str | Measure) -> Measure:
-    """Read a measure's text; the inverse of its ``repr``.
+@dataclass(frozen=True, repr=False)
+class GroupEstimand(Estimand):
+    """A question about where two groups of documents stand, relevant or not."""
+
+    unit = "list"
+    kind = "group"
+
+    def weights(self, ranking: Ranking) -> Floats | None:
+        """What each entry adds to its group, where the answer is the difference of two groups' sums; None elsewhere.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            Each query's list, down to the cutoff.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_entries,), or None
+            With weights, one document has one label in all lists that it stands in; otherwise each list is shuffled by
+            itself to see what random labels give.
+        """
+        return None
+
+    def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
+        """Answer it for each query.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            Each query's whole list.
+        first, second : ndarray of bool, shape (n_entries,)
+            Entries of either group.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries,)
+            NaN where a query says nothing.
+        """
+        raise NotImplementedError
+
+
+def estimand(text: str | Estimand) -> Estimand:
+    """Read an estimand's text; the inverse of its ``repr``.
+
+    Parameters
+    ----------
+    text : str or Estimand
+        ``name[(option=value)][@cutoff]``, such as ``"nDCG@3"`` or ``"NDSR@20"``. An estimand comes back as it is.
+
+    Returns
+    -------
+    Estimand
+        What to compute.
+
+    Raises
+    ------
+    UserError
+        If it cannot be read, or there is no such estimand or option.
+    """
+    if isinstance(text, Estimand):
+        return text.complete()
+    if contrast := _CONTRAST.fullmatch(text):
+        return replace(_named(contrast["name"]), of=measure(contrast["of"]))  # type: ignore[call-arg]
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff], such as nDCG@3")
+    found = _named(match["name"])
+    options = _options(match["options"] or "", text, found)
+    found = replace(found, **options) if options else found
+    if match["cutoff"] is not None:
+        found = found @ _whole(match["cutoff"], f"cutoff of measure {text!r}")
+    return found.complete()
+
+
+def measure(text: str | Estimand) -> Measure:
+    """Read a relevance measure's text, such as ``"nDCG@3"``; see `estimand`.
 
     Parameters
     ----------
     text : str or Measure
-        ``name[(rel=grade)][@cutoff]``, such as ``"nDCG@3"``. A measure comes back as it is.
+        ``name[(rel=grade)][@cutoff]``. A measure comes back as it is.
 
     Returns
     -------
@@ -98,31 +432,50 @@ def measure(text: str | Measure) -> Measure:
     Raises
     ------
     UserError
-        If it cannot be read, or there is no such measure or option.
+        If it cannot be read, there is no such measure or option, or it is an estimand of another kind.
     """
-    if isinstance(text, Measure):
-        return _complete(text)
-    match = _TEXT.fullmatch(text)
-    if match is None:
-        raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff], such as nDCG@3")
-    options = _options(match["options"] or "", text)
-    found = Measure(match["name"], rel=options.get("rel", 1))
-    if match["cutoff"] is not None:
-        found = found @ _whole(match["cutoff"], f"cutoff of measure {text!r}")
-    return _complete(found)
+    found = estimand(text)
+    if not isinstance(found, Measure):
+        raise UserError(f"{found!r} is no measure of relevance, which is needed here; such as nDCG@3")
+    return found
 
 
-def _options(written: str, text: str) -> dict[str, int]:
-    options = {}
+@cache
+def estimands() -> dict[str, str]:
+    """List every estimand: its name, and where it is defined; those of other packages too."""
+    ours = {name: f"{__package__}.{place}" for name, place in ESTIMANDS.items()}
+    return {**{point.name: point.value for point in entry_points(group=ENTRY_POINTS)}, **ours}
+
+
+def every_estimand() -> tuple[Estimand, ...]:
+    """Load each estimand."""
+    return tuple(map(_named, estimands()))
+
+
+def _named(name: str) -> Estimand:
+    if name not in estimands():
+        raise unknown("measure", name, (f"{n}@k" for n in estimands()))
+    module, _, attribute = estimands()[name].partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, Estimand):
+        raise UserError(f"measure {name!r} ({estimands()[name]}): expected an estimand, got {type(found).__name__}")
+    return found
+
+
+def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
+    valid = [f.name for f in fields(of) if f.name != "cutoff"]
+    if written.strip() and not valid:
+        raise UserError(f"measure {of.name} takes no option, got {text!r}")
+    options: dict[str, Any] = {}
     for piece in written.split(",") if written.strip() else []:
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not equals:
             raise UserError(f"cannot read measure {text!r}: expected name[(rel=grade)][@cutoff]")
-        if name != "rel":
-            raise unknown(f"option of measure {text!r}", name, ["rel"])
+        if name not in valid:
+            raise unknown(f"option of measure {text!r}", name, valid)
         if name in options:
             raise UserError(f"option {name!r} of measure {text!r} is given twice")
-        options[name] = _whole(value, f"option rel of measure {text!r}")
+        options[name] = value if name in of.choices else _whole(value, f"option {name} of measure {text!r}")
     return options
 
 
@@ -132,7 +485,7 @@ def _whole(value: str, what: str) -> int:
     return int(value)
 
 
-def _complete(found: Measure) -> Measure:
-    if found.name in _NEEDS_CUTOFF and found.cutoff is None:
-        raise UserError(f"measure {found.name} needs a cutoff, such as {found.name}@10")
-    return found
+def signed(value: float, digits: int = 1) -> str:
+    """Print a number with its sign; what rounds to nothing has none."""
+    text = f"{value:+.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")

@@ -1,13 +1,15 @@
-"""Relative Δ: how much higher one side scores than the other."""
+"""Relative Δ: two groups' values of a relevance measure as one number."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import unknown
+from ranktilt.measures.base import Bools, Estimand, Measure
 
 Floats = npt.NDArray[np.float64]
 Rounding = Literal["none", "paper"]
@@ -47,3 +49,80 @@ def relative_delta(a: npt.ArrayLike, b: npt.ArrayLike, *, rounding: str = "none"
         # The quotient first: it is exactly ±1 where one side is 0, so that nothing leaves [−200, 200].
         delta: Floats = 200 * ((one - two) / (one + two))
     return delta
+
+
+@dataclass(frozen=True, repr=False)
+class RelativeDelta(Estimand):
+    """Relative Δ of a measure between two groups, in percent: see `relative_delta`.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Not used: the measure has its own.
+    of : Measure
+        What is compared.
+    """
+
+    of: Measure | None = None
+
+    name = "RelativeDelta"
+    kind = "relevance"
+    question = "is the right answer higher on one side?"
+    heading = "right answer higher"
+    bounds = (-200.0, 200.0)
+    suffix = " %"
+    per_ratio = 100.0
+    paired_test = "by option"
+    term = "Relative Δ"
+    definition = (
+        "The difference of the two sides' means in % of their average, 200 · (first − second) / (first + second): "
+        "−200 to +200. Above 0 the ranker puts the first side's relevant texts higher, below 0 the second side's."
+    )
+    page = "relative-delta"
+
+    def __post_init__(self) -> None:
+        """Anything may be compared."""
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.of!r})"
+
+    def counts(self, one: Floats, two: Floats) -> Bools:
+        """Queries with a relevant document in both groups."""
+        return ~(np.isnan(one) | np.isnan(two))
+
+    def value(self, one: Floats, two: Floats, *, rounding: str = "none") -> float:
+        return float(relative_delta(*self.means(one, two).values(), rounding=rounding))
+
+    def combine(self, one: Floats, two: Floats) -> Floats:
+        return relative_delta(one, two)
+
+    def nets(self, one: Floats, two: Floats) -> Floats:
+        return one - two
+
+    def residuals(self, one: Floats, two: Floats, ratio: float) -> Floats:
+        return one - two - ratio * (one + two) / 2
+
+    def informative(self, one: Floats, two: Floats) -> Bools:
+        """Queries in which either side is above 0."""
+        return (one > 0) | (two > 0)
+
+    def means(self, one: Floats, two: Floats) -> dict[str, float]:
+        both = self.counts(one, two)
+        a, b = (float(np.mean(side[both])) if both.any() else np.nan for side in (one, two))
+        return {"mean_a": a, "mean_b": b}
+
+    @property
+    def key(self) -> str:
+        return "relative delta"
+
+    @property
+    def title(self) -> str:
+        return f"Relative Δ {self.of!r}"
+
+    @property
+    def measure(self) -> str:
+        """The notation of what is compared."""
+        return repr(self.of)
+
+
+RELATIVE_DELTA = RelativeDelta()

@@ -13,15 +13,16 @@ from typing import Any
 import polars as pl
 
 from ranktilt._version import __version__
+from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, Outcome, equivalences
-from ranktilt.auditing.tilt import FEW_QUERIES
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import POOL, CheckResult, percent
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
-from ranktilt.measures.base import Measure, measure, nDCG
+from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.base import others, reference_of, twin_sources
 from ranktilt.probes.overlap import Overlap, OverlapProbe, terms_sentence
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe, vectors_sentence

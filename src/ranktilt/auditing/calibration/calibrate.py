@@ -30,9 +30,8 @@ from ranktilt.auditing.calibration.synthetic_twins import (
 )
 from ranktilt.auditing.calibration.tilted import STEPS, Vectors
 from ranktilt.auditing.card import PAGE
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import ALPHA
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten
 from ranktilt.executing.memory_limits import MemoryLimits, limited
@@ -269,7 +268,7 @@ class _Work:
                 with steps:
                     readings.append(_readings(self._audit(self.collection, vectors.tilted(step, depth))))
             for name, one in readings[0].items():
-                if one.kind != "score gap":
+                if not one.estimand.descriptive:
                     values = np.array([reading[name].value for reading in readings])
                     tally.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
         yield from tally.rows()
@@ -347,10 +346,9 @@ def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[Outcom
     return rows
 
 
-def _readings(found: Audit) -> dict[str, Estimate]:
+def _readings(found: Audit) -> dict[str, Effect]:
     """Every estimand of an audit of one run, by name; Relative Δ of every measure first."""
-    every = [replace(Estimate.of_tilt(t), p_corrected=t.p_corrected) for t in found.tilts]
-    every += [e for e in found.estimates if e.kind != "relative delta"]
+    every = [*found.tilts, *(e for e in found.estimates if e.estimand.kind != "relevance")]
     return {_plain(e.name): e for e in every}
 
 
@@ -359,17 +357,17 @@ def _plain(name: str) -> str:
     return name.partition("@")[0] if name.startswith("ΔNDSR") else name
 
 
-def _negated(one: Estimate, two: Estimate) -> bool:
+def _negated(one: Effect, two: Effect) -> bool:
     """Whether the second is the first seen from the other side, to the last bit."""
     turned = one.swapped()
     names = ("value", "low", "high", "error", "p", "queries", "level", "band_low", "band_high")
     pairs = [(getattr(turned, n), getattr(two, n)) for n in names]
-    pairs += [(turned.extra[n], two.extra[n]) for n in one.extra]
+    pairs += [(turned.parts[n], two.parts[n]) for n in one.parts]
     left, right = zip(*pairs, strict=True)
     return np.array_equal(left, right, equal_nan=True)
 
 
-def _said(one: Estimate) -> str:
+def _said(one: Effect) -> str:
     return f"{one.value:+.6g} [{one.low:+.6g}, {one.high:+.6g}]".replace("-", "−")
 
 

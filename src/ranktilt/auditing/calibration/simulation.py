@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.card import PAGE, Asking, Sample, Twins, entries, estimates, samples
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.band import Shuffles
+from ranktilt.auditing.card import PAGE, Card, Twins, card_estimands
+from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
 from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping, twin_rows
-from ranktilt.auditing.tilt import Side, Statistics, tilts
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.preference import split_pair_counts
+from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.progress import report
 from ranktilt.rankers.base import cut
 from ranktilt.run import Run
@@ -61,27 +61,23 @@ class Population:
 
     Parameters
     ----------
-    sides : tuple of Side
-        Per-query values of each measure on both sides.
     samples : tuple of Sample
-        Per-query numbers behind the other estimands.
+        Per-query numbers behind each estimand, Relative Δ of every measure first.
     """
 
-    sides: tuple[Side, ...]
     samples: tuple[Sample, ...]
 
     @property
     def queries(self) -> int:
         """How many queries there are."""
-        return len(self.samples[0].total)
+        return len(self.samples[0].one)
 
     @cached_property
     def truth(self) -> dict[str, float]:
         """The true value of each estimand: a ratio of the population's means."""
-        found = {f"Relative Δ {s.measure}": _whole_delta(s) for s in self.sides}
-        return {**found, **{s.name: s.value for s in self.samples}}
+        return {s.estimand.title: s.value for s in self.samples}
 
-    def sampled(self, rows: Ints, how: Statistics) -> list[Estimate]:
+    def sampled(self, rows: Ints, how: Statistics) -> tuple[Effect, ...]:
         """Return what an audit of these queries finds.
 
         Parameters
@@ -93,13 +89,10 @@ class Population:
 
         Returns
         -------
-        list of Estimate
-            As on the card, Relative Δ of every measure first.
+        tuple of Effect
+            One an estimand.
         """
-        sides = [replace(s, values_a=s.values_a[rows], values_b=s.values_b[rows]) for s in self.sides]
-        drawn = [replace(s, total=s.total[rows], weight=s.weight[rows]) for s in self.samples]
-        asked = [("simulated", SIDES, drawn)]
-        return [*map(Estimate.of_tilt, tilts(sides, how)), *estimates(asked, (), how)]
+        return effects([replace(s, one=s.one[rows], two=s.two[rows]) for s in self.samples], how)
 
 
 def population(queries: int, *, measures: Sequence[str | Measure] = MEASURES, seed: int = 0) -> Population:
@@ -130,15 +123,11 @@ def population(queries: int, *, measures: Sequence[str | Measure] = MEASURES, se
     for start in range(0, queries, _AT_ONCE):
         parts.append(_part(rng, min(_AT_ONCE, queries - start), read))
         report("simulating rankings", min(start + _AT_ONCE, queries), queries)
-    sides = [
-        replace(one[0], values_a=_joined(s.values_a for s in one), values_b=_joined(s.values_b for s in one))
-        for one in zip(*(part.sides for part in parts), strict=True)
+    joined = [
+        replace(same[0], one=_joined(s.one for s in same), two=_joined(s.two for s in same), parts={})
+        for same in zip(*(part.samples for part in parts), strict=True)
     ]
-    kept = [
-        replace(one[0], total=_joined(s.total for s in one), weight=_joined(s.weight for s in one), extra={})
-        for one in zip(*(part.samples for part in parts), strict=True)
-    ]
-    return Population(tuple(sides), tuple(kept))
+    return Population(tuple(joined))
 
 
 def coverage(
@@ -183,13 +172,6 @@ def _covered(name: str, truth: float, value: Floats, low: Floats, high: Floats) 
     return Covered(name, truth, len(value), int(held.sum()), int((high < truth).sum()), bias)
 
 
-def _whole_delta(side: Side) -> float:
-    mask = side.mask
-    if not mask.any():
-        return np.nan
-    return float(relative_delta(side.values_a[mask].mean(), side.values_b[mask].mean()))
-
-
 def _joined(parts: Iterator[Floats]) -> Floats:
     return np.concatenate(list(parts))
 
@@ -201,13 +183,15 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
     judgments = Judgments.of(collection, groups)
     aligned = Aligned.of(run, collection, judgments)
     found = group_values(aligned, measures, groups, "expected")
-    sides = [
-        Side("simulated", repr(m), *SIDES, values[1], values[2]) for m, values in zip(measures, found, strict=True)
+    deltas = [
+        Sample("simulated", RelativeDelta(of=m), *SIDES, values[1], values[2])
+        for m, values in zip(measures, found, strict=True)
     ]
-    twins = Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)
-    counts = split_pair_counts(*entries(aligned), twins.rows, (judgments.query, judgments.row))
-    asking = Asking(PAGE, 0)
-    return Population(tuple(sides), tuple(samples(aligned, groups, twins, counts, asking)))
+    twins = {SIDES: Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)}
+    how = Statistics(0, 0, "permutation", "holm", "none")
+    card = Card(groups, twins, card_estimands(PAGE, judged=True), how, Shuffles(judgments, 0), banded=True)
+    places = [*card.of_twins(0, aligned, {SIDES: twins[SIDES].lists(aligned, "zero")}), *card.of_groups([aligned])]
+    return Population((*deltas, *(sample for _, sample in sorted(places, key=itemgetter(0)))))
 
 
 def _rankings(rng: np.random.Generator, queries: int) -> tuple[Collection, Run]:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.verdict import signed
+from ranktilt.measures.base import signed
 from ranktilt.reporting.document import Cell, Column, Row, Table, Tone
 from ranktilt.reporting.explorer.pack import Material
 from ranktilt.reporting.numbers import percent

@@ -18,7 +18,7 @@ from ranktilt.reporting.explorer.lists import FURTHER, first_rows, lists
 from ranktilt.reporting.explorer.numbers import Numbers
 from ranktilt.reporting.explorer.pack import LONGEST, Material, Packed
 from ranktilt.reporting.explorer.rows import rows
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.run import Run
 
 Ints = npt.NDArray[np.int64]

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
-from ranktilt.auditing.verdict import amount, answer, probability
+from ranktilt.auditing.verdict import probability
 from ranktilt.errors import counted
-from ranktilt.measures.inference import RESAMPLES, Interval, interval, resampled_means, together
 from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.sides import TONES, could_detect, named, side_of, sides_named, tone_of
@@ -21,6 +19,7 @@ from ranktilt.reporting.figures.tilts import Mark, Side, Spot, scatter, tilts
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.numbers import p_value, percent, signed
 from ranktilt.reporting.views.audit_legend import mark
+from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
 """Intervals that one figure can hold and still be read."""
@@ -38,7 +37,7 @@ def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
         return pairs
     clear = dict.fromkeys(pairs, -1.0)
     for tilt in audit.tilts:
-        size = abs(tilt.value - tilt.level_value)
+        size = abs(tilt.value - tilt.level)
         if tilt.measure == repr(audit.measures[0]) and size > 0:
             pair = tilt.a, tilt.b
             clear[pair] = max(clear[pair], size / tilt.error if tilt.error else np.inf)
@@ -62,7 +61,7 @@ def tilt_figure(audit: Audit, pair: Pair) -> Figure:
     )
 
 
-def tilt_mark(tilt: Tilt, level: float, label: str = "") -> Mark:
+def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
     """Turn a Relative Δ into a mark of a figure."""
     known = tilt.value == tilt.value
     said = f"{signed(tilt.value)} % {interval_text(tilt.low, tilt.high)}" if known else "undefined"
@@ -75,27 +74,25 @@ def tilt_mark(tilt: Tilt, level: float, label: str = "") -> Mark:
         lines.append(f"random labels {interval_text(*band)}")
     return Mark(
         label or tilt.measure, tilt.value, tilt.low, tilt.high, side_of(tilt.verdict(level)),
-        detectable=tilt.detectable, level=tilt.level_value, band=band, hover=tuple(lines),
+        detectable=tilt.detectable, level=tilt.level, band=band, hover=tuple(lines),
     )  # fmt: skip
 
 
 def card_figure(audit: Audit, pair: Pair) -> Figure | None:
     """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
-    rows: dict[str, Estimate] = {}
-    for kind in ("page", "twins"):
-        rows |= {e.run: e for e in audit.estimates if (e.a, e.b) == pair and e.kind == kind}
+    rows = {e.run: e for e in audit.estimates if (e.a, e.b) == pair and e.estimand == audit.primary}
     if not rows:
         return None
     first = next(iter(rows.values()))
     said = " ".join(
-        f"{run}: {answer(e)} {_range(e)}, {sides_named(pair)[side_of(e.favours or 'inconclusive')]}."
+        f"{run}: {e.estimand.answer(e.value)} {_range(e)}, {sides_named(pair)[side_of(e.favours or 'inconclusive')]}."
         for run, e in rows.items()
     )
     columns = (named("ranker"), Column(first.name), Column("95 % interval"), Column("corrected p"), Column("queries"))
     table = tuple(
         _row(
             Cell(run),
-            Cell(answer(e), e.value, TONES[side_of(e.favours or "inconclusive")]),
+            Cell(e.estimand.answer(e.value), e.value, TONES[side_of(e.favours or "inconclusive")]),
             Cell(_range(e)),
             Cell(p_value(e.p_corrected), e.p_corrected),
             Cell(f"{e.queries:,}", e.queries),
@@ -107,7 +104,7 @@ def card_figure(audit: Audit, pair: Pair) -> Figure | None:
         f"{said} {card_reading(first)}",
         tilts(
             {run: [_answered(e)] for run, e in rows.items()},
-            x=f"{first.name}, {'points' if first.kind == 'page' else '%'}",
+            x=f"{first.name}, {first.estimand.suffix.strip() or 'points'}",
             sides=pair,
             margin=0.0,
             names=sides_named(pair),
@@ -192,11 +189,11 @@ def control_figure(audit: Audit, pair: Pair) -> Figure:
     )
 
 
-def _marked(tilt: Tilt) -> str:
+def _marked(tilt: Effect) -> str:
     return signed(tilt.value) + mark(tilt)
 
 
-def _tilts(audit: Audit, run: str, pair: Pair) -> list[Tilt]:
+def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
     return [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
 
 
@@ -255,9 +252,9 @@ def _row(*cells: Cell, rule: bool = False) -> Row:
     return Row(cells, rule=rule)
 
 
-def _answered(e: Estimate) -> Mark:
+def _answered(e: Effect) -> Mark:
     value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
-    hover = (e.run, f"{e.name} {answer(e)} {_range(e)}", f"corrected p {probability(e.p_corrected)}")
+    hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {_range(e)}", f"corrected p {probability(e.p_corrected)}")
     band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
     middle = sum(band) / 2 if e.banded else level
     return Mark(
@@ -266,8 +263,8 @@ def _answered(e: Estimate) -> Mark:
     )  # fmt: skip
 
 
-def _range(e: Estimate) -> str:
-    return "–" if e.low != e.low else f"[{amount(e, e.low)}, {amount(e, e.high)}]"
+def _range(e: Effect) -> str:
+    return "–" if e.low != e.low else f"[{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]"
 
 
 def _plain(spread: Interval) -> str:
@@ -280,10 +277,10 @@ def _undrawn(spots: Sequence[Spot]) -> str:
     return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
 
 
-def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str, Tilt]) -> str:
+def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> str:
     """Name the highest mean and the smallest tilt as printed; nothing where several rankers share the place."""
     means = {run: found[run][0] for run in audit.runs if found[run][0] == found[run][0]}
-    sizes = {run: abs(t.value - t.level_value) for run, t in tilt.items() if t.value == t.value}
+    sizes = {run: abs(t.value - t.level) for run, t in tilt.items() if t.value == t.value}
     best = [run for run, mean in means.items() if percent(mean / 100) == percent(max(means.values()) / 100)]
     least = [run for run, size in sizes.items() if round(size, 1) == round(min(sizes.values()), 1)]
     said = []
@@ -294,7 +291,7 @@ def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str
     return " ".join(said)
 
 
-def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], tilt: dict[str, Tilt]) -> Table:
+def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> Table:
     name = repr(audit.measures[0])
     columns = (
         named("ranker"), Column(f"{name}, %"), Column("its 95 % interval"), Column("Relative Δ, %"),
@@ -326,9 +323,9 @@ def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
     )
 
 
-def card_reading(first: Estimate) -> str:
+def card_reading(first: Effect) -> str:
     """Say how to read the axis of a card's figure."""
-    unit = f" Points: hundredths of {first.name}." if first.kind == "page" else ""
+    unit = f" Points: hundredths of {first.name}." if not first.estimand.suffix else ""
     random = " Hatched: what random labels give; its middle is level, not 0." if first.banded else ""
     middle = "the hatched band" if first.banded else "0"
     return (

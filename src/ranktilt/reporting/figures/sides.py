@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.reporting.document import Column, Tone
 from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.tilts import Side
@@ -18,13 +18,13 @@ def side_of(kind: str) -> Side:
     return _SIDES[kind]
 
 
-def tone_of(tilt: Tilt, level: float) -> Tone:
+def tone_of(tilt: Effect, level: float) -> Tone:
     """Return the colour of the side that a comparison favours; none where no side is."""
     kind = tilt.verdict(level)
     return TONES[side_of(kind)] if kind in ("a", "b") else ""
 
 
-def could_detect(tilt: Tilt) -> list[str]:
+def could_detect(tilt: Effect) -> list[str]:
     """Say which tilts could have been seen, as verdicts do; nothing where the queries do not spread at all."""
     if not known_size(tilt.detectable):
         return []

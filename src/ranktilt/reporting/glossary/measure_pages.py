@@ -24,6 +24,7 @@ NAMES = (
     "head-to-head",
     "rank-gap",
     "score-gap",
+    "exposure-ratio",
     "statistics",
     "ties",
     "confounds-and-controls",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ranktilt.measures.base import every_estimand
 from ranktilt.reporting.glossary.statistics_terms import CERTAINTY
 from ranktilt.reporting.glossary.term import Term
 
@@ -13,71 +14,10 @@ _PIPELINE = Term(
 )
 _QUESTIONS = (
     Term(
-        "Relative Δ",
-        "The difference of the two sides' means in % of their average, 200 · (first − second) / (first + second): "
-        "−200 to +200. Above 0 the ranker puts the first side's relevant texts higher, below 0 the second side's.",
-        page="relative-delta",
-    ),
-    Term(
         "tilt",
         "How far a ranker leans to one side; measured by Relative Δ, above 0 to the first side, below 0 to the second.",
         r"[Tt]ilt(?:s|ed)?",
         "relative-delta",
-    ),
-    Term(
-        "nDCG",
-        "How high the relevant documents stand, from 0 (none found) to 1 (as high as can be). The lower one "
-        "stands, the less it counts; nDCG@10 looks at the first ten results.",
-        r"nDCG(?:@\d+)?",
-        "ndcg",
-    ),
-    Term(
-        "AP",
-        "Average precision: the mean, over the relevant documents, of the share of relevant results down to each of "
-        "them.",
-        r"AP(?:@\d+)?",
-        "ap",
-    ),
-    Term(
-        "P@k",
-        "Precision: the share of relevant documents among the first k results.",
-        r"P@(?:\d+|k)",
-        "precision-recall",
-    ),
-    Term(
-        "R@k",
-        "Recall: the share of the relevant documents that are among the first k results.",
-        r"R@(?:\d+|k)",
-        "precision-recall",
-    ),
-    Term("RR", "Reciprocal rank: 1 divided by the rank of the first relevant result.", r"RR(?:@\d+)?", "rr"),
-    Term(
-        "ΔNDSR",
-        "Who fills the page: the first side's share of the first results less the second side's, where the top counts "
-        "most; −1 to +1. It does not ask whether a result is relevant. The number behind @ says how many results make "
-        "the page.",
-        r"Δ?NDSR(?:@(?:\d+|k))?",
-        "ndsr",
-    ),
-    Term(
-        "head-to-head",
-        "Which of two twins stands higher? Pairs that the first side wins less those that it loses, in % of the pairs "
-        "with at least one text found: +100 % if the first side always wins, −100 % if the second does.",
-        r"[Hh]ead-to-head",
-        "head-to-head",
-    ),
-    Term(
-        "pair rank gap",
-        "By how many ranks a text of the first side stands above its twin, on average; below 0 it stands lower.",
-        r"(?:[Pp]air )?[Rr]ank gaps?",
-        "rank-gap",
-    ),
-    Term(
-        "score gap",
-        "How far apart the scores of two twins are, in standard deviations of the query's scores. It only describes: "
-        "no verdict rests on it.",
-        r"[Ss]core gaps?",
-        "score-gap",
     ),
     Term(
         "estimand card",
@@ -269,5 +209,6 @@ _TEXTS = (
         r"[Cc]osine(?: similarity)?",
     ),
 )
-TERMS = (_PIPELINE, *_QUESTIONS, *CERTAINTY, *_RANKING, *_TEXTS)
+_ESTIMANDS = tuple(Term(one.term, one.definition, one.pattern, one.page) for one in every_estimand() if one.definition)
+TERMS = (_PIPELINE, *_ESTIMANDS, *_QUESTIONS, *CERTAINTY, *_RANKING, *_TEXTS)
 """Where two could begin at one place, the first is taken: so the longer ones come first."""

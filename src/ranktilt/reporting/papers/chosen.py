@@ -11,14 +11,14 @@ import polars as pl
 
 from ranktilt.auditing.contributions import contributions
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import signed
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.reporting.opened import Opened
+from ranktilt.measures.base import signed
 from ranktilt.reporting.papers.grid import Grid, Panel, Row
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
 from ranktilt.run import Run
 

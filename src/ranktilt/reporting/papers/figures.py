@@ -10,11 +10,11 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, unknown
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates
 from ranktilt.reporting.papers.figures_style import FORMATS, Plate, ink, inked, slug
 from ranktilt.reporting.papers.figures_validation import validation_plates
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
 
 __all__ = ["FORMATS", "paper_figures"]

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.reporting.figures.audit import effectiveness
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_forest import forests
 from ranktilt.reporting.papers.figures_style import (
     COLUMN,
@@ -34,6 +33,7 @@ from ranktilt.reporting.papers.figures_style import (
     sides,
     slug,
 )
+from ranktilt.reporting.reload import Opened
 
 _DEPTH = 100
 _TICKS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -61,15 +61,15 @@ def audit_plates(opened: Opened) -> Iterator[Plate]:
         yield from _ranks([one for one in found if one.queries.any()])
 
 
-def _of(audit: Audit, pair: Pair) -> list[Tilt]:
+def _of(audit: Audit, pair: Pair) -> list[Effect]:
     return [t for t in audit.tilts if (t.a, t.b) == pair]
 
 
-def _scatter(audit: Audit, tilts: Sequence[Tilt], name: str) -> Plate:
+def _scatter(audit: Audit, tilts: Sequence[Effect], name: str) -> Plate:
     """One point a ranker: how well it finds what is relevant, and which side it favours."""
     figure = blank(COLUMN, 2.35 + 0.14 * len(tilts))
     axes = figure.subplots()
-    levels = {t.level_value for t in tilts}
+    levels = {t.level for t in tilts}
     for at in levels if len(levels) == 1 else ():
         if audit.level:
             axes.axhspan(at - audit.level, at + audit.level, color=PALE, linewidth=0, zorder=0)

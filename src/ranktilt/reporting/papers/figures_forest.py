@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.errors import counted
 from ranktilt.reporting.papers.figures_style import (
     COLOURS,
@@ -53,7 +53,7 @@ class _Block:
     """The measures of one ranker."""
 
     run: str
-    tilts: tuple[Tilt, ...]
+    tilts: tuple[Effect, ...]
 
     @property
     def rows(self) -> float:
@@ -153,9 +153,9 @@ def _ends(axes: Any, pair: Pair, room: float) -> None:
         )  # fmt: skip
 
 
-def _row(axes: Any, tilt: Tilt, place: float, level: float) -> None:
+def _row(axes: Any, tilt: Effect, place: float, level: float) -> None:
     """Draw one measure: what would have been detected, zero, level, the interval and the value."""
-    at, half = tilt.level_value, _ROW / 2
+    at, half = tilt.level, _ROW / 2
     if np.isfinite(tilt.detectable):
         axes.barh(place, 2 * tilt.detectable, 0.86 * _ROW, at - tilt.detectable, color=PALE, linewidth=0, zorder=0)
     if not tilt.twins:
@@ -179,9 +179,9 @@ def _row(axes: Any, tilt: Tilt, place: float, level: float) -> None:
         )  # fmt: skip
 
 
-def _reach(axes: Any, tilts: Sequence[Tilt], level: float) -> None:
+def _reach(axes: Any, tilts: Sequence[Effect], level: float) -> None:
     """Show every interval, and what is level; what would have been detected may be cut off."""
-    ends = [end for t in tilts for end in (t.low, t.high, t.value, t.level_value - level, t.level_value + level)]
+    ends = [end for t in tilts for end in (t.low, t.high, t.value, t.level - level, t.level + level)]
     ends += [end for t in tilts if not t.twins for end in (t.band_low, t.band_high)]
     ends = [end for end in ends if np.isfinite(end)]
     low, high = min(ends, default=-1.0), max(ends, default=1.0)
@@ -189,7 +189,7 @@ def _reach(axes: Any, tilts: Sequence[Tilt], level: float) -> None:
     axes.set_xlim(low - room, high + room)
 
 
-def _legend(figure: Any, audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> None:
+def _legend(figure: Any, audit: Audit, pair: Pair, tilts: Sequence[Effect]) -> None:
     drawn = library("matplotlib.lines").Line2D
     patch = library("matplotlib.patches").Patch
     said = {"a": f"favours {pair[0]}", "b": f"favours {pair[1]}"}
@@ -213,7 +213,7 @@ def _legend(figure: Any, audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> Non
     legend(figure, handles, names)
 
 
-def _says(audit: Audit, pair: Pair, tilts: Sequence[Tilt]) -> str:
+def _says(audit: Audit, pair: Pair, tilts: Sequence[Effect]) -> str:
     correction = str(audit.spec.get("correction", "holm")).capitalize()
     counts = sorted({t.queries for t in tilts})
     queries = (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.verdict import signed
+from ranktilt.measures.base import signed
 from ranktilt.reporting.papers.figures_style import (
     COLUMN,
     DARK,

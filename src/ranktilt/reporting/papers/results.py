@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.tilt import Tilt
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers.cells import Cell
 from ranktilt.reporting.papers.layouts import LAYOUTS
@@ -115,12 +115,12 @@ def _two_sides(a: str, b: str, spec: Mapping[str, Any]) -> _Sides:
     return _Sides(a, b, {"condition": f"{a} against {b}"})
 
 
-def _arms(study: Study) -> Callable[[Tilt], _Sides]:
+def _arms(study: Study) -> Callable[[Effect], _Sides]:
     keys = {a.source: {"generator": a.series, "temperature": temperature(a.temperature)} for a in study.arms}
     return lambda tilt: _Sides(study.reference, _LLM, keys[tilt.b])
 
 
-def _mixed(tilts: Iterable[Tilt], table: str, dataset: str, sides: Callable[[Tilt], _Sides]) -> list[Cell]:
+def _mixed(tilts: Iterable[Effect], table: str, dataset: str, sides: Callable[[Effect], _Sides]) -> list[Cell]:
     """Both sides' means over the queries that count for Relative Δ."""
     tilts = list(tilts)
     systems = _systems((t.run for t in tilts), table)

@@ -10,7 +10,6 @@ from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells
 from ranktilt.reporting.papers.chosen import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.papers.derived import DELTA, printed
@@ -19,6 +18,7 @@ from ranktilt.reporting.papers.latex import latex
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.written import cells_csv, markdown_table, prose_csv
+from ranktilt.reporting.reload import Opened
 
 Source = Opened | Audit | Validation | Study | Cells
 PROSE = ("dai-10", "dai-11")

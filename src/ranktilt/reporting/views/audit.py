@@ -15,7 +15,7 @@ from ranktilt.auditing.verdict import Verdict as Judged
 from ranktilt.errors import counted, listed
 from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
 from ranktilt.reporting.numbers import percent
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.audit_legend import (
     conflict_sentences,
     control_sentences,
@@ -88,13 +88,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
 
 def _asked(audit: Audit) -> str:
     """What verdicts rest on: the primary measure, or the card's question where nothing is judged."""
-    if audit.measures:
-        return repr(audit.measures[0])
-    for kind in ("twins", "page"):
-        names = {e.name for e in audit.estimates if e.kind == kind}
-        if names:
-            return names.pop() if len(names) == 1 else ""
-    return ""
+    return "" if audit.primary is None else audit.primary.title
 
 
 def _judged_pairs(audit: Audit) -> tuple[Pair, ...]:
@@ -209,5 +203,5 @@ def _control_frame(audit: Audit) -> pl.DataFrame:
         moves = one.moves or [None] * len(one.tilts)
         for tilt, move in zip(one.tilts, moves, strict=True):
             moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
-            rows.append({**front, **{k: v for k, v in tilt.row().items() if k in names}, **moved})
+            rows.append({**front, **{k: v for k, v in tilt.table_row().items() if k in names}, **moved})
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.controlled import RAW
-from ranktilt.auditing.estimate import conflicts
+from ranktilt.auditing.effects import ALPHA, Effect, conflicts
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.errors import counted
 from ranktilt.reporting.numbers import signed
 
-QUESTIONS = {
-    "relative delta": "is the right answer higher on one side?",
-    "page": "who fills the page, relevant or not?",
-    "relevant twins": "which twin of a right answer is above?",
-    "other twins": "and which twin of all other documents?",
-    "twins": "which twin is above?",
-    "rank gap": "by how many ranks is the twin above?",
-    "score gap": "how far apart are the twins' scores?",
-}
 _HEADS_TEST = {
     True: "the larger p of a sign test over queries and of labels exchanged within origins, in all queries at once.",
     False: "sign test over queries.",
 }
-_HEADS = {"relevant twins", "other twins", "twins"}
 
 
-def mark(tilt: Tilt) -> str:
+def mark(tilt: Effect) -> str:
     """Mark what is significant after correction."""
     return "*" if tilt.p_corrected < ALPHA else ""
 
@@ -46,9 +35,9 @@ def conflict_sentences(audit: Audit) -> list[str]:
     if not audit.estimates:
         return []
     # By trec_eval's ties Relative Δ follows ids, the other rows do not: that they differ is no conflict.
-    left_out = () if audit.spec["ties"] == "expected" else ("relative delta",)
+    left_out = () if audit.spec["ties"] == "expected" else ("relevance",)
     found = (
-        conflicts(e for e in audit.estimates_of(run, *pair) if e.kind not in left_out)
+        conflicts(e for e in audit.estimates_of(run, *pair) if e.estimand.kind not in left_out)
         for run in audit.runs
         for pair in audit.pairs
     )
@@ -72,7 +61,7 @@ def control_sentences(audit: Audit) -> list[str]:
     return said
 
 
-def _kind(tilt: Tilt, kind: str) -> str:
+def _kind(tilt: Effect, kind: str) -> str:
     side = {"a": tilt.a, "b": tilt.b}.get(kind)
     return f"favours {side}" if side else kind
 
@@ -114,7 +103,7 @@ def table_legend(audit: Audit) -> list[str]:
 
 def _widened(audit: Audit, twins: bool) -> str:
     """Say that the intervals of twins speak of documents too, where there are any: of Relative Δ, or on the card."""
-    paired = twins or any(e.kind in ("rank gap", "twins") for e in audit.estimates)
+    paired = twins or any(e.estimand.kind == "twins" for e in audit.estimates)
     return ", for twins widened by what documents add" if paired and audit.two_way else ""
 
 
@@ -129,30 +118,35 @@ def card_legend(audit: Audit) -> list[str]:
     if not audit.estimates:
         return []
     first = audit.estimates[0]
-    kinds = {e.kind for e in audit.estimates}
+    heads = any(_by_sign_test(e) for e in audit.estimates)
     many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
     said = [f"Card: + favours {first.a}, − favours {first.b}{many}."]
-    if kinds & _HEADS:
+    if heads:
         said.append(
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
             + _HEADS_TEST[audit.two_way]
         )
-    tests = sum(e.p == e.p and e.kind != "score gap" for e in audit.estimates)
+    tests = sum(e.p == e.p and not e.estimand.descriptive for e in audit.estimates)
     corrected = f"{str(audit.spec['correction']).capitalize()} over the card's {counted(tests, 'test', 'tests')}"
-    gap = ", without the score gap, which only describes" if "score gap" in kinds else ""
-    said.append(f"{'Other p' if kinds & _HEADS else 'p'}: {_tests(audit)}; {corrected}{gap}.")
-    if audit.spec["ties"] != "expected" and "relative delta" in kinds:
+    described = dict.fromkeys(e.name for e in audit.estimates if e.estimand.descriptive)
+    gap = "".join(f", without the {name}, which only describes" for name in described)
+    said.append(f"{'Other p' if heads else 'p'}: {_tests(audit)}; {corrected}{gap}.")
+    if audit.spec["ties"] != "expected" and any(e.estimand.kind == "relevance" for e in audit.estimates):
         said.append("Ties are averaged in all rows but Relative Δ.")
     return [" ".join(said)]
 
 
+def _by_sign_test(e: Effect) -> bool:
+    return e.estimand.paired_test == "sign test"
+
+
 def _tests(audit: Audit) -> str:
     """Name the tests behind every p but those of head-to-head."""
-    others = [e for e in audit.estimates if e.kind not in _HEADS]
-    paired = any(e.kind in _HEADS for e in audit.estimates)
+    others = [e for e in audit.estimates if not _by_sign_test(e)]
+    paired = any(_by_sign_test(e) for e in audit.estimates)
     # Exchanged labels give as much on one side of 0 as on the other, to the last bit; shuffled ones do not.
     twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
-    by_t = audit.spec["test"] == "t" and any(e.kind == "relative delta" for e in twins)
+    by_t = audit.spec["test"] == "t" and any(e.estimand.kind == "relevance" for e in twins)
     flips = f"sign flips{' (Relative Δ: paired t)' if by_t else ''}"
     both = f"{flips} and the same exchange, the larger one" if audit.two_way else flips
     names = [both] if twins else []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import FEW_QUERIES
 from ranktilt.errors import counted, listed
-from ranktilt.measures.inference import detectable_effect
+from ranktilt.statistics.correction import detectable_effect
 
 _DEFINITIONS = {
     "nDCG": "grades are gains, each divided by log2(1 + rank), summed over the ranks that count, and divided by the "
@@ -123,26 +123,7 @@ def _tests(audit: Audit) -> Iterator[str]:
 
 
 def _asked(audit: Audit) -> Iterator[str]:
-    kinds = {e.kind for e in audit.estimates}
-    if "page" in kinds:
-        page = next(e.name for e in audit.estimates if e.kind == "page")
-        yield (
-            f"{page}: each rank weighs 1 / log2(1 + rank); a group's share is the weight of the ranks that it holds, "
-            "relevant or not, of all that are filled. The difference of two groups' shares, −1 to 1, is averaged over "
-            "queries."
-        )
-    if kinds & {"twins", "relevant twins", "other twins"}:
-        yield (
-            "Head-to-head: of pairs of twins of which at least one is retrieved, the share that the first side wins "
-            "less the share that it loses. A twin that is not retrieved stands below every one that is."
-        )
-    if "rank gap" in kinds:
-        yield (
-            "Pair rank gap: the rank of the second twin less that of the first. Tied documents have the middle of "
-            "their ranks, and one that is not retrieved the rank below the list's end."
-        )
-    if "score gap" in kinds:
-        yield (
-            "Score gap: the difference of two twins' scores, in standard deviations of the query's scores, where both "
-            "are retrieved. It describes; no verdict rests on it."
-        )
+    asked = dict.fromkeys(e.estimand for e in audit.estimates)
+    told = {one.term or one.title: (one, one.title if one.kind == "group" else one.term) for one in asked if one.method}
+    for one, name in told.values():
+        yield f"{name[:1].upper()}{name[1:]}: {one.method}"

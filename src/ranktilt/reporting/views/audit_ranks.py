@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.ranks import RankShares, rank_shares
-from ranktilt.auditing.verdict import signed
+from ranktilt.measures.base import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
 from ranktilt.reporting.figures.ranks import GROUP_COLOURS, curves
 from ranktilt.reporting.figures.sides import named
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100

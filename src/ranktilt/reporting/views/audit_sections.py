@@ -16,7 +16,7 @@ from ranktilt.reporting.figures.audit import (
     effectiveness_figure,
     tilt_figure,
 )
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.audit_legend import conflict_sentences, control_sentences
 from ranktilt.reporting.views.audit_ranks import ranks_section
 from ranktilt.reporting.views.audit_tables import card_overview, card_table, confound_tables, control_table, group_table

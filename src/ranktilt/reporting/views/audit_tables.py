@@ -8,11 +8,9 @@ import polars as pl
 
 from ranktilt.auditing.confounds import SIDED, Confound
 from ranktilt.auditing.controlled import Controlled
-from ranktilt.auditing.estimate import Estimate
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.tilt import Tilt
-from ranktilt.auditing.verdict import amount, answer
 from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     ELSEWHERE,
@@ -29,22 +27,11 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.figures.sides import TONES, named, side_of, tone_of
 from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
-from ranktilt.reporting.views.audit_legend import QUESTIONS, card_legend, control_legend, mark, table_legend
+from ranktilt.reporting.views.audit_legend import card_legend, control_legend, mark, table_legend
 
 _LABEL, _CHANGED = 26, 36
-_VISIBLE = 0.0005
 _MOST_OPEN = 14
 """Rows of a table below a figure that shows its first column, before it is folded away."""
-_ANSWERED = {
-    "relative delta": "right answer higher",
-    "page": "fills the page",
-    "relevant twins": "twin of a right answer above",
-    "other twins": "other twins above",
-    "twins": "twin above",
-    "rank gap": "ranks above",
-    "score gap": "scored higher",
-}
-"""What the card asks, in so few words that it can stand above a column."""
 _CONFOUNDS = {
     "words": "words a document",
     "query words": "query words in relevant text",
@@ -101,7 +88,7 @@ def _tilt_rows(audit: Audit, run: str, pair: Pair) -> Iterator[Row]:
         yield Row((Cell("random band", emphasis="quiet"), *bands, Cell(""), Cell("")), (run,))
 
 
-def _delta(tilt: Tilt, level: float) -> Cell:
+def _delta(tilt: Effect, level: float) -> Cell:
     text = signed(tilt.value) + mark(tilt)
     return Cell(text, tilt.value, tone_of(tilt, level), ends=ends(tilt.low, tilt.high), signed=True)
 
@@ -116,37 +103,37 @@ def _signs(audit: Audit) -> list[str]:
 
 def card_overview(audit: Audit) -> Table:
     """Lay the cards of all rankers out below each other: a row a ranker and pair, a column a question."""
-    names = {e.kind: e.name for e in reversed(audit.estimates)}
-    kinds = [kind for kind in QUESTIONS if kind in names]
+    asked = tuple(dict.fromkeys(e.estimand for e in audit.estimates))
     rows = []
     before = None
     for run in audit.runs:
         for pair in audit.pairs:
-            by_kind = {e.kind: e for e in audit.estimates_of(run, *pair)}
+            found = {e.estimand: e for e in audit.estimates_of(run, *pair)}
             which = f"{pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else ""
-            answers = (_answer(by_kind[kind], noted=True) if kind in by_kind else Cell(DASH) for kind in kinds)
+            answers = (_answer(found[one], noted=True) if one in found else Cell(DASH) for one in asked)
             rows.append(Row((Cell(run, note=which), *answers), rule=bool(which) and run != before))
             before = run
-    columns = tuple(Column(_ANSWERED[kind], hint=f"{names[kind]}: {QUESTIONS[kind]}") for kind in kinds)
+    columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
     first, second = audit.pairs[0] if len(audit.pairs) == 1 else ("the first group of a pair", "the second")
     note = (
         f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer is "
-        f"not significant{'; the score gap only describes' if 'score gap' in kinds else ''}."
+        f"not significant{''.join(f'; the {one.title} only describes' for one in asked if one.descriptive)}."
     )
     return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only=PAGE)
 
 
-def _answer(e: Estimate, *, noted: bool = False) -> Cell:
+def _answer(e: Effect, *, noted: bool = False) -> Cell:
     tone: Tone = TONES[side_of(e.favours)] if e.favours else ""
     note = _interval(e).replace(" random", "\nrandom") if noted else ""
-    return Cell(answer(e), e.value, tone, note, signed=True)
+    return Cell(e.estimand.answer(e.value), e.value, tone, note, signed=True)
 
 
-def _interval(e: Estimate) -> str:
+def _interval(e: Effect) -> str:
     if e.low != e.low or e.high != e.high:
         return DASH
-    text = f"[{amount(e, e.low)}, {amount(e, e.high)}]"
-    return f"{text} random [{amount(e, e.band_low)}, {amount(e, e.band_high)}]" if e.banded else text
+    amount = e.estimand.amount
+    text = f"[{amount(e.low)}, {amount(e.high)}]"
+    return f"{text} random [{amount(e.band_low)}, {amount(e.band_high)}]" if e.banded else text
 
 
 def card_table(audit: Audit) -> Table:
@@ -174,9 +161,9 @@ def card_table(audit: Audit) -> Table:
     )  # fmt: skip
 
 
-def _question(audit: Audit, e: Estimate, pair: Pair) -> Row:
+def _question(audit: Audit, e: Effect, pair: Pair) -> Row:
     p = p_value(e.p_corrected)
-    question, side, basis = QUESTIONS[e.kind], e.side(e.favours), _basis(e)
+    question, side, basis = e.estimand.question, e.side(e.favours), e.estimand.basis(e)
     cells = (
         Cell(e.name, emphasis="strong"),
         Cell(f"{e.name}: {question}"),
@@ -198,34 +185,6 @@ def _group(audit: Audit, run: str, pair: Pair, what: str) -> tuple[tuple[str], t
     many = len(audit.pairs) > 1
     group = f"{run}, {pair[0]} and {pair[1]}" if many else run
     return (group,), (f"{run}{f', {pair[0]} | {pair[1]}' if many else ''}: {what}",)
-
-
-def _basis(e: Estimate) -> str:
-    queries = counted(e.queries, "query", "queries")
-    if "ties" in e.extra:
-        wins, losses, ties = (f"{int(e.extra[k]):,}" for k in ("wins", "losses", "ties"))
-        pairs = counted(int(e.extra["pairs"]), "pair", "pairs")
-        return f"{pairs}: {e.a} {wins}, {e.b} {losses}, tied {ties}; {queries}{_whole(e)}"
-    if "absent" in e.extra and e.queries:
-        absent = 100 * e.extra["absent"]
-        return f"{counted(int(e.extra['pairs']), 'pair', 'pairs')}, {absent:.0f} % of sides not retrieved; {queries}"
-    if "raw" in e.extra and e.queries:
-        raw = f"{e.extra['raw']:+.3g}".replace("-", "−")
-        return f"{counted(int(e.extra['pairs']), 'pair', 'pairs')} with both sides retrieved, raw {raw}; {queries}"
-    if e.kind == "score gap":
-        return "no pair with two scores"
-    if e.kind == "page" and abs(e.level) >= _VISIBLE:
-        return f"{queries}; level {amount(e, e.level)}, the middle of the random band"
-    return queries
-
-
-def _whole(e: Estimate) -> str:
-    """Of pairs with both sides retrieved, where these are not all."""
-    whole = e.extra.get("whole", 0)
-    if not whole or whole == e.extra["pairs"]:
-        return ""
-    a, b = (100 * e.extra[name] / whole for name in ("whole_wins", "whole_losses"))
-    return f"; of {int(whole):,} with both sides retrieved: {e.a} {a:.1f} %, {e.b} {b:.1f} %"
 
 
 def control_table(audit: Audit) -> Table:

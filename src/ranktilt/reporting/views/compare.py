@@ -8,9 +8,9 @@ import polars as pl
 
 from ranktilt.auditing.change import MeanChange, TiltChange
 from ranktilt.auditing.compare import Comparison
+from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.matching import RunPair
-from ranktilt.auditing.tilt import ALPHA
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, signed

@@ -11,7 +11,7 @@ from ranktilt.errors import UserError, counted, listed
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Document, Explorer, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET, explorer
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.render.html import html_document
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.arms import Arm
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.tilt import ALPHA, Tilt
 from ranktilt.auditing.trend import Trend
 from ranktilt.errors import counted, listed
 from ranktilt.reporting.document import (
@@ -248,11 +248,11 @@ def _figure(study: Study, series: str, measure: str) -> Figure:
     )
 
 
-def _moved(tilt: Tilt) -> str:
+def _moved(tilt: Effect) -> str:
     return "undefined" if np.isnan(tilt.value) else f"{signed(tilt.value)} %"
 
 
-def _point(arm: Arm, tilt: Tilt) -> Point:
+def _point(arm: Arm, tilt: Effect) -> Point:
     found = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
     label = f"{arm.source} (temperature {arm.temperature:g}): {found}"
     return Point(arm.temperature, tilt.value, tilt.low, tilt.high, label)
@@ -284,7 +284,7 @@ def _table(study: Study) -> Section:
     return Section("table", "Every number", (), (_matrix(study), table))
 
 
-def _number_row(tilt: Tilt, arm: Arm, study: Study, *, rule: bool) -> Row:
+def _number_row(tilt: Effect, arm: Arm, study: Study, *, rule: bool) -> Row:
     kind = tilt.verdict(study.level)
     cells = (
         Cell(tilt.run),

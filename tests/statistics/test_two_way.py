@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.measures.base import measure
-from ranktilt.measures.origins import Cells, widened
-from ranktilt.measures.relevance import LINEAR, Judged, Ranking, label_weights, values
+from ranktilt.measures.ranking import Judged, Ranking
+from ranktilt.measures.relevance import label_weights, values
+from ranktilt.statistics.two_way import Cells, widened
 
 
 def cells(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Cells:
@@ -104,7 +105,7 @@ class TestLabelWeights:
         (ranking, grades, first, judged), m = found, measure(name)
         sides = [np.where(mine, grades, 0.0) for mine in (first, ~first)]
         a, b = (values(m, ranking, gains, judged) for gains in sides)
-        parts = [grades] if m.name in LINEAR else sides
+        parts = [grades] if m.linear else sides
         weights = sum(label_weights(m, ranking, gains, judged) for gains in parts)
         signed = np.bincount(ranking.query, np.where(first, weights, -weights), minlength=judged.n_queries)
         known = ~np.isnan(a)

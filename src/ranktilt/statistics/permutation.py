@@ -1,99 +1,20 @@
-"""Intervals, tests, corrections and detectable effects, on by default and in array code only."""
+"""Permutation tests: signs flipped, systems swapped, labels exchanged or shuffled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ranktilt.errors import unknown
-from ranktilt.measures.contrast import relative_delta
+from ranktilt.statistics.bootstrap import RESAMPLES, blocks, dots
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-RESAMPLES = 10_000
 ENUMERATED = 16
 _ONE_BY_ONE = 256
-_CELLS = 1 << 19
-_SLICE = 1 << 13
 _EPSILON = 1e-12
-
-
-class Interval(NamedTuple):
-    """A 95 % interval and the spread behind it."""
-
-    low: float
-    high: float
-    error: float
-    """Standard deviation of the resampled statistic (its standard error)."""
-    dropped: int
-    """Resamples in which the statistic was undefined."""
-
-
-def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[Floats]:
-    """Means of each column over bootstrap resamples of the rows; all columns share the resamples.
-
-    Parameters
-    ----------
-    columns : list of ndarray, each of shape (n,)
-        Per-query values without NaN.
-    resamples : int, optional
-        How many.
-    seed : int, optional
-        Of the generator.
-
-    Returns
-    -------
-    list of ndarray, each of shape (resamples,)
-        A column's result depends on its values, the seed and the two sizes, and on nothing else, to the last
-        bit: what is computed beside it does not matter.
-    """
-    n = len(columns[0]) if columns else 0
-    if n == 0:
-        return [np.full(resamples, np.nan) for _ in columns]
-    rng = np.random.default_rng(seed)
-    stacked = [np.ascontiguousarray(c, dtype=np.float64) for c in columns]
-    means = [np.empty(resamples) for _ in columns]
-    for start, stop in _blocks(resamples, n):
-        draws = rng.integers(0, n, size=(stop - start, n), dtype=np.uint16 if n <= 1 << 16 else np.int64)
-        draws = draws + (np.arange(stop - start) * n)[:, None]
-        weights = np.bincount(draws.ravel(), minlength=(stop - start) * n).reshape(-1, n).astype(np.float64)
-        for column, mean in zip(stacked, means, strict=True):
-            mean[start:stop] = dots(weights, column) / n
-    return means
-
-
-def _blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
-    step = max(_CELLS // max(width, 1), 1)
-    for start in range(0, rows, step):
-        yield start, min(start + step, rows)
-
-
-def interval(samples: Floats) -> Interval:
-    """95 % interval of resampled statistics: order statistics 250 and 9,751 of 10,000.
-
-    Parameters
-    ----------
-    samples : ndarray of float64
-        Resampled statistics; NaN ones are dropped and counted.
-
-    Returns
-    -------
-    Interval
-        NaN ends where nothing is left. Negating the samples negates and swaps the ends exactly, and keeps
-        the error to the last bit.
-    """
-    defined = samples[~np.isnan(samples)]
-    kept = np.sort(defined)
-    dropped = len(samples) - len(kept)
-    if not len(kept):
-        return Interval(np.nan, np.nan, np.nan, dropped)
-    low = max(int(0.025 * len(kept)), 1)
-    error = float(np.std(defined)) if kept[0] != kept[-1] else 0.0
-    return Interval(float(kept[low - 1]), float(kept[len(kept) - low]), error, dropped)
 
 
 def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
@@ -141,16 +62,22 @@ class Systems(NamedTuple):
     old_b: Floats
 
 
-def swap_ps(systems: list[Systems], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
-    """Permutation test of equal Relative Δ under two systems, two-sided.
+Contrast = Callable[[Floats, Floats], Floats]
+"""Two means to one number, such as Relative Δ in percent."""
+
+
+def swap_ps(systems: list[Systems], contrast: Contrast, *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+    """Permutation test of an equal contrast, such as Relative Δ, under two systems, two-sided.
 
     Which of the two systems gave a query its values of both groups is exchanged at random, query by query;
-    T is the difference of Relative Δ between the systems, computed anew from the means each time.
+    T is the difference of the contrast between the systems, computed anew from the means each time.
 
     Parameters
     ----------
     systems : list of Systems
         Comparisons over the same queries; they share the exchanges.
+    contrast : callable
+        Makes the means of two groups one number, in percent.
     resamples : int, optional
         Random exchanges; all 2^n are enumerated where n ≤ 16.
     seed : int, optional
@@ -166,26 +93,26 @@ def swap_ps(systems: list[Systems], *, resamples: int = RESAMPLES, seed: int = 0
     n = len(systems[0].new_a) if systems else 0
     if n == 0:
         return [np.nan for _ in systems]
-    observed = [float(_swapped_delta(np.ones((1, n)), one)[0]) for one in systems]
+    observed = [float(_swapped(np.ones((1, n)), one, contrast)[0]) for one in systems]
     hits, defined = (np.zeros(len(systems), dtype=np.int64) for _ in range(2))
     signs, sampled = _sign_blocks(n, resamples, seed)
     for block in signs:
         kept = (1 + block) / 2
         for j, one in enumerate(systems):
-            found = _swapped_delta(kept, one)
+            found = _swapped(kept, one, contrast)
             hits[j] += int((found >= observed[j] - _EPSILON).sum())
             defined[j] += int((~np.isnan(found)).sum())
     counts = zip(observed, hits.tolist(), defined.tolist(), strict=True)
     return [np.nan if t != t else (sampled + hit) / (sampled + total) for t, hit, total in counts]
 
 
-def _swapped_delta(kept: Floats, of: Systems) -> Floats:
+def _swapped(kept: Floats, of: Systems, contrast: Contrast) -> Floats:
     """|T| for rows of 1 (the query keeps its systems) and 0 (they are exchanged)."""
     moved = 1 - kept
     # Sums of values ≥ 0 only: a mean of 0 stays exactly 0, where a difference of sums would leave a rounding error.
     new_a, new_b = (dots(kept, x) + dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
     old_a, old_b = (dots(moved, x) + dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
-    difference: Floats = np.abs(relative_delta(new_a, new_b) - relative_delta(old_a, old_b)) / 100
+    difference: Floats = np.abs(contrast(new_a, new_b) - contrast(old_a, old_b)) / 100
     return difference
 
 
@@ -195,18 +122,7 @@ def _sign_blocks(n: int, resamples: int, seed: int) -> tuple[Iterable[Floats], b
         flips = (np.arange(2**n, dtype=np.int64)[:, None] >> np.arange(n)) & 1
         return [(1 - 2 * flips).astype(np.float64)], False
     rng = np.random.default_rng(seed)
-    return (_random_signs(rng, stop - start, n) for start, stop in _blocks(resamples, n)), True
-
-
-def dots(rows: Floats, column: Floats) -> Floats:
-    """Each row times the column, in slices that BLAS does not spread over threads.
-
-    A threaded product takes a hundred times as long while other work shares the processor.
-    """
-    total: Floats = np.vecdot(rows[:, :_SLICE], column[:_SLICE])
-    for start in range(_SLICE, len(column), _SLICE):
-        total = total + np.vecdot(rows[:, start : start + _SLICE], column[start : start + _SLICE])
-    return total
+    return (_random_signs(rng, stop - start, n) for start, stop in blocks(resamples, n)), True
 
 
 def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
@@ -240,7 +156,7 @@ def exchanged(nets: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int]
     large = large * np.sign(large[:1].sum())  # the same draws whichever side is first
     rng = np.random.default_rng(seed)
     sums = np.zeros(draws)
-    for start, stop in _blocks(draws, len(large)):
+    for start, stop in blocks(draws, len(large)):
         sums[start:stop] = dots(_random_signs(rng, stop - start, len(large)), large)
     if len(rest):
         sums += np.sqrt((rest * rest).sum()) * rng.standard_normal(draws)
@@ -297,85 +213,3 @@ def shuffle_p(observed: float, null: Floats) -> float:
     low = 1 + int((kept <= observed + _EPSILON).sum())
     high = 1 + int((kept >= observed - _EPSILON).sum())
     return min(1.0, 2 * min(low, high) / (1 + len(kept)))
-
-
-def holm(ps: Floats) -> Floats:
-    """Holm's step-down correction of a family of p-values; NaN stays NaN and is not in the family."""
-    out = np.full(len(ps), np.nan)
-    valid = np.flatnonzero(~np.isnan(ps))
-    order = valid[np.argsort(ps[valid], kind="stable")]
-    steps = ps[order] * np.arange(len(order), 0, -1)
-    out[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return out
-
-
-def bonferroni(ps: Floats) -> Floats:
-    """Bonferroni's correction of a family of p-values; NaN stays NaN and is not in the family."""
-    corrected: Floats = np.minimum(ps * np.count_nonzero(~np.isnan(ps)), 1.0)
-    return corrected
-
-
-_CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bonferroni": bonferroni}
-CORRECTIONS = tuple(_CORRECTIONS)
-
-
-def together(column: Floats, distinct: Ints | None) -> Floats:
-    """Sum the rows of queries that repeat each other: one row a distinct query, in order; as it is where None."""
-    if distinct is None:
-        return column
-    order = np.unique(distinct, return_inverse=True)[1]
-    return np.bincount(order, weights=column).astype(np.float64)
-
-
-def in_all(distinct: Sequence[Ints | None]) -> Ints | None:
-    """Number queries so that those have one number which repeat each other in all of several numberings."""
-    known = [one for one in distinct if one is not None]
-    if not known or len(known) < len(distinct):
-        return None
-    return np.unique(np.stack(known), axis=1, return_inverse=True)[1].ravel()
-
-
-def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
-    """Correct a family of p-values for its size.
-
-    Parameters
-    ----------
-    ps : array_like of float
-        The family; NaN (undefined) entries stay NaN and do not count.
-    method : {"holm", "bonferroni"}, optional
-        Which correction.
-
-    Returns
-    -------
-    ndarray of float64
-        Corrected p-values, at most 1, in the same order.
-    """
-    if method not in _CORRECTIONS:
-        raise unknown("correction", method, _CORRECTIONS)
-    return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))
-
-
-def detectable_effect(error: float, tests: int = 1, queries: float = np.inf) -> float:
-    """Smallest absolute effect that a table of corrected tests detects with 80 % power.
-
-    Parameters
-    ----------
-    error : float
-        Standard error of the effect.
-    tests : int, optional
-        Tests that are corrected together (m), at least 1.
-    queries : float, optional
-        Queries that the error is estimated from (n).
-
-    Returns
-    -------
-    float
-        ``(t(1 − α/2m; n − 1) + z(.8)) · error`` at α = .05, in the unit of `error`: 2.80 standard errors for one test
-        of many queries, 3.61 for nine; 4.21 for nine of 30 queries. ``α/m`` is the level at which Bonferroni tests
-        each effect, and Holm the first. Infinite below two queries, 0 where the error is.
-    """
-    if error == 0 or error != error:
-        return error
-    if queries < 2:
-        return np.inf
-    return float(special.stdtrit(queries - 1, 1 - 0.025 / max(tests, 1)) + special.ndtri(0.8)) * error

@@ -1,6 +1,5 @@
 """An audit opened again: from where its files lie now, and only where they are what they were."""
 
-import gzip
 import json
 import os
 import shutil
@@ -16,10 +15,7 @@ import pytest
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
 from ranktilt.errors import UserError
-from ranktilt.io.files import sha256, write_files
-from ranktilt.reopening import _again, reopen, with_given
-from ranktilt.reporting.opened import Opened
-from ranktilt.whereabouts import Places
+from ranktilt.reporting.reload import NO_LISTS, Opened, reload
 from tests.datasets.hub_cache import cached, cocktail_zip, point_to
 from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_beir, write_cocktail, write_run
 
@@ -86,7 +82,7 @@ def test_a_collection_and_rankers_are_opened_as_they_were(
     write(here / "other.tsv", tsv([("q1", "d1", 1), ("q3", "d3", 1)]))
     write(here / "strange.tsv", tsv([("q1", "d1", 1), ("q1", "nowhere", 1)]))
     audit, collection, runs = audited("toy", rankers, load=load, **options)
-    opened = reopen(audit)
+    opened = reload(audit)
     assert is_whole(opened, collection, runs)
     assert opened.audit is audit
 
@@ -94,7 +90,7 @@ def test_a_collection_and_rankers_are_opened_as_they_were(
 def test_a_file_s_audit_opens_as_the_audit_itself(here: Path) -> None:
     audit, collection, runs = audited()
     file = saved(audit, here / "audit.json")
-    assert is_whole(reopen(Audit.load(file), file), collection, runs)
+    assert is_whole(reload(Audit.load(file), file), collection, runs)
 
 
 @pytest.mark.parametrize("folder", ["", "out", "out/of/sight"])
@@ -107,15 +103,15 @@ def test_a_project_that_moved_is_found_from_any_folder(
     shutil.move(here, moved)
     monkeypatch.chdir("/")
     file = moved / folder / "audit.json"
-    assert is_whole(reopen(Audit.load(file), file), collection, runs)
+    assert is_whole(reload(Audit.load(file), file), collection, runs)
 
 
 def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit, collection, runs = audited()
-    assert is_whole(reopen(audit), collection, runs)
+    assert is_whole(reload(audit), collection, runs)
     (here / "other").mkdir()
     monkeypatch.chdir(here / "other")
-    assert reopen(audit).notes == (GONE.format("corpus/human.jsonl is not there any more"),)
+    assert reload(audit).notes == (GONE.format("corpus/human.jsonl is not there any more"),)
 
 
 def test_a_folder_of_that_name_with_other_files_is_passed_over(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +120,7 @@ def test_a_folder_of_that_name_with_other_files_is_passed_over(here: Path, monke
     other = here / "other"
     write_cocktail(other / "toy", corpora={"human": raw_docs(), "llm": raw_docs()})
     monkeypatch.chdir(other)
-    assert is_whole(reopen(audit, file), collection, runs)
+    assert is_whole(reload(audit, file), collection, runs)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +145,7 @@ def test_what_has_changed_is_named_and_the_collection_left_out(
 ) -> None:
     audit, _, _ = audited()
     change(here / "toy")
-    opened = reopen(audit, here / "audit.json")
+    opened = reload(audit, here / "audit.json")
     assert (opened.collection, opened.runs) == (None, ())
     assert opened.notes == (GONE.format(said),)
     assert opened.audit is audit
@@ -159,21 +155,21 @@ def test_a_folder_in_place_of_a_file_is_named(here: Path) -> None:
     audit, _, _ = audited()
     (here / "toy" / "queries.jsonl").unlink()
     (here / "toy" / "queries.jsonl").mkdir()
-    assert reopen(audit).notes == (GONE.format("queries.jsonl is no file any more"),)
+    assert reload(audit).notes == (GONE.format("queries.jsonl is no file any more"),)
 
 
 def test_a_collection_made_in_python_is_not_looked_for() -> None:
     collection = toy()
     audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
     said = "the collection was made in Python and lies in no file (ranktilt.report takes it: collection=)"
-    assert reopen(audit).notes == (GONE.format(said),)
+    assert reload(audit).notes == (GONE.format(said),)
 
 
 def test_the_bundled_collection_is_made_again() -> None:
     collection = rt.bundled()
     run = rt.ranker("bm25@20").rank(collection)
     audit = rt.audit(collection, run, ["nDCG@1"], **QUICK)
-    assert is_whole(reopen(audit), collection, [run])
+    assert is_whole(reload(audit), collection, [run])
 
 
 def test_a_mix_is_mixed_again_and_its_files_are_checked(here: Path) -> None:
@@ -183,9 +179,9 @@ def test_a_mix_is_mixed_again_and_its_files_are_checked(here: Path) -> None:
     run = rt.ranker("bm25").rank(mixed)
     audit = rt.audit(mixed, run, **QUICK)
     assert len(audit.spec["inputs"]) == 6
-    assert is_whole(reopen(audit), mixed, [run])
+    assert is_whole(reload(audit), mixed, [run])
     (here / "llm" / "queries.jsonl").write_text("")
-    assert reopen(audit).notes == (GONE.format("queries.jsonl has changed since the audit"),)
+    assert reload(audit).notes == (GONE.format("queries.jsonl has changed since the audit"),)
 
 
 def test_a_data_set_of_the_hub_is_known_by_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,11 +189,11 @@ def test_a_data_set_of_the_hub_is_known_by_its_commit(tmp_path: Path, monkeypatc
     cached(first, "IR-Cocktail/scifact", cocktail_zip())
     point_to(first, monkeypatch)
     audit, collection, runs = audited("hub:IR-Cocktail/scifact")
-    assert is_whole(reopen(audit), collection, runs)
+    assert is_whole(reload(audit), collection, runs)
     shutil.rmtree(first)
     cached(second, "IR-Cocktail/scifact", cocktail_zip())
     point_to(second, monkeypatch)
-    assert is_whole(reopen(audit), collection, runs)
+    assert is_whole(reload(audit), collection, runs)
 
 
 def test_a_data_set_that_the_hub_s_cache_no_longer_holds_is_left_out(
@@ -207,7 +203,7 @@ def test_a_data_set_that_the_hub_s_cache_no_longer_holds_is_left_out(
     point_to(tmp_path / "hub", monkeypatch)
     audit, _, _ = audited("hub:IR-Cocktail/scifact")
     shutil.rmtree(tmp_path / "hub")
-    opened = reopen(audit)
+    opened = reload(audit)
     assert opened.collection is None
     assert "hub:IR-Cocktail/scifact" in opened.notes[0]
     assert "nothing is fetched for a report, and it is not in the cache" in opened.notes[0]
@@ -231,9 +227,9 @@ def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     collection = with_labels(collection, "labels.tsv", by="side")
     run = rt.ranker("bm25").rank(collection)
     audit = rt.audit(collection, run, by="side", **QUICK)
-    assert is_whole(reopen(audit), collection, [run])
+    assert is_whole(reload(audit), collection, [run])
     labels(here / "labels.tsv", "side", side="b")
-    assert reopen(audit).notes == (GONE.format("labels.tsv has changed since the audit"),)
+    assert reload(audit).notes == (GONE.format("labels.tsv has changed since the audit"),)
 
 
 def unlabelled_runs(here: Path, qrels: str | None = "judged.tsv") -> tuple[Audit, Collection, list[Run]]:
@@ -250,7 +246,7 @@ def unlabelled_runs(here: Path, qrels: str | None = "judged.tsv") -> tuple[Audit
 @pytest.mark.parametrize("qrels", ["judged.tsv", None])
 def test_labels_alone_with_their_runs_are_read_again(here: Path, qrels: str | None) -> None:
     audit, collection, runs = unlabelled_runs(here, qrels)
-    opened = reopen(audit)
+    opened = reload(audit)
     assert opened.notes == ()
     assert opened.collection is not None
     assert opened.collection.docs.equals(collection.docs)
@@ -259,47 +255,13 @@ def test_labels_alone_with_their_runs_are_read_again(here: Path, qrels: str | No
     assert opened.runs[1].scores.tolist() == [-1, -2, -1, -2, -1, -2]
 
 
-def test_the_order_of_queries_stays_where_the_run_that_gave_it_is_gone(here: Path) -> None:
+def test_lists_are_those_the_audit_keeps_wherever_run_files_are(here: Path) -> None:
     audit, _, runs = unlabelled_runs(here)
     (here / "one.trec").unlink()
-    opened = reopen(audit)
+    opened = reload(audit)
     assert audit.queries == ("q3", "q1", "q2")
-    assert same_runs(opened.runs, runs[1:])
-    assert opened.notes == ("The lists of one.trec are left out: one.trec is not there any more.",)
-
-
-def test_a_run_file_that_changed_is_left_out_alone(here: Path) -> None:
-    audit, _, runs = unlabelled_runs(here)
-    write_run(here / "two.trec", {"q1": {"d1-llm": 1.0}})
-    opened = reopen(audit)
-    assert same_runs(opened.runs, runs[:1])
-    assert opened.notes == ("The lists of two.trec are left out: two.trec has changed since the audit.",)
-
-
-def test_a_run_file_beside_a_collection_is_replayed_as_it_was(here: Path) -> None:
-    write_run(here / "runs" / "mine.trec", FOUND)
-    audit, collection, runs = audited("toy", ["replay:runs/mine.trec(score_order=rank)@1", "bm25"])
-    assert is_whole(reopen(audit), collection, runs)
-
-
-def test_a_replayed_file_is_found_beside_a_moved_audit(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_run(here / "mine.trec", FOUND)
-    audit, collection, runs = audited("toy", ["replay:mine.trec"])
-    file = saved(audit, here / "audit.json")
-    monkeypatch.chdir("/")
-    opened = reopen(audit, file)
-    assert is_whole(opened, collection, runs)
-    assert opened.runs[0].spec == runs[0].spec
-
-
-def test_a_run_with_a_ranker_of_its_own_is_read_from_its_file(here: Path) -> None:
-    collection = rt.load("toy")
-    made = run_of(collection, FOUND, ranker="my engine", note="by hand").save("mine.trec")
-    run = Run.load(made)
-    audit = rt.audit(collection, run, **QUICK)
-    opened = reopen(audit)
-    assert is_whole(opened, collection, [run])
-    assert opened.runs[0].spec["note"] == "by hand"
+    assert same_runs(opened.runs, runs)
+    assert opened.notes == ()
 
 
 def keep(audit: Audit, runs: Sequence[Run], folder: Path) -> Path:
@@ -315,132 +277,11 @@ def engine_run(collection: Collection, name: str = "engine:shop:search", found: 
     return run_of(collection, found or FOUND, ranker=name, **spec)
 
 
-def test_saved_runs_are_taken_and_no_engine_is_asked(here: Path) -> None:
-    collection = rt.load("toy")
-    run = engine_run(collection, found={"q1": FOUND["q1"], "q2": {}}, failed={"q3": "timeout"})
-    audit = rt.audit(collection, run, **QUICK)
-    file = keep(audit, [run], here / "out")
-    opened = reopen(audit, file)
-    assert is_whole(opened, collection, [run])
-    assert opened.runs[0].spec == run.spec
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("engine:shop:search", "an engine is not asked again; ranktilt audit --save DIR keeps the run itself"),
-        ("bm25@5>>engine:shop:search", "an engine is not asked again; ranktilt audit --save DIR keeps the run itself"),
-        ("milvus:store.db", "an engine is not asked again; ranktilt audit --save DIR keeps the run itself"),
-        (
-            "dense:openai:text-embedding-3-small",
-            "a server is not asked again; ranktilt audit --save DIR keeps the run itself",
-        ),
-        (
-            "shortest@5",
-            "'shortest' is no ranker of RankTilt's own, and is not run again; ranktilt audit --save DIR keeps the run "
-            "itself",
-        ),
-        (
-            "my best (so far",
-            "it was made in Python, and not by a ranker's text; ranktilt audit --save DIR keeps the run itself",
-        ),
-    ],
-)
-def test_what_costs_or_is_of_others_is_not_run_again(here: Path, name: str, said: str) -> None:
-    collection = rt.load("toy")
-    run = engine_run(collection, name)
-    audit = rt.audit(collection, [run, rt.ranker("bm25").rank(collection)], **QUICK)
-    opened = reopen(audit)
-    assert [one.name for one in opened.runs] == ["bm25"]
-    assert opened.notes == (f"The lists of {name} are left out: {said}.",)
-
-
-def test_saved_runs_of_another_audit_are_not_taken(here: Path) -> None:
-    audit, collection, runs = audited("toy", ["bm25", "tfidf"])
-    strange = [engine_run(collection, "bm25"), engine_run(collection, "other")]
-    file = keep(audit, strange, here)
-    assert is_whole(reopen(audit, file), collection, runs)
-
-
-def test_a_saved_run_that_is_cut_off_is_made_again(here: Path) -> None:
-    audit, collection, runs = audited()
-    file = keep(audit, runs, here)
-    (here / "runs" / "1-some.trec.gz").write_bytes(gzip.compress(b"q1 Q0 d1-human\n"))
-    assert is_whole(reopen(audit, file), collection, runs)
-
-
-def test_a_ranker_that_gives_other_values_now_is_left_out(here: Path) -> None:
-    audit, _, _ = audited("toy", ["bm25", "tfidf"])
-    values = audit.values.copy()
-    values[1, 0, 1, 2] = 0.25
-    opened = reopen(replace(audit, values=values))
-    assert [run.name for run in opened.runs] == ["bm25"]
-    assert opened.notes == (
-        "The lists of tfidf are left out: it gives other values than the audit's for 1 of 3 queries.",
-    )
-
-
-def test_rounding_far_below_a_swap_does_not_matter(here: Path) -> None:
-    audit, collection, runs = audited()
-    assert is_whole(reopen(replace(audit, values=audit.values + 1e-8)), collection, runs)
-    assert reopen(replace(audit, values=audit.values + 1e-4)).runs == ()
-
-
-def test_without_judgments_twins_are_counted_again(here: Path) -> None:
-    audit, collection, runs = audited(load={"qrels": "none"}, card=True)
-    assert is_whole(reopen(audit), collection, runs)
-    first = pl.int_range(pl.len()) == 1
-    counts = audit.pair_counts.filter(~pl.col("relevant"))
-    counts = pl.concat(
-        [audit.pair_counts.filter("relevant"), counts.with_columns(wins=pl.col("wins") + first.cast(pl.Int64))]
-    )
-    assert reopen(replace(audit, pair_counts=counts)).notes == (
-        "The lists of bm25 are left out: it gives other values than the audit's for 1 of 3 queries.",
-    )
-
-
-def test_without_judgments_and_twins_a_saved_run_must_fill_the_page_as_it_did(here: Path) -> None:
-    # Sides: b holds d1 and d3, a holds d2. At rank 1 the audit saw b, a, b; the other run shows a, a, b.
-    labels(here / "labels.tsv", "side")
-    write_run(here / "one.trec", FOUND)
-    write_run(here / "other.trec", {**FOUND, "q1": {"d2-human": 3.0, "d1-llm": 2.0}})
-    run, other = Run.load("one.trec"), Run.load("other.trec")
-    collection = rt.labelled("labels.tsv", [run], by="side")
-    audit = rt.audit(collection, run, card=True, page=1, by="side", **QUICK)
-    assert audit.pair_counts.height == 0
-    file = saved(audit, here / "out" / "audit.json")
-    kept = file.parent / "runs" / "1-one.trec.gz"
-    write_files(run.contents(kept))
-    (here / "one.trec").unlink()
-    assert is_whole(reopen(audit, file), collection, [run])
-    for depth in ("0", "x", "9" * 30):
-        odd = replace(audit, estimates=tuple(replace(e, name=f"ΔNDSR@{depth}") for e in audit.estimates))
-        assert reopen(odd, file).runs == ()
-    write_files(replace(other, spec=run.spec).contents(kept))
-    assert reopen(audit, file).runs == ()
-    with pytest.raises(UserError, match="its first ranks hold other groups than the audit says"):
-        with_given(audit, None, collection=collection, runs=[replace(other, spec=run.spec)])
-
-
-def test_the_device_of_the_audit_need_not_be_there(here: Path) -> None:
-    audit, _, _ = audited()
-    made = _again("bm25@50>>dense:minilm(device=cuda:3,precision=float32)", {}, Places(audit, None))
-    assert repr(made) == "bm25@50>>dense:minilm(precision=float32)"
-
-
-def test_a_model_s_folder_is_found_beside_a_moved_audit(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "models" / "mine").mkdir(parents=True)
-    audit, _, _ = audited()
-    monkeypatch.chdir("/")
-    made = _again("dense:models/mine", {}, Places(audit, here / "out" / "audit.json"))
-    assert repr(made) == f"dense:{here / 'models' / 'mine'}"
-
-
 def test_an_audit_that_says_little_is_opened_by_its_values(here: Path) -> None:
     audit, collection, runs = audited()
     spec = {name: value for name, value in audit.spec.items() if name != "runs"}
-    assert is_whole(reopen(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
-    assert reopen(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
+    assert is_whole(reload(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
+    assert reload(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
 
 
 @pytest.mark.parametrize(
@@ -452,19 +293,14 @@ def test_an_audit_that_says_little_is_opened_by_its_values(here: Path) -> None:
 )
 def test_a_collection_that_does_not_fit_is_left_out(here: Path, changed: dict[str, Any], said: str) -> None:
     audit, _, _ = audited()
-    assert reopen(replace(audit, **changed)).notes == (GONE.format(said),)
-
-
-def test_runs_need_not_be_opened(here: Path) -> None:
-    audit, collection, _ = audited()
-    assert is_whole(reopen(audit, runs=False), collection, [])
+    assert reload(replace(audit, **changed)).notes == (GONE.format(said),)
 
 
 def test_given_parts_are_used_as_they_are() -> None:
     collection = toy()
     runs = [run_of(collection, FOUND, ranker=name) for name in ("mine", "yours")]
     audit = rt.audit(collection, runs, **QUICK)
-    opened = with_given(audit, None, collection=collection, runs=reversed(runs))
+    opened = reload(audit, None, collection=collection, runs=reversed(runs))
     assert opened.collection is collection
     assert [run is mine for run, mine in zip(opened.runs, runs, strict=True)] == [True, True]
     assert opened.notes == ()
@@ -474,7 +310,7 @@ def test_a_run_that_is_not_given_is_said_to_be_missing() -> None:
     collection = toy()
     runs = [run_of(collection, FOUND, ranker=name) for name in ("mine", "yours")]
     audit = rt.audit(collection, runs, **QUICK)
-    assert with_given(audit, None, collection=collection, runs=runs[:1]).notes == (
+    assert reload(audit, None, collection=collection, runs=runs[:1]).notes == (
         "The lists of yours are left out: its run was not given.",
     )
 
@@ -483,19 +319,22 @@ def test_given_runs_must_be_the_audited_ones() -> None:
     collection = toy()
     audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
     with pytest.raises(UserError, match="unknown run of the audit 'other'"):
-        with_given(audit, None, collection=collection, runs=[run_of(collection, FOUND, ranker="other")])
+        reload(audit, None, collection=collection, runs=[run_of(collection, FOUND, ranker="other")])
     other = run_of(collection, {**FOUND, "q2": {"d2-human": 1.0}}, ranker="mine")
     with pytest.raises(UserError) as error:
-        with_given(audit, None, collection=collection, runs=[other])
-    expected = "run 'mine' is not the one that was audited: it gives other values than the audit's for 1 of 3 queries"
-    assert str(error.value) == expected
+        reload(audit, None, collection=collection, runs=[other])
+    refused = "run 'mine' is not the one that was audited: "
+    assert str(error.value) == f"{refused}its lists are not those that the audit keeps"
+    with pytest.raises(UserError) as error:
+        reload(replace(audit, heads=None), None, collection=collection, runs=[other])
+    assert str(error.value) == f"{refused}it gives other values than the audit's for 1 of 3 queries"
 
 
 def test_a_given_collection_must_be_the_audited_one(here: Path) -> None:
     audit, collection, runs = audited()
-    assert is_whole(with_given(audit, None, collection=collection), collection, runs)
+    assert is_whole(reload(audit, None, collection=collection), collection, runs)
     with pytest.raises(UserError, match="the collection has other groups than the audit"):
-        with_given(
+        reload(
             audit,
             None,
             collection=rt.load(
@@ -512,10 +351,10 @@ def test_a_given_collection_must_be_the_audited_one(here: Path) -> None:
 
 def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
     audit, collection, runs = audited()
-    assert is_whole(with_given(audit, None, runs=runs), collection, runs)
+    assert is_whole(reload(audit, None, runs=runs), collection, runs)
     shutil.rmtree(here / "toy")
     with pytest.raises(UserError) as error:
-        with_given(audit, None, runs=runs)
+        reload(audit, None, runs=runs)
     assert str(error.value) == (
         "the runs need the audit's collection, and corpus/human.jsonl is not there any more; give it too"
     )
@@ -524,14 +363,14 @@ def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
 def test_notes_name_no_folder_of_this_machine(here: Path) -> None:
     audit, _, _ = audited(here / "toy")
     (here / "toy" / "queries.jsonl").unlink()
-    assert str(here) not in " ".join(reopen(audit, here / "audit.json").notes)
+    assert str(here) not in " ".join(reload(audit, here / "audit.json").notes)
 
 
 @pytest.mark.data
 def test_nfcorpus_is_opened_again_from_a_file(shared_data: Path, tmp_path: Path) -> None:
     audit, collection, runs = audited(shared_data / "cocktail-nfcorpus", ["bm25(text=text)@100", "tfidf@50"])
     file = saved(audit, tmp_path / "audit.json")
-    assert is_whole(reopen(Audit.load(file), file), collection, runs)
+    assert is_whole(reload(Audit.load(file), file), collection, runs)
 
 
 @pytest.mark.data
@@ -543,7 +382,7 @@ def test_runs_of_trec_dl_are_read_again_with_labels(shared_data: Path, tmp_path:
     file = write(tmp_path / "parity.tsv", f"doc_id\tparity\n{table}")
     collection = rt.labelled(file, runs, by="parity", qrels=folder / "qrels.dl19-passage.txt")
     audit = rt.audit(collection, runs, ["nDCG@10"], by="parity", **QUICK)
-    opened = reopen(audit)
+    opened = reload(audit)
     assert opened.notes == ()
     assert same_runs(opened.runs, runs)
     assert np.array_equal(opened.collection.qrels if opened.collection else [], collection.qrels)
@@ -567,47 +406,28 @@ def renamed(audit: Audit, name: str, **told: Any) -> Audit:
     return replace(audit, runs=(name, *audit.runs[1:]), spec=spec, pair_counts=counts)
 
 
-@pytest.mark.parametrize("how", ["file", "replay", "made_by", "pipeline"])
-def test_a_file_that_the_audit_has_no_hash_of_is_not_read(here: Path, secret: Path, how: str) -> None:
-    audit, collection, _ = audited()
-    named = {"file": "bm25", "pipeline": f"replay:{secret}>>bm25"}.get(how, f"replay:{secret}")
-    told = {"file": {"file": str(secret)}, "made_by": {"file": "x", "made_by": "y"}}.get(how, {})
-    opened = reopen(renamed(audit, named, **told))
-    assert opened.collection == collection
-    assert opened.runs == ()
-    file = "x" if how == "made_by" else "notes.env"
-    said = f"the audit does not say what was in {file} (it has no hash of it)"
-    assert opened.notes == (f"The lists of {named} are left out: {said}.",)
+def test_no_file_that_a_run_names_is_read(here: Path, secret: Path) -> None:
+    audit, _, runs = audited()
+    told = renamed(audit, f"replay:{secret}", file=str(secret))
+    assert same_runs(reload(told).runs, runs)
+    without = reload(replace(told, heads=None))
+    assert (without.runs, without.notes) == ((), (NO_LISTS,))
 
 
-def test_a_link_among_saved_runs_is_not_followed(here: Path, secret: Path) -> None:
-    audit, _, _ = audited()
-    file = saved(renamed(audit, "mine (so far"), here / "audit.json")
-    (here / "runs").mkdir()
-    (here / "runs" / "1-mine.trec.gz").symlink_to(secret)
-    assert reopen(Audit.load(saved(audit, file)), file).notes == ()
-    (note,) = reopen(renamed(audit, "mine (so far"), file).notes
-    assert "hunter2" not in note
-    assert "it was made in Python" in note
-
-
-def test_a_note_shows_no_line_of_a_file(here: Path) -> None:
-    audit, _, _ = audited()
-    file = saved(audit, here / "audit.json")
-    write(here / "runs" / "1-mine.trec.gz", SECRET)
-    (note,) = reopen(renamed(audit, "mine", file="x"), file).notes
-    assert "hunter2" not in note
-    inputs = [*audit.spec["inputs"], {"path": "x", "sha256": sha256(write(here / "x", SECRET))}]
-    told = renamed(audit, "mine", file="x")
-    (note,) = reopen(replace(told, spec={**told.spec, "inputs": inputs}), here / "other" / "audit.json").notes
-    assert note == "The lists of mine are left out: line 1 of x is not what was expected."
+def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.auditing.heads.MOST", 3)
+    monkeypatch.setattr("ranktilt.auditing.heads._FEWEST", 1)
+    audit, _, runs = audited()
+    opened = reload(audit)
+    assert opened.notes == ("The audit keeps its lists down to rank 1.",)
+    assert [len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)] == [True]
 
 
 @pytest.mark.parametrize("key", ["labels", "qrels"])
 def test_labels_that_the_audit_has_no_hash_of_are_not_read(here: Path, secret: Path, key: str) -> None:
     audit, _, _ = audited()
     named = {"labels": {"path": "toy", "labels": str(secret)}, "qrels": {"labels": "x", "qrels": str(secret)}}[key]
-    opened = reopen(replace(audit, spec={**audit.spec, "collection": named}))
+    opened = reload(replace(audit, spec={**audit.spec, "collection": named}))
     said = "the audit does not say what was in notes.env (it has no hash of it)"
     assert opened.notes == (GONE.format(said),)
 
@@ -617,7 +437,7 @@ def test_a_folder_that_the_audit_has_no_hash_of_is_not_read(here: Path, told: di
     audit, _, _ = audited()
     spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
     said = "the audit does not say what was in its files (it has no hashes of them)"
-    assert reopen(replace(audit, spec=spec)).notes == (GONE.format(said),)
+    assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
 
 
 @pytest.mark.parametrize(
@@ -631,36 +451,4 @@ def test_a_folder_that_the_audit_has_no_hash_of_is_not_read(here: Path, told: di
 def test_names_that_are_no_file_s_are_said(here: Path, name: str, said: str) -> None:
     audit, _, _ = audited()
     inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
-    assert reopen(replace(audit, spec={**audit.spec, "inputs": inputs})).notes == (GONE.format(said),)
-
-
-@pytest.mark.parametrize("name", ["dense:nobody/nothing", "monot5:nobody/nothing", "bm25@5>>cross-encoder:no/thing"])
-def test_no_model_is_fetched(here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def connect(*parts: Any) -> None:
-        raise AssertionError("the network was asked for")
-
-    monkeypatch.setattr("socket.socket.connect", connect)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    audit, _, _ = audited()
-    model = name.rpartition(":")[2]
-    (note,) = reopen(renamed(audit, name)).notes
-    said = f"model {model!r} is not on this machine, and nothing is fetched for it"
-    assert note == f"The lists of {name} are left out: {said}."
-
-
-def test_a_short_name_is_no_folder_beside_the_audit(here: Path) -> None:
-    audit, _, _ = audited()
-    (here / "minilm").mkdir()
-    made = _again("dense:minilm", {}, Places(audit, here / "out" / "audit.json"))
-    assert repr(made) == "dense:minilm"
-
-
-def test_a_re_ranked_file_is_found_by_its_hash(here: Path) -> None:
-    write_run(here / "mine.trec", FOUND)
-    collection = rt.load("toy")
-    first = rt.ranker("replay:mine.trec").rank(collection)
-    run = run_of(collection, FOUND, ranker="replay:mine.trec>>engine:shop:search", candidates=dict(first.spec))
-    audit = rt.audit(collection, run, **QUICK)
-    assert [Path(one["path"]).name for one in audit.spec["inputs"]][-1] == "mine.trec"
-    (here / "mine.trec").unlink()
-    assert reopen(audit).collection == collection
+    assert reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes == (GONE.format(said),)

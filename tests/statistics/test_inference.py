@@ -12,25 +12,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt.errors import UserError
-from ranktilt.measures import inference
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.measures.inference import (
+from ranktilt.statistics import bootstrap, permutation
+from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
+from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
+from ranktilt.statistics.permutation import (
     Systems,
-    bonferroni,
-    correct,
-    detectable_effect,
     exchanged,
-    holm,
-    in_all,
-    interval,
-    resampled_means,
     shuffle_p,
     sign_flip_p,
     sign_flip_ps,
     sign_test_p,
     swap_ps,
     t_test_p,
-    together,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -39,6 +33,11 @@ NAN = np.nan
 
 def vectors(size: int, low: float = -1.0, high: float = 1.0) -> st.SearchStrategy[Floats]:
     return st.lists(st.floats(low, high), min_size=size, max_size=size).map(np.array)
+
+
+def swapped_ps(given: list[Systems], **options: int) -> list[float]:
+    """Test equal Relative Δ under two systems."""
+    return swap_ps(given, relative_delta, **options)
 
 
 def grid(seed: int, n: int) -> Floats:
@@ -50,7 +49,7 @@ class TestResampledMeans:
     @pytest.mark.parametrize("cells", [3 * 500, 3 * 7, 1])
     def test_each_is_the_mean_of_n_draws_with_replacement(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # Powers of 4 show how often each row was drawn: a digit each, which sum to the number of rows.
-        monkeypatch.setattr(inference, "_CELLS", cells)
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
         column = np.array([1.0, 4.0, 16.0])
         sums = np.round(resampled_means([column], resamples=500, seed=3)[0] * 3).astype(int)
         digits = {tuple((s // 4**i) % 4 for i in range(3)) for s in sums}
@@ -180,7 +179,7 @@ class TestSignFlip:
     @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # +-1 differences: T depends on the number of minus signs only, so p is a two-sided binomial tail.
-        monkeypatch.setattr(inference, "_CELLS", cells)
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
         difference = np.array([1.0] * 20 + [-1.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
         assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
@@ -211,7 +210,7 @@ class TestSignFlip:
     def test_signs_are_fair_and_independent_of_each_other(self) -> None:
         n = 20
         rng = np.random.default_rng(0)
-        signs = inference._random_signs(rng, 20_000, n)
+        signs = permutation._random_signs(rng, 20_000, n)
         assert set(np.unique(signs)) == {-1.0, 1.0}
         assert np.abs(signs.mean(axis=0)).max() < 0.03
         assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
@@ -259,7 +258,7 @@ class TestSwap:
     @settings(max_examples=60)
     def test_up_to_16_queries_every_exchange_is_tried(self, n: int, seed: int) -> None:
         of = drawn(seed, n)
-        assert swap_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
+        assert swapped_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
 
     @pytest.mark.parametrize(
         ("of", "expected"),
@@ -275,55 +274,55 @@ class TestSwap:
         ],
     )
     def test_by_hand(self, of: Systems, expected: float) -> None:
-        assert swap_ps([of]) == [expected]
+        assert swapped_ps([of]) == [expected]
 
     def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
         sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
-        assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
-        assert swap_ps([seventeen], resamples=499) == [1 / 500]
+        assert swapped_ps([sixteen], resamples=100) == [2 / 2**16]
+        assert swapped_ps([seventeen], resamples=499) == [1 / 500]
 
     @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round. T then
         # depends on the number of exchanges only, and p is a two-sided binomial tail.
-        monkeypatch.setattr(inference, "_CELLS", cells)
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
         a = np.array([1.0] * 20 + [0.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
-        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
+        assert swapped_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
 
     @pytest.mark.parametrize("n", [9, 60])
     def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
         for seed in range(0, 40, 8):
             new_a, new_b, old_a, old_b = drawn(seed, n)
             turned = [(new_a, new_b, old_a, old_b), (old_a, old_b, new_a, new_b), (new_b, new_a, old_b, old_a)]
-            assert len({swap_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
+            assert len({swapped_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
 
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_exchanges_and_keep_their_own_p(self, n: int) -> None:
         several = [drawn(seed, n) for seed in (0, 10, 20)] + [systems(*np.zeros((4, n)))]
-        together = swap_ps(several, resamples=300, seed=4)
-        assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
+        together = swapped_ps(several, resamples=300, seed=4)
+        assert together[:3] == [swapped_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
         assert np.isnan(together[3])
 
     @pytest.mark.parametrize("n", [8, 40])
     def test_undefined_where_a_system_has_nothing(self, n: int) -> None:
         nothing, some = np.zeros(n), np.ones(n)
-        assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
+        assert np.isnan(swapped_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
 
     def test_without_queries_undefined(self) -> None:
-        assert np.isnan(swap_ps([systems([], [], [], [])])[0])
-        assert swap_ps([]) == []
+        assert np.isnan(swapped_ps([systems([], [], [], [])])[0])
+        assert swapped_ps([]) == []
 
     def test_a_level_that_both_share_is_not_a_difference(self) -> None:
         """Both systems favour a alike, far from 0: only their difference is tested."""
         of = drawn(3, 50)
-        assert swap_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
+        assert swapped_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
 
     def test_under_the_null_small_ps_are_rare(self) -> None:
         rng = np.random.default_rng(12)
         base = rng.random((2, 40))
         several = [systems(*np.clip(np.tile(base, (2, 1)) + rng.normal(0, 0.2, (4, 40)), 0, 1)) for _ in range(400)]
-        assert 0.02 <= np.mean(np.array(swap_ps(several, resamples=499)) <= 0.05) <= 0.085
+        assert 0.02 <= np.mean(np.array(swapped_ps(several, resamples=499)) <= 0.05) <= 0.085
 
 
 class TestPairedT:
@@ -416,7 +415,7 @@ class TestExchanged:
         assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
 
     def test_more_origins_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(inference, "_CELLS", 64)
+        monkeypatch.setattr(bootstrap, "_CELLS", 64)
         found = exchanged(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)
         assert len(np.unique(found)) > 20

@@ -1,0 +1,460 @@
+"""Effects: one run's answer to one question about two groups, with interval, p and verdict; the one row of results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.measures.base import Estimand, estimand
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.statistics.bootstrap import interval, resampled_means, together
+from ranktilt.statistics.correction import correct, detectable_effect
+from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, sign_test_p, t_test_p
+from ranktilt.statistics.two_way import Cells, widened
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+LEVEL = 5.0
+ALPHA = 0.05
+FEW_QUERIES = 30
+_TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
+           "mean_a": "mean_b", "mean_b": "mean_a"}  # fmt: skip
+_NEGATED = ("raw", "shares")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one run says to one question about two groups.
+
+    Positive values favour `a`; the unit is the estimand's.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run.
+    estimand : Estimand
+        The question.
+    a, b : str
+        The groups.
+    value, low, high : float
+        The answer with its 95 % bootstrap interval.
+    error : float
+        Standard error: the resamples' standard deviation.
+    p, p_corrected : float
+        Alone, and corrected for the tests of its table; where groups are not twins p comes from random labels.
+    queries, excluded : int
+        Queries that say something about it, and the others.
+    dropped : int
+        Resamples in which the answer was undefined.
+    band_low, band_high : float
+        What random labels give in 95 %; both 0 where they are not shown.
+    twins : bool
+        Whether each document that counts has a twin on the other side, so that the estimand's level is level.
+    parts : mapping
+        Means and counts behind it, such as ``mean_a``, ``pairs``, ``wins`` (of `a`), ``losses`` and ``ties``.
+    tests : int
+        Tests that are corrected together.
+    votes : int
+        Distinct queries that say something, or origins of twins where these are fewer; −1 where this is not known.
+    """
+
+    run: str
+    estimand: Estimand
+    a: str
+    b: str
+    value: float
+    low: float
+    high: float
+    error: float
+    p: float
+    p_corrected: float
+    queries: int
+    excluded: int = 0
+    dropped: int = 0
+    band_low: float = 0.0
+    band_high: float = 0.0
+    twins: bool = True
+    parts: Mapping[str, float] = field(default_factory=dict)
+    tests: int = 1
+    votes: int = -1
+
+    @property
+    def measure(self) -> str:
+        """Notation of the measure whose Relative Δ it is; of the estimand itself for all others."""
+        return self.estimand.measure if isinstance(self.estimand, RelativeDelta) else repr(self.estimand)
+
+    @property
+    def name(self) -> str:
+        """The estimand as printed, such as ``ΔNDSR@20``."""
+        return self.estimand.title
+
+    @property
+    def mean_a(self) -> float:
+        """Mean of the first group's values; NaN where the estimand has none."""
+        return self.parts.get("mean_a", np.nan)
+
+    @property
+    def mean_b(self) -> float:
+        """Mean of the second group's values; NaN where the estimand has none."""
+        return self.parts.get("mean_b", np.nan)
+
+    @property
+    def detectable(self) -> float:
+        """Smallest absolute effect that its table detects with 80 % power: see `detectable_effect`."""
+        return detectable_effect(self.error, self.tests, self.sample)
+
+    @property
+    def sample(self) -> int:
+        """Votes; all queries where they are not known."""
+        return self.queries if self.votes < 0 else self.votes
+
+    @property
+    def testable(self) -> bool:
+        """Whether the sample is large enough for a p of turned signs below .05: six for one test of twins."""
+        return 2.0 ** (1 - self.sample) * (self.tests if self.twins else 1) < ALPHA
+
+    @property
+    def banded(self) -> bool:
+        """Whether random labels are shown beside it, and they give anything but 0."""
+        return not (self.band_low == self.band_high == 0)
+
+    @property
+    def level(self) -> float:
+        """The value that favours nobody: the estimand's own for twins, the middle of the random band otherwise."""
+        return (self.band_low + self.band_high) / 2 if self.banded or not self.twins else self.estimand.level
+
+    @property
+    def leans(self) -> Literal["a", "b", ""]:
+        """The side on which the whole interval lies, seen from the level value; empty where it holds it."""
+        if self.low > self.level:
+            return "a"
+        return "b" if self.high < self.level else ""
+
+    @property
+    def favours(self) -> Literal["a", "b", ""]:
+        """The side that it leans to, where p is below .05 too and rests on enough; none where it only describes."""
+        tested = self.p_corrected < ALPHA and self.testable and not self.estimand.descriptive
+        return self.leans if tested else ""
+
+    def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
+        """Say which side is favoured: corrected p < .05 and the interval excludes the level value.
+
+        Parameters
+        ----------
+        level : float, optional
+            Half-width, in the estimand's unit, of what counts as level.
+
+        Returns
+        -------
+        {"a", "b", "level", "inconclusive"}
+            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value. Neither
+            where there are too few queries for any test (`testable`).
+        """
+        if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
+            return "inconclusive"
+        if self.favours:
+            return self.favours
+        return "level" if self.level - level <= self.low and self.high <= self.level + level else "inconclusive"
+
+    def side(self, which: str) -> str:
+        """Name of the group `a` or `b`; empty for neither."""
+        return {"a": self.a, "b": self.b}.get(which, "")
+
+    def swapped(self) -> Effect:
+        """Return the same answer seen from the other side: every sign turned. A ratio of two groups stays as it is."""
+        if self.estimand.directed:
+            return self
+        parts = {_TURNED.get(k, k): (-v + 0.0 if k in _NEGATED else v) for k, v in self.parts.items()}
+        return replace(
+            self, a=self.b, b=self.a, value=-self.value + 0.0, low=-self.high + 0.0, high=-self.low + 0.0,
+            band_low=-self.band_high + 0.0, band_high=-self.band_low + 0.0, parts={k: parts[k] for k in self.parts},
+        )  # fmt: skip
+
+    def seen_from(self, a: str) -> Effect:
+        """Return it with `a` as the first group."""
+        return self if self.a == a else self.swapped()
+
+    def table_row(self) -> dict[str, Any]:
+        """Its fields by name, as a Relative Δ stands in tables and files."""
+        return {
+            "run": self.run, "measure": self.measure, "a": self.a, "b": self.b, "mean_a": self.mean_a,
+            "mean_b": self.mean_b, "value": self.value, "low": self.low, "high": self.high, "error": self.error,
+            "p": self.p, "p_corrected": self.p_corrected, "queries": self.queries, "excluded": self.excluded,
+            "dropped": self.dropped, "band_low": self.band_low, "band_high": self.band_high, "twins": self.twins,
+            "tests": self.tests, "votes": self.votes, "detectable": self.detectable,
+        }  # fmt: skip
+
+    def card_row(self) -> dict[str, Any]:
+        """Its fields by name, as an answer stands on the card and in files."""
+        return {
+            "run": self.run, "kind": self.estimand.key, "name": self.name, "a": self.a, "b": self.b,
+            "value": self.value, "low": self.low, "high": self.high, "error": self.error, "p": self.p,
+            "p_corrected": self.p_corrected, "queries": self.queries, "excluded": self.excluded,
+            "dropped": self.dropped, "level": self.level, "band_low": self.band_low, "band_high": self.band_high,
+            "extra": dict(self.parts), "tests": self.tests, "votes": self.votes, "detectable": self.detectable,
+            "estimand": repr(self.estimand), "twins": self.twins,
+        }  # fmt: skip
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Effect:
+        """Make it from what `table_row` or `card_row` gives, or older versions gave; null stands for NaN."""
+        known = {k: (np.nan if v is None else v) for k, v in row.items()}
+        fields: dict[str, Any] = {
+            name: known[name] for name in cls.__dataclass_fields__ if name in known and name != "estimand"
+        }
+        if "measure" in known:
+            parts = {name: known[name] for name in ("mean_a", "mean_b")}
+            return cls(**{**fields, "estimand": estimand(f"RelativeDelta({known['measure']})"), "parts": parts})
+        parts = {k: (np.nan if v is None else v) for k, v in row["extra"].items()}
+        made = cls(**{**fields, "estimand": _read(known), "parts": parts})
+        return made if "twins" in row else replace(made, twins=not made.banded)
+
+
+def _read(row: Mapping[str, Any]) -> Estimand:
+    """The estimand of a card's row; files of older versions hold its kind and the name that was printed."""
+    if "estimand" in row:
+        return estimand(row["estimand"])
+    kind, name = str(row["kind"]), str(row["name"])
+    if kind == "relative delta":
+        return estimand(f"RelativeDelta({name.removeprefix('Relative Δ ')})")
+    if kind == "page":
+        return estimand(name.removeprefix("Δ"))
+    if kind.endswith("twins"):
+        return estimand(f"HeadToHead(pairs={kind.removesuffix('twins').strip() or 'all'})")
+    if kind == "rank gap":
+        return estimand("RankGap(pairs=all)" if "summed" in name else "RankGap")
+    if kind == "score gap":
+        return estimand("ScoreGap")
+    raise ValueError(f"kind: unknown {kind!r}")
+
+
+class Chance(NamedTuple):
+    """What random labels give, and how far out a value lies among it."""
+
+    low: float
+    high: float
+    """95 % of random labels lie between."""
+    p: float
+
+    @classmethod
+    def of(cls, value: float, null: Floats) -> Chance:
+        """Place a value among those under random labels."""
+        band = interval(null)
+        return cls(band.low, band.high, shuffle_p(value, null))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Per-query numbers behind one effect, before any statistics.
+
+    Parameters
+    ----------
+    run, estimand, a, b
+        As of the effect.
+    one, two : ndarray of float64, shape (n_queries,)
+        Values of both groups for a contrast of two groups; total and weight of all others, of which the value is
+        ``Σ total / Σ weight``.
+    parts : mapping, optional
+        Counts behind it.
+    twins : bool, optional
+        Whether the groups are twins, so that queries are tested too.
+    chance : Chance, optional
+        What random labels give, or labels exchanged within origins.
+    cells : Cells, optional
+        What documents of twins add to it.
+    distinct : ndarray of int64, shape (n_queries,), optional
+        Number of the query that each query repeats, its own for most.
+    """
+
+    run: str
+    estimand: Estimand
+    a: str
+    b: str
+    one: Floats
+    two: Floats
+    parts: Mapping[str, float] = field(default_factory=dict)
+    twins: bool = True
+    chance: Chance | None = None
+    cells: Cells | None = None
+    distinct: Ints | None = None
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Queries that say something."""
+        return self.estimand.counts(self.one, self.two)
+
+    @property
+    def value(self) -> float:
+        """The answer; NaN where no query counts."""
+        return self.estimand.value(self.one, self.two)
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        """Both columns, summed over queries that repeat each other, of the queries that count."""
+        mask = self.mask
+        distinct = None if self.distinct is None else self.distinct[mask]
+        return together(self.one[mask], distinct), together(self.two[mask], distinct)
+
+    def among(self, null: Floats) -> Sample:
+        """Judge it by what it is under random labels."""
+        return replace(self, twins=False, chance=Chance.of(self.value, null))
+
+    @property
+    def family(self) -> bytes:
+        """Equal for samples over the same queries, which share their resamples."""
+        return self.mask.tobytes() + (b"" if self.distinct is None else self.distinct.tobytes())
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How certainty is computed.
+
+    Parameters
+    ----------
+    resamples : int
+        Bootstrap resamples and sign flips.
+    seed : int
+        Random seed of both.
+    test : {"permutation", "t"}
+        Paired test of Relative Δ for twins; where groups are not twins, labels are shuffled instead.
+    correction : {"holm", "bonferroni"}
+        Over all p-values of the table.
+    rounding : {"none", "paper"}
+        Of the means before Relative Δ.
+    """
+
+    resamples: int
+    seed: int
+    test: str
+    correction: str
+    rounding: str
+
+
+def effects(samples: Sequence[Sample], how: Statistics, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
+    """Give every sample its value, interval and corrected p; those over the same queries share their resamples.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        One table: their p are corrected together.
+    how : Statistics
+        Resamples, seed, test and correction.
+    beside : iterable of Effect, optional
+        Effects that are computed already and stand in the same table, each before the first sample of its run and
+        pair, or at the end.
+
+    Returns
+    -------
+    tuple of Effect
+        In the order of the samples.
+    """
+    families: dict[bytes, list[int]] = defaultdict(list)
+    for index, sample in enumerate(samples):
+        families[sample.family].append(index)
+    made: dict[int, Effect] = {}
+    for members in families.values():
+        made.update(zip(members, _family([samples[i] for i in members], how), strict=True))
+    first = {(e.run, e.a, e.b): e for e in beside}
+    ordered = []
+    for index in range(len(samples)):
+        found = first.pop((made[index].run, made[index].a, made[index].b), None)
+        ordered += [made[index]] if found is None else [found, made[index]]
+    return corrected([*ordered, *first.values()], how.correction)
+
+
+def corrected(found: Sequence[Effect], correction: str) -> tuple[Effect, ...]:
+    """Correct the p of all effects of one table together; those that only describe keep their own."""
+    family = [np.nan if e.estimand.descriptive else e.p for e in found]
+    tests = max(sum(p == p for p in family), 1)
+    return tuple(
+        replace(e, p_corrected=e.p, tests=1)
+        if e.estimand.descriptive
+        else replace(e, p_corrected=float(p), tests=tests)
+        for e, p in zip(found, correct(family, correction), strict=True)
+    )
+
+
+def _family(members: Sequence[Sample], how: Statistics) -> list[Effect]:
+    rows = [sample.rows for sample in members]
+    means = resampled_means([column for pair in rows for column in pair], resamples=how.resamples, seed=how.seed)
+    ps = _paired_ps(members, rows, how)
+    found = []
+    for place, (sample, pair) in enumerate(zip(members, rows, strict=True)):
+        resampled = sample.estimand.combine(means[2 * place], means[2 * place + 1])
+        found.append(_effect(sample, pair, resampled, ps[place], how.rounding))
+    return found
+
+
+def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: Statistics) -> list[float]:
+    """The p over queries of each sample of twins; NaN for the others."""
+    nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
+    tests = {i: members[i].estimand.paired_test for i in nets}
+    flipped = [i for i in nets if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
+    signs = sign_flip_ps([nets[i] for i in flipped], resamples=how.resamples, seed=how.seed)
+    ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
+    for i in nets.keys() - set(flipped):
+        up, down = int((nets[i] > 0).sum()), int((nets[i] < 0).sum())
+        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(nets[i])
+    return list(ps.values())
+
+
+def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: float, rounding: str) -> Effect:
+    """One answer from the sums of its distinct queries, resampled values, and the p over queries of twins."""
+    of, mask, chance = sample.estimand, sample.mask, sample.chance
+    one, two = sample.one, sample.two
+    value, low, high = of.value(one, two, rounding=rounding), 0.0, 0.0
+    if chance is not None:
+        low, high = chance.low, chance.high
+        p = max(p, chance.p) if sample.twins else chance.p
+    if sample.cells is not None and len(rows[0]):
+        resampled = _two_way(sample, rows, of.value(one, two), resampled)
+    spread, n = interval(resampled), int(mask.sum())
+    votes = int(of.informative(*rows).sum())
+    if sample.cells is not None:
+        votes = min(votes, int(np.count_nonzero(np.bincount(sample.cells.origin))))
+    return Effect(
+        sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
+        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
+        {**of.means(one, two), **sample.parts}, votes=votes,
+    )  # fmt: skip
+
+
+def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
+    """Widen resampled values by what documents add to their variance."""
+    if sample.cells is None or value != value:
+        return resampled
+    ratio = value / sample.estimand.per_ratio
+    residuals = sample.estimand.residuals(*rows, ratio)
+    return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
+
+
+def conflicts(found: Iterable[Effect]) -> str:
+    """Say in words that questions about one run and pair have opposite answers; empty where they do not.
+
+    Parameters
+    ----------
+    found : iterable of Effect
+        The card of one run and pair. What only describes is never part of a conflict.
+
+    Returns
+    -------
+    str
+        One sentence, or nothing.
+    """
+    asked = [e for e in found if e.favours]
+    sides = {which: [e.name for e in asked if e.favours == which] for which in ("a", "b")}
+    if not all(sides.values()):
+        return ""
+    first = asked[0]
+    said = [
+        f"{' and '.join(names)} point{'' if len(names) > 1 else 's'} to {first.side(w)}" for w, names in sides.items()
+    ]
+    return (
+        f"{first.run}: the answers conflict: {'; '.join(said)}. Say which question you ask before you say what this "
+        "ranker favours."
+    )

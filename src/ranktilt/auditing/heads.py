@@ -1,0 +1,133 @@
+"""The heads of an audit's runs: the first results of every list, kept so that reports read them and never rank."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.measures.ranking import Ranking
+from ranktilt.run import Run
+
+HEADS = 1000
+"""Ranks that are kept of each list, by default."""
+MOST = 500_000
+"""Results that are kept of all runs together: some 5 MB in the audit's file. Lists are cut at fewer ranks above it."""
+_FEWEST = 10
+_LARGEST = 1 << 31
+_DOCS, _SCORES = "<i4", "<f8"
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The first results of each of an audit's runs; a block of ties that begins within the depth is kept whole.
+
+    Parameters
+    ----------
+    depth : int
+        Ranks that are kept of each list.
+    whole : bool
+        Whether no list was cut.
+    runs : tuple of Run
+        In the audit's order, with the spec of each.
+    """
+
+    depth: int
+    whole: bool
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], depth: int = HEADS) -> Heads:
+        """Keep the heads of some runs, as deep as asked, but no more results than `MOST`."""
+        cut = min(depth, max((int(np.diff(run.offsets).max(initial=0)) for run in runs), default=0))
+        while cut > _FEWEST and sum(_results(run, cut) for run in runs) > MOST:
+            cut = max(cut * 3 // 4, _FEWEST)
+        whole = all(_results(run, cut) == len(run.docs) for run in runs)
+        return cls(depth if whole else cut, whole, tuple(run if whole else _head(run, cut) for run in runs))
+
+    @property
+    def results(self) -> int:
+        """Results of all runs together."""
+        return sum(len(run.docs) for run in self.runs)
+
+    def row(self) -> dict[str, Any]:
+        """Return what a file holds: ids once for all runs; arrays compressed (zlib) as base64, little-endian."""
+        ranked = [run.ids.gather(np.flatnonzero(np.bincount(run.docs))) for run in self.runs]
+        ids = pl.concat([pl.Series([], dtype=pl.String), *ranked]).unique(maintain_order=True)
+        number = pl.DataFrame({"id": ids, "at": np.arange(len(ids))})
+        rows = []
+        for run in self.runs:
+            at = pl.DataFrame({"id": run.ids}).join(number, on="id", how="left", maintain_order="left")["at"]
+            docs = at.fill_null(0).to_numpy()[run.docs]
+            rows.append(
+                {
+                    "queries": run.queries,
+                    "lengths": np.diff(run.offsets),
+                    "docs": _packed(docs.astype(_DOCS)),
+                    "scores": _packed(run.scores.astype(_SCORES)),
+                }
+            )
+        return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], specs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Heads:
+        """Make them from what `row` gives, with the specs and names of the runs.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError, UserError
+            If the row does not hold what heads are.
+        """
+        ids = pl.Series(row["ids"], dtype=pl.String)
+        if len(row["runs"]) != len(names) or type(row["depth"]) is not int or type(row["whole"]) is not bool:
+            raise ValueError("heads: expected one for each run, with their depth")
+        runs = []
+        for number, (one, name) in enumerate(zip(row["runs"], names, strict=True)):
+            offsets = np.concatenate([[0], np.cumsum(np.array(one["lengths"], dtype=np.int64))])
+            entries = int(offsets[-1])
+            docs, scores = (
+                _unpacked(one[part], kind, entries) for part, kind in (("docs", _DOCS), ("scores", _SCORES))
+            )
+            spec = {**(specs[number] if number < len(specs) else {}), "ranker": name}
+            runs.append(Run(tuple(map(str, one["queries"])), offsets, docs, scores, ids, spec))
+        return cls(row["depth"], row["whole"], tuple(runs))
+
+
+def _ranking(run: Run) -> Ranking:
+    return Ranking(run.offsets, run.scores)
+
+
+def _results(run: Run, depth: int) -> int:
+    """Results within the depth, ties counted whole."""
+    ranking = _ranking(run)
+    return int(ranking.sizes[ranking.before < depth].sum())
+
+
+def _head(run: Run, depth: int) -> Run:
+    ranking, keep = _ranking(run).head(depth)
+    return Run(run.queries, ranking.offsets, run.docs[keep], ranking.scores, run.ids, run.spec)
+
+
+def _packed(array: npt.NDArray[Any]) -> str:
+    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
+
+
+def _unpacked(text: str, kind: str, entries: int) -> npt.NDArray[Any]:
+    """Read an array back; no more is decompressed than it may hold."""
+    size = entries * np.dtype(kind).itemsize
+    if not 0 <= size < _LARGEST:
+        raise ValueError("heads: expected lists of a reasonable length")
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)
+    except zlib.error as error:
+        raise ValueError(f"heads: {error}") from error
+    if len(data) != size:
+        raise ValueError("heads: expected as many results as the lists are long")
+    return np.frombuffer(data, dtype=kind)

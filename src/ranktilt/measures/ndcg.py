@@ -1,0 +1,56 @@
+"""nDCG: how high the relevant documents stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.measures.base import Measure
+from ranktilt.measures.ranking import Judged, Ranking, discount_spans, per_block, per_query
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class NDCG(Measure):
+    """Normalised discounted cumulative gain with linear gains: trec_eval's ndcg_cut.
+
+    ``DCG@k / ideal DCG@k`` with ``DCG = Σ grade / log2(1 + rank)``, in [0, 1]. Tied documents gain their block's mean
+    (McSherry & Najork, ECIR 2008).
+    """
+
+    name = "nDCG"
+    question = "is the right answer high up?"
+    binary = False
+    term = "nDCG"
+    definition = (
+        "How high the relevant documents stand, from 0 (none found) to 1 (as high as can be). The lower one "
+        "stands, the less it counts; nDCG@10 looks at the first ten results."
+    )
+    pattern = r"nDCG(?:@\d+)?"
+    page = "ndcg"
+
+    def totals(self, ranking: Ranking, gains: Floats) -> Floats:
+        mean = per_block(ranking, gains) / ranking.sizes
+        return per_query(ranking, mean * discount_spans(ranking.before, ranking.sizes, self.cutoff))
+
+    def ideal(self, judged: Judged) -> Floats:
+        return judged.ideal(self.cutoff)
+
+    def label_weights(self, ranking: Ranking, gains: Floats) -> Floats:
+        return discount_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes
+
+    def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
+        return (discount_spans(before, size, self.cutoff) / size,), None
+
+    def discount(self, depth: int) -> Floats:
+        discount = np.append(0.0, 1 / np.log2(2.0 + np.arange(depth)))
+        discount[len(discount) if self.cutoff is None else self.cutoff + 1 :] = 0.0
+        return discount
+
+
+nDCG = NDCG()  # noqa: N816

@@ -1,0 +1,96 @@
+"""NDSR: who fills the page, relevant or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import counted
+from ranktilt.measures.base import Answered, GroupEstimand
+from ranktilt.measures.ranking import Ranking, discounts
+
+Floats = npt.NDArray[np.float64]
+_VISIBLE = 0.0005
+
+
+@dataclass(frozen=True, repr=False)
+class PageShare(GroupEstimand):
+    """Difference of two groups' normalised discounted shares of the first k ranks: ``NDSR_a − NDSR_b`` in [−1, 1].
+
+    ``NDSR_g = Σ_{rank ≤ k, group = g} 1/log2(1 + rank) ÷ Σ_{rank ≤ k} 1/log2(1 + rank)``, relevant or not; positive
+    where the first group holds more of the page. Tied documents share their block's mean; ranks beyond the end of a
+    list do not count, and a query without results says nothing (MEASURES, sec. 3).
+
+    Parameters
+    ----------
+    cutoff : int
+        Ranks that make the page (k).
+    """
+
+    name = "NDSR"
+    question = "who fills the page, relevant or not?"
+    heading = "fills the page"
+    method = (
+        "each rank weighs 1 / log2(1 + rank); a group's share is the weight of the ranks that it holds, "
+        "relevant or not, of all that are filled. The difference of two groups' shares, −1 to 1, is averaged over "
+        "queries."
+    )
+    bounds = (-1.0, 1.0)
+    digits = 3
+    term = "ΔNDSR"
+    definition = (
+        "Who fills the page: the first side's share of the first results less the second side's, where the top counts "
+        "most; −1 to +1. It does not ask whether a result is relevant. The number behind @ says how many results make "
+        "the page."
+    )
+    pattern = r"Δ?NDSR(?:@(?:\d+|k))?"
+    page = "ndsr"
+    needs_cutoff = True
+
+    @property
+    def key(self) -> str:
+        return "page"
+
+    @property
+    def title(self) -> str:
+        return f"Δ{self!r}"
+
+    def weights(self, ranking: Ranking) -> Floats:
+        return page_shares(ranking, self.cutoff or 1)
+
+    def basis(self, effect: Answered) -> str:
+        queries = counted(effect.queries, "query", "queries")
+        if abs(effect.level) < _VISIBLE:
+            return queries
+        return f"{queries}; level {self.amount(effect.level)}, the middle of the random band"
+
+
+def page_shares(ranking: Ranking, depth: int) -> Floats:
+    """Share of the first page that each document holds, in expectation over ties.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The run.
+    depth : int
+        Ranks that make the page (k).
+
+    Returns
+    -------
+    ndarray of float64, shape (n_entries,)
+        In [0, 1], adding up to 1 over a query's documents: ``1/log2(1 + rank)`` over its sum down to rank
+        ``min(k, length of the list)``; tied documents share their block's mean, ranks below k hold nothing. Summed
+        over the documents of a group it is NDSR@k (MEASURES: who fills the page, relevant or not?).
+    """
+    low, high = (np.minimum(end, depth) for end in (ranking.before, ranking.before + ranking.sizes))
+    running = discounts(int(high.max(initial=0)))
+    # A block of one takes its own discount: the difference of running sums would lose its last digits.
+    alone = (ranking.sizes == 1) & (high > low)
+    held = np.where(alone, 1 / np.log2(2.0 + low), running[high] - running[low]) / ranking.sizes
+    length = np.minimum(np.diff(ranking.offsets), depth)
+    return np.repeat(held / running[length][ranking.block_query], ranking.sizes)
+
+
+NDSR = PageShare()

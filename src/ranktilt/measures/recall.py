@@ -1,0 +1,36 @@
+"""Recall: the share of the relevant documents that are found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.measures.precision import Precision
+from ranktilt.measures.ranking import Judged
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Recall(Precision):
+    """Recall at k: relevant documents among the first k, divided by all relevant ones; in [0, 1].
+
+    What is found is counted as by precision; tied documents by the share of their ranks within k.
+    """
+
+    name = "R"
+    question = "how many of the right answers are found?"
+    term = "R@k"
+    definition = "Recall: the share of the relevant documents that are among the first k results."
+    pattern = r"R@(?:\d+|k)"
+
+    def ideal(self, judged: Judged) -> Floats:
+        return judged.count(self.rel).astype(np.float64)
+
+    def best(self, count: Floats) -> Floats:
+        return count
+
+
+R = Recall()

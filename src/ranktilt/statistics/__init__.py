@@ -1,0 +1,1 @@
+"""Statistics: bootstrap, permutation tests, corrections; pure functions of plain arrays."""
