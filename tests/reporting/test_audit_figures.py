@@ -176,7 +176,7 @@ def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
     audit = unjudged().audit
     figure = card_figure(audit, PAIR)
     assert figure is not None
-    found = [e for e in audit.estimates if e.kind == "twins"]
+    found = [e for e in audit.estimates if e.estimand.title == "head-to-head"]
     assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in found], rel=1e-5)
     assert [row[1].value for row in table(figure).rows] == [e.value for e in found]
     assert "people: +100.0 %" in figure.says
@@ -184,7 +184,7 @@ def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
 
 def test_without_twins_who_fills_the_page_is_drawn() -> None:
     audit = unjudged().audit
-    pages = tuple(e for e in audit.estimates if e.kind == "page")
+    pages = tuple(e for e in audit.estimates if e.estimand.title.startswith("ΔNDSR"))
     figure = card_figure(replace(audit, estimates=pages), PAIR)
     assert figure is not None
     assert figure.title.startswith("ΔNDSR@20")

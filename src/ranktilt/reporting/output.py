@@ -82,8 +82,8 @@ def notebook(result: Any) -> str:
     """Write what a notebook shows of a result: the answer, tables and, with ``[plots]``, static figures."""
     from ranktilt.auditing.result import Audit
     from ranktilt.errors import MissingExtra, UserError
-    from ranktilt.reporting.opened import Opened
     from ranktilt.reporting.papers.figures import paper_figures
+    from ranktilt.reporting.reload import Opened
     from ranktilt.reporting.render.html import html_fragment
 
     pictures: dict[str, bytes] = {}
