@@ -511,6 +511,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     lines = out.partition("\nmeasure:\n")[2].splitlines()
     assert sorted(line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()) == [
         "audit",
+        "build",
         "cache",
         "calibrate",
         "check",
@@ -525,10 +526,9 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "report",
         "rewrite",
         "study",
+        "train",
         "validate",
         "view",
-        "build",
-        "train",
     ]
 
 
