@@ -6,16 +6,21 @@ PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bundled bench clean
+.PHONY: help demo test test-all lint bundled bench clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: .venv/.stamp-demo ## Audit the bundled collection, without network
 	HF_HUB_OFFLINE=1 $(BIN)/ranktilt demo
 
-test: .venv/.stamp-dev ## Run every test, with coverage
-	$(BIN)/python -m pytest --cov -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+# A worker that is done takes tests from the others; neighbours stay together, and with them what they share.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
+test: .venv/.stamp-dev ## Run the tests that take seconds
+	$(PYTEST) -m "not slow"
+
+test-all: .venv/.stamp-dev ## Run every test, with coverage: browsers, models, docs, benchmarks and kills too
+	$(PYTEST) --cov
 
 lint: .venv/.stamp-dev ## Check format, style and types
 	$(BIN)/ruff format --check .

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ranktilt.measures.precision import P
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
+    from ranktilt.probes.base import Probe, TextProbe
+    from ranktilt.probes.explain import explain
     from ranktilt.probes.validation import validate
     from ranktilt.rankers.base import Ranker
     from ranktilt.registry import ranker
@@ -48,11 +50,13 @@ _NAMES = {
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
+    "Probe": "probes.base",
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
+    "TextProbe": "probes.base",
     "UserError": "errors",
     "audit": "auditing.audit",
     "bundled": "datasets.bundled.reader",
@@ -60,6 +64,7 @@ _NAMES = {
     "check": "datasets.check",
     "compare": "auditing.compare",
     "controls": "auditing.controls",
+    "explain": "probes.explain",
     "gate": "auditing.gate",
     "labelled": "datasets.labelled",
     "load": "datasets.load",
@@ -78,11 +83,11 @@ _NAMES = {
 }
 
 __all__ = [
-    "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "R", "Ranker", "Rewriting", "Run",
-    "UserError",
-    "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "gate", "labelled", "load",
-    "measure", "mix", "nDCG", "ranker", "relative_delta", "report", "rewrite", "save", "save_rewritten", "study",
-    "table", "validate",
+    "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "Probe", "R", "Ranker", "Rewriting",
+    "Run", "TextProbe", "UserError",
+    "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "explain", "gate", "labelled",
+    "load", "measure", "mix", "nDCG", "ranker", "relative_delta", "report", "rewrite", "save", "save_rewritten",
+    "study", "table", "validate",
 ]  # fmt: skip
 
 

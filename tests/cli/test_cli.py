@@ -66,6 +66,7 @@ def hostile(tmp_path: Path) -> Path:
         ["check", ""],
         ["check", "", "--format", "markdown"],
         ["validate", "", "-r", "none", "--format", "markdown"],
+        ["explain", ""],
         ["mix", "", "", "-o", f"out{BAD}"],
         ["load", "", "-o", f"loaded{BAD}"],
         ["study", "", "-r", "bm25", "--reference", f"human{BAD}", "--at", f"llm{BAD}=0.2", "--resamples", "100"],
@@ -110,7 +111,8 @@ class Terminal(io.StringIO):
         "audit TOY -r replay:{}", "audit TOY -r dense:{}", "check {}", "gate {}", "compare {} {}",
         "report {} -o r.html",
         "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
-        "validate {}", "calibrate {}", "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
+        "validate {}", "explain {}", "calibrate {}",
+        "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_line(
@@ -513,6 +515,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "check",
         "compare",
         "demo",
+        "explain",
         "gate",
         "load",
         "mix",

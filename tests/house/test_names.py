@@ -59,8 +59,8 @@ REPEATED_CLASSES = {
 }
 LARGE_ROOMS = {
     "auditing": 28,
-    "cli": 26,
-    "reporting": 45,
+    "cli": 27,
+    "reporting": 46,
 }
 RIDDLES = {
     "Again",

@@ -12,10 +12,10 @@ from ranktilt.auditing.equivalence import equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
-from ranktilt.datasets.statistics import statistics
 from ranktilt.errors import UserError
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.overlap import shared_terms
+from ranktilt.probes.statistics import statistics
 from ranktilt.probes.validation import Validation, validate
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker

@@ -11,9 +11,9 @@ from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.probes.distribution import Cosines, Distribution
-from ranktilt.probes.overlap import Overlap
-from ranktilt.probes.similarity import Separation
-from ranktilt.probes.wording import effectiveness_sentences, notes, terms_sentence, vectors_sentence
+from ranktilt.probes.overlap import Overlap, terms_sentence
+from ranktilt.probes.similarity import Separation, vectors_sentence
+from ranktilt.probes.validation import effectiveness_sentences, notes
 from tests.probes.lexical_vectors import LetterVectors
 from tests.probes.validations import toy_effectiveness, toy_overlap, toy_similarity
 from tests.toy import collection_of, toy

@@ -5,10 +5,10 @@ import numpy as np
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import Check
-from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.similarity import Map, Separation, Similarity
+from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.probes.validation import Validation
 from tests.toy import collection_of
 

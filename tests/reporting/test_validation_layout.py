@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.probes.distribution import Cosines, Distribution
+from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.reporting.validation_layout import PICTURE, Grid, bars, grids, legend
 from tests.probes.validations import toy_validation
 

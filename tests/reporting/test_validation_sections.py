@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ranktilt.datasets.statistics import Statistics
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import Overlap
+from ranktilt.probes.statistics import Statistics
 from ranktilt.reporting.page import Facts, Figure, Section, Table
 from ranktilt.reporting.validation_sections import OUTCOMES, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation

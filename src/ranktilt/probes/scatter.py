@@ -10,8 +10,7 @@ import numpy as np
 from ranktilt.collection import Collection
 from ranktilt.optional import need
 from ranktilt.probes.separation import sample
-from ranktilt.probes.threads import one_thread
-from ranktilt.probes.vectors import DocumentVectors, Floats, Rows
+from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, one_thread
 from ranktilt.progress import report
 
 MAP_PAIRS = 1_000

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ranktilt.optional import need
-from ranktilt.probes.threads import one_thread
-from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, parts
+from ranktilt.probes.vectors import DocumentVectors, Floats, Rows, one_thread, parts
 from ranktilt.progress import report
 
 MOST_FITTED = 5_000

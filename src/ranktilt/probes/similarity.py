@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ranktilt.collection import Collection
+from ranktilt.datasets.check_result import percent
+from ranktilt.errors import UserError
+from ranktilt.probes.base import NO_TWINS, Probe, ProbeResult, described, histogram, twin_rows, twin_sources
 from ranktilt.probes.distribution import ABOVE, Cosines
+from ranktilt.probes.effect_size import effect_size
 from ranktilt.probes.scatter import MAP_PAIRS, Map, scatter
 from ranktilt.probes.separation import Separation, separation
 from ranktilt.probes.vectors import DocumentVectors, Rows
 from ranktilt.rankers.base import Ranker
-from ranktilt.run import codes
 
 __all__ = ["ABOVE", "MAP_PAIRS", "Map", "Separation", "Similarity", "twin_similarity"]
 
@@ -85,10 +88,10 @@ def twin_similarity(
     Dai et al., KDD 2024, sec. 4, Fig. 4 and 5.
     """
     vectors = DocumentVectors.of(collection, ranker)
-    twins = collection.pairs(reference, source)
-    pairs = np.stack([codes(twins[side], collection.ids) for side in "ab"], axis=1).astype(np.int64)
+    pairs = np.stack(twin_rows(collection, reference, source), axis=1)
     origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)
-    others = _others(pairs, origin, seed)
+    first, second = other_pairs(pairs, origin, seed)
+    others = np.stack([pairs[first, 0], pairs[second, 1]], axis=1)
     among = np.flatnonzero(collection.docs["source"].is_in([reference, source]).to_numpy())
     return Similarity(
         source,
@@ -101,9 +104,68 @@ def twin_similarity(
     )
 
 
-def _others(pairs: Rows, origin: Rows, seed: int) -> Rows:
-    """Documents of the reference, each with the rewrite of another one: neighbours on a ring in random order."""
+def other_pairs(pairs: Rows, origin: Rows, seed: int) -> tuple[Rows, Rows]:
+    """Draw pairs of a text and the rewrite of another one, neighbours on a ring in random order, as rows of `pairs`."""
     ring = np.random.default_rng(seed).permutation(len(pairs))
-    found = np.stack([pairs[ring, 0], pairs[np.roll(ring, 1), 1]], axis=1)
-    others: Rows = found[origin[found[:, 0]] != origin[found[:, 1]]][:MOST_OTHERS]
-    return others
+    other = np.roll(ring, 1)
+    apart = origin[pairs[ring, 0]] != origin[pairs[other, 1]]
+    return ring[apart][:MOST_OTHERS], other[apart][:MOST_OTHERS]
+
+
+def vectors_sentence(found: Similarity, reference: str) -> str:
+    """Say how near twins are, beside other pairs, and whether the sources can be told apart all the same."""
+    if not found.cosine.count:
+        return f"vectors of {found.model} cannot be compared: no pair has a vector on both sides"
+    above = percent(100 * found.cosine.above(ABOVE))
+    near = f"twins have a cosine of {found.cosine.quartiles[1]:.2f} in the median, {above} above {ABOVE:g}"
+    if found.baseline.count:
+        near += f"; a text and the rewrite of another, {found.baseline.quartiles[1]:.2f}"
+    apart = found.separation
+    if not np.isnan(apart.nearest):
+        near += f"; for {percent(100 * apart.nearest)} of documents the nearest of all is their own twin"
+    if not np.isnan(apart.auc):
+        near += f"; {_told(apart.auc)} by their vectors (AUC {apart.auc:.2f})"
+    return f"{near} ({found.model})"
+
+
+def _told(auc: float) -> str:
+    """The AUC in a word: half way between chance and certainty is called well."""
+    if auc < 0.6:
+        return "the sources can hardly be told apart"
+    return "the sources can be told apart" + (" well" if auc >= 0.75 else " in part")
+
+
+class SimilarityProbe(Probe[tuple[Similarity, ...]]):
+    """How near rewrites lie to what they were made of."""
+
+    name = "similarity"
+    question = "How near is a text to its rewrite in an encoder's space, and can the sources be told apart there?"
+    citation = "Dai et al., KDD 2024, sec. 4, Fig. 4 and 5"
+    needs_encoder = True
+
+    def __init__(self, *, map_pairs: int = 0, seed: int = 0) -> None:
+        self.map_pairs, self.seed = map_pairs, seed
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Similarity, ...]:
+        """Compare the vectors of the twins of every source that has some."""
+        if ranker is None:
+            raise UserError("similarity needs the vectors of an encoder; name one: -r dense:minilm (ranker=)")
+        return tuple(
+            twin_similarity(collection, ranker, reference, name, map_pairs=self.map_pairs, seed=self.seed)
+            for name in twin_sources(collection, reference)
+        )
+
+    def describe(self, collection: Collection, reference: str, measured: tuple[Similarity, ...]) -> ProbeResult:
+        """Make a row a source and kind of pair; the effect size is that of a text's twin against another rewrite."""
+        rows, effects, figures = [], [], []
+        origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)
+        for one in measured:
+            kinds = {"twins": one.cosine, "other pairs": one.baseline}
+            rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
+            pairs = np.stack(twin_rows(collection, reference, one.source), axis=1)
+            first, _ = other_pairs(pairs, origin, self.seed)
+            what = "cosine of twins, against that of other pairs"
+            effects.append(effect_size(one.source, what, one.baseline.values, one.cosine.values[first]))
+            figures.append(histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds))
+        said = [f"{one.source}: {vectors_sentence(one, reference)}" for one in measured]
+        return self.result(rows, effects, figures, f"{'; '.join(said) or NO_TWINS}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -13,22 +13,27 @@ from typing import Any
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, equivalences
+from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, Outcome, equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import Check
-from ranktilt.datasets.statistics import Statistics, statistics
-from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.datasets.check_result import POOL, Check, percent
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
-from ranktilt.probes.overlap import Overlap, shared_terms
-from ranktilt.probes.similarity import MAP_PAIRS, Similarity, twin_similarity
+from ranktilt.probes.base import others, reference_of, twin_sources
+from ranktilt.probes.overlap import Overlap, OverlapProbe, terms_sentence
+from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe, vectors_sentence
+from ranktilt.probes.statistics import Statistics, statistics
 from ranktilt.probes.vectors import require_encoder
-from ranktilt.probes.wording import effectiveness_sentences, notes, terms_sentence, vectors_sentence
 from ranktilt.rankers.base import Ranker
 
+_TITLES = "shared titles"
+_ORDER: tuple[Outcome, ...] = (
+    "equivalent", "different within the margin", "different", "inconclusive", "not tested",
+)  # fmt: skip
 _PACKAGES = {"numpy": "numpy", "polars": "polars", "scipy": "scipy", "scikit-learn": "sklearn"}
 
 
@@ -149,22 +154,21 @@ def validate(
     ----------
     Dai et al., KDD 2024, sec. 2 and 4.
     """
-    first = _reference(collection, reference)
+    first = reference_of(collection, reference, to="validate")
     wanted = [measure(m) for m in measures] if measures else [nDCG @ 10]
     if similarity is not None:
         require_encoder(similarity)
     _refuse_repeats(rankers, wanted)
     if map_pairs < 0:
         raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
-    others = tuple(s for s in collection.sources if s != first)
-    paired = tuple(s for s in others if collection.pairs(first, s).height)
+    sources, paired = others(collection, first), twin_sources(collection, first)
     judged = bool(collection.qrels.filter(pl.col("grade") > 0).height)
     asked = rankers if judged else ()
     rows = equivalences(collection, asked, wanted, reference=first, sources=paired, margin=margin, alpha=alpha)
     near: tuple[Similarity, ...] = ()
     if similarity is not None:
-        near = tuple(twin_similarity(collection, similarity, first, s, map_pairs=map_pairs, seed=seed) for s in paired)
-    found = check(collection, reference=first) if others else None
+        near = SimilarityProbe(map_pairs=map_pairs, seed=seed).measure(collection, first, similarity)
+    found = check(collection, reference=first) if sources else None
     how = {
         "reference": first, "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in wanted],
         "similarity": None if similarity is None else repr(similarity), "map_pairs": map_pairs, "margin": margin,
@@ -173,23 +177,14 @@ def validate(
     return Validation(
         spec={**_provenance(collection), **how},
         reference=first,
-        sources=others,
+        sources=tuple(sources),
         statistics=statistics(collection),
-        overlaps=tuple(shared_terms(collection, first, s) for s in paired),
+        overlaps=OverlapProbe().measure(collection, first, None),
         similarities=near,
         effectiveness=rows,
         check=found,
         notes=tuple(notes(collection, first, rows, found, similarity)),
     )
-
-
-def _reference(collection: Collection, reference: str | None) -> str:
-    sources = collection.sources
-    if not sources:
-        raise UserError("nothing to validate: the collection has no document")
-    if reference is not None and reference not in sources:
-        raise unknown("source", reference, sources)
-    return reference or ("human" if "human" in sources else sources[0])
 
 
 def _refuse_repeats(rankers: Sequence[Ranker], measures: Sequence[Measure]) -> None:
@@ -208,3 +203,89 @@ def _provenance(collection: Collection) -> dict[str, Any]:
         "packages": {name: version(name) for name, module in _PACKAGES.items() if find_spec(module)},
         "inputs": [{"path": file, "sha256": sha256(Path(file))} for file in files if Path(file).is_file()],
     }
+
+
+def effectiveness_sentences(rows: Sequence[Equivalence]) -> list[str]:
+    """Say per measure which rankers find both sides equally well, which do not, and which leave it open."""
+    found = []
+    for name in dict.fromkeys(row.measure for row in rows):
+        for outcome in _ORDER:
+            chosen = [row for row in rows if (row.measure, row.outcome) == (name, outcome)]
+            if chosen:
+                found.append(_outcome_sentence(chosen, name, outcome))
+    return found
+
+
+def _outcome_sentence(rows: Sequence[Equivalence], measure: str, outcome: Outcome) -> str:
+    front = f"{', '.join(row.run for row in rows)} on each side alone, {measure}"
+    differences = ", ".join(f"{row.difference:+.3f}".replace("-", "−") for row in rows)
+    widest = max(row.smallest for row in rows)
+    margin = rows[0].margin
+    return {
+        "equivalent": f"{front}: equivalent within ±{margin:g}, shown down to ±{widest:.3f}",
+        "different within the margin": f"{front}: different ({differences}), but within ±{margin:g}",
+        "different": f"{front}: different ({differences})",
+        "inconclusive": f"{front}: inconclusive; no difference is shown, but one of {widest:.3f} is not excluded",
+        "not tested": f"{front}: not tested; it takes two queries with a relevant document on both sides",
+    }[outcome]
+
+
+def notes(
+    collection: Collection, reference: str, rows: Sequence[Equivalence], check: Check | None, encoder: Ranker | None
+) -> Iterator[str]:
+    """Say what a validation leaves out, and what stands on little."""
+    sources = others(collection, reference)
+    if not sources:
+        yield f"only source {reference!r}: there is nothing to compare, so that only its statistics are given"
+        return
+    for source in sources:
+        if not collection.pairs(reference, source).height:
+            yield f"{source} has no document of the same origin as one of {reference}: nothing of it can be compared"
+    if not collection.qrels.filter(pl.col("grade") > 0).height:
+        yield "no document is judged relevant: effectiveness is left out"
+    yield from _restricted(collection, reference, rows)
+    yield from _thin(rows)
+    if encoder is not None:
+        yield from _read(collection, check, encoder)
+
+
+def _restricted(collection: Collection, reference: str, rows: Sequence[Equivalence]) -> Iterator[str]:
+    for row in {row.source: row for row in rows if row.left_out}.values():
+        yield (
+            f"effectiveness of {reference} and {row.source} is that of a search among the {row.pairs:,} pairs: "
+            f"{counted(row.left_out, 'document', 'documents')} without a twin are on neither side"
+        )
+    if any(row.left_out for row in rows) and collection.docs.schema.get(POOL) == pl.Boolean:
+        yield (
+            "queries chose the documents that were rewritten (a pool): the easy ones to tell from the relevant are "
+            "missing on both sides, and effectiveness is not comparable with that on the whole collection"
+        )
+
+
+def _thin(rows: Sequence[Equivalence]) -> Iterator[str]:
+    excluded = max(rows, key=lambda row: row.excluded, default=None)
+    if excluded is not None and excluded.excluded:
+        total = counted(excluded.queries + excluded.excluded, "query", "queries")
+        yield f"up to {excluded.excluded} of {total} excluded: no relevant document on both sides"
+    fewest = min((row.queries for row in rows), default=FEW_QUERIES)
+    if fewest < FEW_QUERIES:
+        yield (
+            f"warning: only {counted(fewest, 'query is', 'queries are')} compared; t tests of fewer than "
+            f"{FEW_QUERIES} are not to rely on"
+        )
+
+
+def _read(collection: Collection, check: Check | None, encoder: Ranker) -> Iterator[str]:
+    """What vectors were made of: shared titles bring twins nearer, and what is cut off counts nowhere."""
+    if getattr(encoder, "text", "") == "title+text":
+        for row in check.rows if check else ():
+            if row.name == _TITLES and row.found:
+                yield (
+                    f"{percent(row.value)} of the twins of {row.source} share their title, which {encoder!r} reads "
+                    "too: it brings them nearer; text=text leaves titles out"
+                )
+    about = getattr(encoder, "about", None)
+    cut = about(collection).get("truncated") if about else None
+    if cut and any(cut["share"].values()):
+        shares = ", ".join(f"{percent(100 * share)} of {name}" for name, share in cut["share"].items())
+        yield f"{encoder!r} reads {cut['limit']} tokens: what stands beyond them is in no vector ({shares} is longer)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.optional import need
 from ranktilt.rankers.base import Ranker
 
 Rows = npt.NDArray[np.int64]
@@ -105,3 +107,15 @@ def parts(count: int) -> Iterator[slice]:
     """Cut so many rows into slices of which one fits the memory."""
     for start in range(0, count, _AT_ONCE):
         yield slice(start, min(start + _AT_ONCE, count))
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Compute on one thread within the ``with`` block: the same result to the last bit on any machine.
+
+    Sums over several threads depend on how many there are, and threads that wait for each other take ten times as
+    long while other work shares the processor.
+    """
+    limits: AbstractContextManager[Any] = need(
+        "threadpoolctl", extra="neural", for_="comparing vectors"
+    ).threadpool_limits(1)
+    return limits

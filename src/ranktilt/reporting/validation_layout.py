@@ -9,11 +9,11 @@ import numpy as np
 
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.datasets.check_result import percent
-from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.separation import Separation
 from ranktilt.probes.similarity import ABOVE, Similarity
+from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
 from ranktilt.probes.validation import Validation
 
 _BARS = " ▁▂▃▄▅▆▇█"

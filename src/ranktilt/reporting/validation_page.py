@@ -8,9 +8,9 @@ import numpy as np
 
 from ranktilt.auditing.equivalence import Equivalence, Outcome
 from ranktilt.errors import counted, listed
-from ranktilt.probes.similarity import Similarity
-from ranktilt.probes.validation import Validation
-from ranktilt.probes.wording import effectiveness_sentences, terms_sentence, vectors_sentence
+from ranktilt.probes.overlap import terms_sentence
+from ranktilt.probes.similarity import Similarity, vectors_sentence
+from ranktilt.probes.validation import Validation, effectiveness_sentences
 from ranktilt.reporting.page import Page, Verdict, render
 from ranktilt.reporting.provenance import folder, provenance
 from ranktilt.reporting.validation_sections import OUTCOMES, validation_sections

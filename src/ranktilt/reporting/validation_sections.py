@@ -11,10 +11,10 @@ from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
 from ranktilt.auditing.verdict import probability, signed
 from ranktilt.datasets.check_result import Check, percent, shown
 from ranktilt.datasets.check_result import Row as CheckRow
-from ranktilt.datasets.statistics import Statistics
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.similarity import Map, Similarity
+from ranktilt.probes.statistics import Statistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.checks import legend
 from ranktilt.reporting.drawing import Drawing

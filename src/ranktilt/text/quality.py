@@ -232,8 +232,8 @@ def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
     ----------
     Dai et al., KDD 2024, sec. 4.
     """
-    left, right, both = _terms(a, b)
-    return _ratio(both, left + right - both)
+    left, right, both = term_counts(a, b)
+    return share(both, left + right - both)
 
 
 def identical(a: pl.Series, b: pl.Series) -> pl.Series:
@@ -288,18 +288,19 @@ def overlap(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
     ----------
     Dai et al., KDD 2024, sec. 4.
     """
-    left, _, both = _terms(a, b)
-    return _ratio(both, left)
+    left, _, both = term_counts(a, b)
+    return share(both, left)
 
 
-def _ratio(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def share(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Divide counts; NaN where the whole is 0."""
     out = np.full(len(whole), np.nan)
     np.divide(part, whole, out=out, where=whole > 0)
     return out
 
 
-def _terms(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]:
-    """Distinct terms of each `a`, of each `b`, and of both."""
+def term_counts(a: pl.Series, b: pl.Series) -> tuple[npt.NDArray[np.int64], ...]:
+    """Count the distinct terms of each `a`, of each `b`, and of both; terms as in `jaccard`."""
     sets = [pl.col(side).list for side in "ab"]
     counts = [sets[0].n_unique(), sets[1].n_unique(), sets[0].set_intersection(pl.col("b")).list.len()]
     parts = [

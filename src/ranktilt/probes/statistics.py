@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.probes.base import Floats, TextProbe
+from ranktilt.probes.distribution import Distribution
+from ranktilt.rankers.base import Ranker
 from ranktilt.text.quality import words
 
 
@@ -103,3 +108,26 @@ def _source(name: str, docs: pl.DataFrame, judged: pl.DataFrame) -> SourceStatis
 def _queries(which: str, queries: pl.DataFrame) -> QueryStatistics:
     counts = words(queries["text"]).to_numpy()
     return QueryStatistics(which, len(counts), float(np.mean(counts)) if len(counts) else np.nan)
+
+
+class StatisticsProbe(TextProbe):
+    """How long the documents of each source are, and how many of them are relevant."""
+
+    name = "statistics"
+    question = "Do the sources hold as many documents of the same length, with as many relevant ones?"
+    citation = "Dai et al., KDD 2024, Table 1"
+    what = "words"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Count the words of every document, without its title."""
+        return words(collection.docs["text"]).to_numpy().astype(np.float64)
+
+    def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
+        """Make a row a source of all that `statistics` counts."""
+        return [
+            {
+                **{name: value for name, value in asdict(one).items() if name != "quartiles"},
+                **dict(zip(("25 %", "median", "75 %"), one.quartiles, strict=True)),
+            }
+            for one in statistics(collection).sources
+        ]

@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
-from ranktilt.datasets.statistics import QueryStatistics, SourceStatistics, statistics
+from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, statistics
 from tests.toy import collection_of, toy
 
 DOCS = [

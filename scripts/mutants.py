@@ -1,0 +1,413 @@
+"""Change the numeric core in a hundred small ways, and count the changes that the tests notice.
+
+    python scripts/mutants.py                                           # this checkout
+    python scripts/mutants.py --checkout OLDER --results older.jsonl    # another one, to compare
+    python scripts/mutants.py --count 30 --tests tests/measures --jobs 1
+
+A mutant is one operator, number or return value of `measures/`, `statistics/`, `auditing/` or `io/` that is replaced;
+which ones, the seed says. Work happens in a copy. First the tests run once with coverage, to know which test reaches
+which line and how long it takes; then each mutant meets the tests that reach its line, nearest and quickest first, as
+many as fit into a minute. Results are kept line by line, so that an interrupted pass goes on where it stopped. A mutant
+that no test reaches has survived; one that hangs is killed. Survivors are listed: some of them change nothing that
+anyone could notice, the others are tests to be written.
+"""
+
+import argparse
+import ast
+import concurrent.futures
+import itertools
+import json
+import os
+import queue
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("measures", "statistics", "auditing", "io")
+KINDS = ("comparison", "boundary", "arithmetic", "constant", "return")
+CAP = 60
+START = 10  # seconds that pytest needs before its first test, at most
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "htmlcov", ".coverage*"
+)
+_BOUNDARY = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
+_COMPARISON = {
+    ast.Lt: ("<", ">"), ast.LtE: ("<=", ">="), ast.Gt: (">", "<"), ast.GtE: (">=", "<="), ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"), ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+}  # fmt: skip
+_ARITHMETIC = {
+    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"), ast.FloorDiv: ("//", "*"),
+    ast.Mod: ("%", "*"), ast.Pow: ("**", "*"),
+}  # fmt: skip
+_TEXT = ast.JoinedStr | ast.List | ast.Tuple
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One replacement: a file of the checkout, the bytes that go, what comes instead, and where a reader finds it."""
+
+    file: str
+    kind: str
+    statement: int
+    """First line of the statement that it is in."""
+    line: int
+    start: int
+    stop: int
+    old: str
+    new: str
+
+    @property
+    def name(self) -> str:
+        """Tell it from all others of its file."""
+        return f"{self.file}:{self.line}:{self.start} {self.kind}: {self.old!r} -> {self.new!r}"
+
+    def applied(self, source: bytes) -> bytes:
+        """Return the file with the replacement; every line keeps its number."""
+        return source[: self.start] + self.new.encode() + source[self.stop :]
+
+
+# --------------------------------------------------------------------------------------------------- finding mutants
+
+
+class _Finder:
+    """Lists every mutant of one file."""
+
+    def __init__(self, file: str, source: bytes) -> None:
+        self.file, self.source = file, source
+        lengths = [len(line) for line in source.splitlines(keepends=True)]
+        self.starts = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+        self.statement = 1
+        self.found: list[Mutant] = []
+
+    def span(self, node: Any) -> tuple[int, int]:
+        """Return where a node starts and stops, in bytes of the file."""
+        return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def add(self, kind: str, span: tuple[int, int], new: str) -> None:
+        """Note a mutant; what comes has as many lines as what goes."""
+        old = self.source[slice(*span)].decode()
+        line = self.source.count(b"\n", 0, span[0]) + 1
+        new += "\n" * (old.count("\n") - new.count("\n"))
+        self.found.append(Mutant(self.file, kind, self.statement, line, *span, old, new))
+
+    def operator(self, kind: str, sides: tuple[ast.AST, ast.AST], change: tuple[str, str]) -> None:
+        """Note the mutant of an operator between two nodes, if it stands there once."""
+        low, high = self.span(sides[0])[1], self.span(sides[1])[0]
+        between = self.source[low:high].decode()
+        pattern = rf"\b{change[0]}\b".replace(" ", r"\s+") if change[0].isidentifier() else re.escape(change[0])
+        places = list(re.finditer(pattern.replace(r"\ ", r"\s+"), re.sub(r"#.*", lambda m: " " * len(m[0]), between)))
+        if len(places) == 1:
+            start = low + len(between[: places[0].start()].encode())
+            self.add(kind, (start, start + len(places[0][0].encode())), change[1])
+
+    def visit(self, node: ast.AST) -> None:
+        """Note the mutants of a node and of all below it, except for annotations, messages and decorators."""
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            for op, pair in zip(node.ops, itertools.pairwise(sides), strict=True):
+                for kind, changes in (("boundary", _BOUNDARY), ("comparison", _COMPARISON)):
+                    if type(op) in changes:
+                        self.operator(kind, pair, changes[type(op)])  # type: ignore[index]
+        elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+            if not any(_is_text(side) for side in (node.left, node.right)):
+                self.operator("arithmetic", (node.left, node.right), _ARITHMETIC[type(node.op)])  # type: ignore[index]
+        elif isinstance(node, ast.AugAssign) and type(node.op) in _ARITHMETIC and not _is_text(node.value):
+            old, new = _ARITHMETIC[type(node.op)]  # type: ignore[index]
+            self.operator("arithmetic", (node.target, node.value), (f"{old}=", f"{new}="))
+        elif isinstance(node, ast.Constant):
+            self.constant(node)
+        elif isinstance(node, ast.Return) and not _is_none(node.value):
+            self.returned(node.value)
+        above = self.statement
+        for child in _below(node):
+            self.statement = child.lineno if isinstance(child, ast.stmt) else above
+            self.visit(child)
+        self.statement = above
+
+    def constant(self, node: ast.Constant) -> None:
+        """Note another number or truth value."""
+        value = node.value
+        if isinstance(value, bool):
+            self.add("constant", self.span(node), repr(not value))
+        elif isinstance(value, int):
+            self.add("constant", self.span(node), repr(value + 1))
+        elif isinstance(value, float):
+            self.add("constant", self.span(node), repr(2 * value if value else 1.0))
+
+    def returned(self, value: Any) -> None:
+        """Note the opposite of what is returned, or nothing."""
+        start, stop = self.span(value)
+        opposite = isinstance(value, ast.Compare | ast.BoolOp) or (
+            isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+        )
+        text = self.source[start:stop].decode()
+        self.add(
+            "return", (start, stop), f"not ({text})" if opposite else f"({'None':s}" + "\n" * text.count("\n") + ")"
+        )
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, _TEXT) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _is_none(node: ast.AST | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _below(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.JoinedStr | ast.Raise):
+        return
+    if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        return
+    for name, value in ast.iter_fields(node):
+        if name not in ("annotation", "returns", "decorator_list"):
+            yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST))
+
+
+def mutants(package: Path, rooms: Sequence[str], root: Path) -> list[Mutant]:
+    """List every mutant of some rooms (folders or files of the package); those that do not exist are left out."""
+    found = []
+    for room in rooms:
+        for path in [package / room] if room.endswith(".py") else sorted((package / room).rglob("*.py")):
+            source = path.read_bytes()
+            finder = _Finder(path.relative_to(root).as_posix(), source)
+            finder.visit(ast.parse(source))
+            for mutant in finder.found:
+                with suppress(SyntaxError):
+                    ast.parse(mutant.applied(source))
+                    found.append(mutant)
+    return found
+
+
+def drawn(every: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
+    """Draw mutants, the same number of each kind as far as there are enough."""
+    chance = random.Random(seed)
+    piles = {kind: [mutant for mutant in every if mutant.kind == kind] for kind in KINDS}
+    for pile in piles.values():
+        chance.shuffle(pile)
+    found: list[Mutant] = []
+    while len(found) < count and any(piles.values()):
+        found += [pile.pop() for pile in piles.values() if pile]
+    return found[:count]
+
+
+# ------------------------------------------------------------------------------------------- which test reaches what
+
+
+@dataclass
+class Reached:
+    """What the tests do in the unchanged copy: seconds of each that passes, and the tests that reach each line."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def tests(self, mutant: Mutant, cap: float) -> list[str]:
+        """List the tests for a mutant: of its own room first, then quick ones, within so many seconds."""
+        lines = self.lines.get(mutant.file, {})
+        ran = [lines[str(line)] for line in range(mutant.statement, mutant.line + 1) if str(line) in lines]
+        if ran and not any(ran):  # runs on import: whatever uses the module at all
+            ran = list(lines.values())
+        names = sorted({name for group in ran for name in group})
+        room, stem = Path(mutant.file).parent.name, Path(mutant.file).stem
+        near = {name: (f"test_{stem}" not in name, f"/{room}/" not in name) for name in names}
+        left, found = cap, []
+        for name in sorted(names, key=lambda name: (near[name], self.seconds.get(name, cap))):
+            if name in self.seconds and self.seconds[name] <= left:
+                left -= self.seconds[name]
+                found.append(name)
+        return found
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Note a test's outcome, when this file is pytest's plugin (`-p mutants`)."""
+    file = os.environ.get("MUTANTS_OUTCOMES")
+    if file and "PYTEST_XDIST_WORKER" not in os.environ:
+        row = {"test": report.nodeid, "when": report.when, "outcome": report.outcome, "seconds": report.duration}
+        with open(file, "a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of a checkout in which tests run."""
+
+    root: Path
+    package: str
+
+    def pytest(self, *arguments: str, seconds: float, **variables: str) -> int | None:
+        """Run pytest; return its exit code, or None if it had to be stopped."""
+        environment = {
+            **os.environ, "PYTHONPATH": os.pathsep.join([str(self.root / "src"), str(Path(__file__).parent)]),
+            "HF_HUB_OFFLINE": "1", "CI": "1", **variables,
+        }  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        process = subprocess.Popen(
+            command, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
+    """Run the tests once with coverage, and return which of them reach which line."""
+    outcomes, settings = copy.root / "mutants-outcomes.jsonl", copy.root / "mutants-coverage.ini"
+    settings.write_text(f"[run]\nsource = {copy.package}\nconcurrency = multiprocessing,thread\nparallel = false\n")
+    copy.pytest(
+        *tests, "-m", "not slow", "-n", str(jobs if jobs > 1 else 0), "-p", "mutants", "--cov", "--cov-context=test",
+        "--cov-report=", f"--cov-config={settings}", "--cov-fail-under=0", f"--basetemp={copy.root / 'tmp'}",
+        seconds=7200, MUTANTS_OUTCOMES=str(outcomes), COVERAGE_FILE=str(copy.root / ".coverage"),
+    )  # fmt: skip
+    from coverage import CoverageData
+
+    found, bad = Reached(), set()
+    for line in outcomes.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["outcome"] != "passed":
+            bad.add(row["test"])
+        found.seconds[row["test"]] = found.seconds.get(row["test"], 0.0) + row["seconds"]
+    found.seconds = {name: seconds for name, seconds in found.seconds.items() if name not in bad}
+    data = CoverageData(str(copy.root / ".coverage"))
+    data.read()
+    for file in data.measured_files():
+        lines = data.contexts_by_lineno(file)
+        found.lines[Path(file).relative_to(copy.root).as_posix()] = {
+            str(number): sorted({name.rpartition("|")[0] for name in names if "|" in name})
+            for number, names in lines.items()
+        }
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------- running
+
+
+def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], cap: float) -> str:
+    """Run tests against a mutant: killed, survived, hung, or unreached where no test comes near it."""
+    if not tests:
+        return "unreached"
+    path = copy.root / mutant.file
+    source = path.read_bytes()
+    listed = copy.root / "mutants-tests.txt"
+    listed.write_text("\n".join(tests), encoding="utf-8")
+    try:
+        _write(path, mutant.applied(source))
+        code = copy.pytest(
+            "-x", "-n", "0", "--no-cov", f"--basetemp={copy.root / 'tmp'}", f"@{listed}", seconds=cap + START
+        )
+    finally:
+        _write(path, source)
+    return "hung" if code is None else "survived" if code == 0 else "killed"
+
+
+def _write(path: Path, source: bytes) -> None:
+    """Write a module so that no compiled file of its older text is used."""
+    path.write_bytes(source)
+    for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        stale.unlink()
+
+
+def done(results: Path) -> dict[str, dict[str, Any]]:
+    """Read what an earlier pass found, by mutant."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    return {row["name"]: row for row in map(json.loads, lines)}
+
+
+def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, results: Path, minutes: float) -> None:
+    """Judge the mutants that have no result yet, one at a time in each copy, until the time is over."""
+    free: queue.Queue[Copy] = queue.Queue()
+    for copy in copies:
+        free.put(copy)
+    end = time.monotonic() + 60 * minutes
+    before = done(results)
+
+    def judge(mutant: Mutant) -> None:
+        if mutant.name in before or time.monotonic() > end:
+            return
+        copy, started = free.get(), time.monotonic()
+        try:
+            tests = known.tests(mutant, CAP)
+            status = judged(copy, mutant, tests, CAP)
+        finally:
+            free.put(copy)
+        row = {"name": mutant.name, "status": status, "tests": len(tests), **asdict(mutant)}
+        with results.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({**row, "seconds": round(time.monotonic() - started, 1)}) + "\n")
+
+    with concurrent.futures.ThreadPoolExecutor(len(copies)) as pool:
+        for future in [pool.submit(judge, mutant) for mutant in chosen]:
+            future.result()
+
+
+def report(rows: Iterable[dict[str, Any]], total: int) -> str:
+    """Say how many mutants the tests kill, by kind, and list the survivors."""
+    rows = list(rows)
+    killed = [row for row in rows if row["status"] in ("killed", "hung")]
+    share = f"{100 * len(killed) / len(rows):.0f} %" if rows else "none"
+    lines = [f"{len(killed)} of {len(rows)} mutants killed ({share}); {total - len(rows)} not judged yet"]
+    for kind in KINDS:
+        of_kind = [row for row in rows if row["kind"] == kind]
+        lines.append(f"  {kind}: {sum(row in killed for row in of_kind)} of {len(of_kind)}")
+    lines += [f"{row['status']}: {row['name']} ({row['tests']} tests)" for row in rows if row not in killed]
+    return "\n".join(lines) + "\n"
+
+
+def prepared(options: argparse.Namespace, folder: Path) -> tuple[list[Copy], Reached]:
+    """Copy the checkout, once a job, and learn which test reaches what, unless the results' folder knows it."""
+    copies = [Copy(folder / str(number), options.package) for number in range(options.jobs)]
+    for copy in copies:
+        shutil.copytree(options.checkout, copy.root, ignore=LEFT_OUT, symlinks=True)
+    kept = options.results.with_suffix(".reached.json")
+    if kept.exists():
+        return copies, Reached(**json.loads(kept.read_text(encoding="utf-8")))
+    known = reached(copies[0], options.tests.split(","), options.jobs)
+    kept.write_text(json.dumps(asdict(known)), encoding="utf-8")
+    return copies, known
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw, judge and report."""
+    parser = argparse.ArgumentParser(description="Count the small changes of the numeric core that tests notice.")
+    parser.add_argument("--checkout", type=Path, default=ROOT, help="what is measured; it is not touched")
+    parser.add_argument("--results", type=Path, default=Path("mutants.jsonl"), help="kept here; resumed from here")
+    parser.add_argument("--package", default="src/ranktilt", help="the package's folder in the checkout")
+    parser.add_argument("--rooms", default=",".join(ROOMS), help="folders or files of the package")
+    parser.add_argument("--tests", default="tests", help="tests to choose from")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=60, help="stop after; the next run goes on")
+    options = parser.parse_args(argv)
+    options.checkout = options.checkout.resolve()
+    if "RANKTILT_TEST_DATA" not in os.environ:
+        os.environ["RANKTILT_TEST_DATA"] = str(options.checkout.parent / "shared" / "data")
+    package = options.checkout / options.package
+    chosen = drawn(mutants(package, options.rooms.split(","), options.checkout), options.count, options.seed)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copies, known = prepared(options, Path(folder).resolve())
+        run(chosen, copies, known, options.results, options.minutes - (time.monotonic() - started) / 60)
+    rows = done(options.results)
+    sys.stdout.write(report([rows[mutant.name] for mutant in chosen if mutant.name in rows], len(chosen)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""``ranktilt explain``: probes by name, those of other packages too, in the terminal, Markdown and JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ranktilt as rt
+from ranktilt.errors import UserError
+from ranktilt.probes.explain import PROBES, Explanation, probe, probe_names
+from tests.cli.conftest import Cli
+from tests.probes.exclaiming import bed, install
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for what is written, with the package installed."""
+    monkeypatch.syspath_prepend(install(tmp_path / "site"))
+    return tmp_path
+
+
+def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) -> None:
+    folder = rt.save(bed(), plugin / "bed")
+    code, out, err = cli("explain", folder, "--probe", "marks", "--json", plugin / "marks.json")
+    assert (code, err) == (0, "")
+    assert "marks: Do rewrites exclaim more than people?" in out
+    assert "llm: 3.00 exclamation marks against 1.00 of human, g = +2.18" in out
+    _, out, _ = cli("explain", folder, "--probe", "marks", "--format", "markdown")
+    assert "### marks" in out
+    assert "| llm | exclamation marks | 12 | +2.18" in out
+    (marks,) = Explanation.load(plugin / "marks.json").results
+    assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
+    assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
+
+
+def test_probes_are_found_by_name(plugin: Path) -> None:
+    assert probe_names() == [*PROBES, "broken", "lost", "marks"]
+    assert {name: probe(name).name for name in (*PROBES, "marks")} == {name: name for name in (*PROBES, "marks")}
+    with pytest.raises(UserError, match="probe 'broken': expected a subclass of ranktilt's Probe, got <class"):
+        probe("broken")
+    with pytest.raises(UserError, match=r"probe 'lost' \(exclaiming:Lost\) cannot be imported: .*Lost"):
+        probe("lost")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "csv"], "unknown format 'csv'"),
+        (["--probe", "similarity"], "name one: -r dense:minilm"),
+        (["--reference", "gpt"], "unknown source 'gpt'"),
+    ],
+)
+def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
+    code, out, err = cli("explain", rt.save(bed(), tmp_path / "bed"), *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_quiet_leaves_notes_out(cli: Cli, tmp_path: Path) -> None:
+    folder = rt.save(bed(), tmp_path / "bed")
+    assert "Hedges' g" in cli("explain", folder)[1]
+    assert "Hedges' g" not in cli("explain", folder, "--quiet")[1]

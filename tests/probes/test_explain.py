@@ -1,0 +1,95 @@
+"""Probes: what they say of a collection, as a result and as a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ranktilt as rt
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.probes.explain import Explanation
+from ranktilt.probes.overlap import shared_terms
+from ranktilt.probes.similarity import twin_similarity
+from ranktilt.probes.statistics import statistics
+from ranktilt.reporting.explanation import explanation_text
+from tests.probes.exclaiming import bed
+from tests.probes.lexical_vectors import LetterVectors
+from tests.toy import collection_of
+
+LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
+
+
+def test_each_probe_says_what_its_function_finds() -> None:
+    pytest.importorskip("sklearn")
+    whole = bed()
+    found = rt.explain(whole, ["statistics", "overlap", "similarity"], LETTERS)
+    counted, terms, near = found.results
+    assert [row["source"] for row in counted.rows] == ["human", "llm"]
+    assert [row["words"] for row in counted.rows] == [one.words for one in statistics(whole).sources]
+    kept = shared_terms(whole, "human", "llm")
+    assert [(row["of"], row["mean"]) for row in terms.rows] == [
+        ("Jaccard", kept.jaccard.mean),
+        ("overlap", kept.overlap.mean),
+    ]
+    vectors = twin_similarity(whole, LETTERS, "human", "llm", map_pairs=0)
+    assert [(row["of"], row["mean"]) for row in near.rows] == [
+        ("twins", vectors.cosine.mean),
+        ("other pairs", vectors.baseline.mean),
+    ]
+    for one in found.results:
+        (effect,) = one.effects
+        assert (effect.source, effect.pairs) == ("llm", 12)
+        assert one.summary.endswith(".")
+        assert one.question.endswith("?")
+        for figure in one.figures:
+            assert all(sum(shares) == pytest.approx(100) for shares in figure.series.values())
+            assert {len(shares) + 1 for shares in figure.series.values()} == {len(figure.edges)}
+
+
+def test_the_effect_of_a_property_of_texts_by_hand() -> None:
+    (words,) = rt.explain(bed(), ["statistics"]).results
+    (effect,) = words.effects
+    assert (effect.what, effect.reference_mean, effect.source_mean) == ("words", 13.0, 17.0)
+    assert effect.g == pytest.approx(4 / np.std(2.0 * np.arange(12), ddof=1) * (1 - 3 / 43))
+    assert words.summary == ("llm: 17.00 words against 13.00 of human, g = +0.52 [+0.30, +0.73] over 12 pairs.")
+
+
+def test_by_default_all_that_can_run(tmp_path: Path) -> None:
+    found = rt.explain(bed())
+    assert [one.probe for one in found.results] == ["statistics", "overlap"]
+    assert found.notes == ("similarity is left out: it needs an encoder, such as -r dense:minilm",)
+    assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
+
+
+def test_one_source_is_described_alone() -> None:
+    alone = rt.explain(only("llm"))
+    assert alone.sources == ()
+    assert [one.effects for one in alone.results] == [(), ()]
+    assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
+    assert "words" in explanation_text(alone)
+
+
+def only(source: str) -> Collection:
+    docs = [row for row in bed().docs.to_dicts() if row["source"] == source]
+    return collection_of(docs, {"q": "word"}, {})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda c: rt.explain(c, ["overlp"]), "unknown probe 'overlp'; did you mean 'overlap'?"),
+        (lambda c: rt.explain(c, ["overlap", "overlap"]), "probe 'overlap' is given twice"),
+        (lambda c: rt.explain(c, ["similarity"]), "similarity needs the vectors of an encoder; name one"),
+        (
+            lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
+            "similarity needs the vectors of an encoder, such",
+        ),
+        (lambda c: rt.explain(c, reference="gpt"), "unknown source 'gpt'"),
+    ],
+)
+def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], message: str) -> None:
+    with pytest.raises(UserError, match=message.replace("?", r"\?")):
+        call(bed())
