@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import Twins
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, grouping, twin_rows
 from ranktilt.auditing.notes import only_labels
-from ranktilt.auditing.page import Page, signs_of
+from ranktilt.auditing.random_band import Page, signs_of
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.named import NO_QRELS

@@ -15,13 +15,11 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.band import Shuffles, Task, enough, null_deltas
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Chance, Effect, Sample, Statistics, effects
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
-from ranktilt.auditing.exchange import exchange_p, relevant_cells
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.notes import (
@@ -34,6 +32,7 @@ from ranktilt.auditing.notes import (
     sparse_notes,
     twin_notes,
 )
+from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_cells
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
 from ranktilt.collection import Collection

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import Shuffles
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.effects import Chance, Sample, Statistics
-from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.page import Page, all_paired, page_bands, share_difference, signs_of
+from ranktilt.auditing.random_band import Page, Shuffles, all_paired, page_bands, share_difference, signs_of
 from ranktilt.measures.base import Answers, Estimand, GroupEstimand, TwinEstimand
 from ranktilt.measures.head_to_head import HeadToHead
 from ranktilt.measures.ndsr import NDSR

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ranktilt.auditing.change import MeanChange, TiltChange, mean_changes, tilt_changes
+from ranktilt.auditing.changes import MeanChange, RunPair, TiltChange, match, mean_changes, tilt_changes
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import RunPair, match
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import across, bounds, probability
 from ranktilt.errors import UserError, counted, unknown

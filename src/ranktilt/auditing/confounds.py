@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.card import Twins
-from ranktilt.auditing.evaluate import Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.run import Run

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
-from ranktilt.auditing.change import TiltChange, tilt_changes
+from ranktilt.auditing.changes import Match, TiltChange, match, tilt_changes
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import Match, match
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
 from ranktilt.errors import UserError, counted, unknown

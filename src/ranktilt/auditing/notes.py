@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
-from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.collection import Collection
 from ranktilt.errors import counted

@@ -11,10 +11,10 @@ import numpy as np
 import orjson
 import polars as pl
 
-from ranktilt.auditing.arms import Arm, Ground, ground, only
 from ranktilt.auditing.audit import audit, check_choices
 from ranktilt.auditing.effects import LEVEL, Effect, Statistics, corrected
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.study_sources import Arm, Ground, ground, only
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
 from ranktilt.auditing.whole import table_row

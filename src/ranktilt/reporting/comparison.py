@@ -11,11 +11,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ranktilt.auditing.change import MeanChange, TiltChange
+from ranktilt.auditing.changes import MeanChange, RunPair, TiltChange
 from ranktilt.auditing.compare import Comparison
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import RunPair
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing
 from ranktilt.reporting.layout import Row, signed_or_dash

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ranktilt.auditing.arms import Arm
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study
+from ranktilt.auditing.study_sources import Arm
 from ranktilt.auditing.trend import Trend
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing

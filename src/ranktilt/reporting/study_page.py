@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ranktilt.auditing.arms import Arm
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.study import Study
+from ranktilt.auditing.study_sources import Arm
 from ranktilt.auditing.trend import Trend
 from ranktilt.auditing.verdict import bounds, probability, signed
 from ranktilt.errors import listed

@@ -15,7 +15,7 @@ from scipy import stats
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.calibration.counter import RISK, Tally
+from ranktilt.auditing.calibration.counter import RISK, STEPS, Tally, Vectors
 from ranktilt.auditing.calibration.result import SIMULATED, VERDICT, Calibration, Check, Outcome, Verdict
 from ranktilt.auditing.calibration.simulation import coverage, population
 from ranktilt.auditing.calibration.synthetic_twins import (
@@ -28,7 +28,6 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     with_random_labels,
     with_random_sources,
 )
-from ranktilt.auditing.calibration.tilted import STEPS, Vectors
 from ranktilt.auditing.card import PAGE
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit

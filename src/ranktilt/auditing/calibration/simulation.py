@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import Shuffles
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Twins, card_estimands
 from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.random_band import Shuffles
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import RelativeDelta
