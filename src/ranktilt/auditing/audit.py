@@ -19,9 +19,10 @@ from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
-from ranktilt.auditing.effects import LEVEL, Chance, Effect, Sample, Statistics, effects
+from ranktilt.auditing.effects import LEVEL, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
+from ranktilt.auditing.inference import Chance, Sample, Statistics, effects
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments
-from ranktilt.auditing.effects import Chance, Sample, Statistics
 from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.auditing.inference import Chance, Sample, Statistics
 from ranktilt.auditing.random_band import Page, Shuffles, all_paired, page_bands, share_difference, signs_of
 from ranktilt.measures.base import Answers, Estimand, GroupEstimand, TwinEstimand
 from ranktilt.measures.head_to_head import HeadToHead

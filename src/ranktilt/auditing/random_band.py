@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments, deepest
-from ranktilt.auditing.effects import Sample, Statistics
 from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.auditing.inference import Sample, Statistics
 from ranktilt.executing.memory_limits import memory
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta

@@ -12,7 +12,8 @@ import orjson
 import polars as pl
 
 from ranktilt.auditing.audit import audit, check_choices
-from ranktilt.auditing.effects import LEVEL, Effect, Statistics, corrected
+from ranktilt.auditing.effects import LEVEL, Effect, corrected
+from ranktilt.auditing.inference import Statistics
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study_sources import Arm, Ground, ground, only
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import Statistics
+from ranktilt.auditing.inference import Statistics
 from ranktilt.auditing.verdict import bounds
 from ranktilt.measures.base import signed
 from ranktilt.measures.contrast import relative_delta

@@ -14,8 +14,9 @@ import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Twins, card_estimands
-from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.inference import Sample, Statistics, effects
 from ranktilt.auditing.random_band import Shuffles
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Measure, measure

@@ -1,0 +1,208 @@
+"""Inference: what is computed per query becomes effects with intervals, tests and corrected p; the one place for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.effects import Effect, corrected
+from ranktilt.measures.base import Estimand
+from ranktilt.statistics.bootstrap import interval, resampled_means, together
+from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, sign_test_p, t_test_p
+from ranktilt.statistics.two_way import Cells, widened
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Chance(NamedTuple):
+    """What random labels give, and how far out a value lies among it."""
+
+    low: float
+    high: float
+    """95 % of random labels lie between."""
+    p: float
+
+    @classmethod
+    def of(cls, value: float, null: Floats) -> Chance:
+        """Place a value among those under random labels."""
+        band = interval(null)
+        return cls(band.low, band.high, shuffle_p(value, null))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Per-query numbers behind one effect, before any statistics.
+
+    Parameters
+    ----------
+    run, estimand, a, b
+        As of the effect.
+    one, two : ndarray of float64, shape (n_queries,)
+        Values of both groups for a contrast of two groups; total and weight of all others, of which the value is
+        ``Σ total / Σ weight``.
+    parts : mapping, optional
+        Counts behind it.
+    twins : bool, optional
+        Whether the groups are twins, so that queries are tested too.
+    chance : Chance, optional
+        What random labels give, or labels exchanged within origins.
+    cells : Cells, optional
+        What documents of twins add to it.
+    distinct : ndarray of int64, shape (n_queries,), optional
+        Number of the query that each query repeats, its own for most.
+    """
+
+    run: str
+    estimand: Estimand
+    a: str
+    b: str
+    one: Floats
+    two: Floats
+    parts: Mapping[str, float] = field(default_factory=dict)
+    twins: bool = True
+    chance: Chance | None = None
+    cells: Cells | None = None
+    distinct: Ints | None = None
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Queries that say something."""
+        return self.estimand.counts(self.one, self.two)
+
+    @property
+    def value(self) -> float:
+        """The answer; NaN where no query counts."""
+        return self.estimand.value(self.one, self.two)
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        """Both columns, summed over queries that repeat each other, of the queries that count."""
+        mask = self.mask
+        distinct = None if self.distinct is None else self.distinct[mask]
+        return together(self.one[mask], distinct), together(self.two[mask], distinct)
+
+    def among(self, null: Floats) -> Sample:
+        """Judge it by what it is under random labels."""
+        return replace(self, twins=False, chance=Chance.of(self.value, null))
+
+    @property
+    def family(self) -> bytes:
+        """Equal for samples over the same queries, which share their resamples."""
+        return self.mask.tobytes() + (b"" if self.distinct is None else self.distinct.tobytes())
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How certainty is computed.
+
+    Parameters
+    ----------
+    resamples : int
+        Bootstrap resamples and sign flips.
+    seed : int
+        Random seed of both.
+    test : {"permutation", "t"}
+        Paired test of Relative Δ for twins; where groups are not twins, labels are shuffled instead.
+    correction : {"holm", "bonferroni"}
+        Over all p-values of the table.
+    rounding : {"none", "paper"}
+        Of the means before Relative Δ.
+    """
+
+    resamples: int
+    seed: int
+    test: str
+    correction: str
+    rounding: str
+
+
+def effects(samples: Sequence[Sample], how: Statistics, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
+    """Give every sample its value, interval and corrected p; those over the same queries share their resamples.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        One table: their p are corrected together.
+    how : Statistics
+        Resamples, seed, test and correction.
+    beside : iterable of Effect, optional
+        Effects that are computed already and stand in the same table, each before the first sample of its run and
+        pair, or at the end.
+
+    Returns
+    -------
+    tuple of Effect
+        In the order of the samples.
+    """
+    families: dict[bytes, list[int]] = defaultdict(list)
+    for index, sample in enumerate(samples):
+        families[sample.family].append(index)
+    made: dict[int, Effect] = {}
+    for members in families.values():
+        made.update(zip(members, _family([samples[i] for i in members], how), strict=True))
+    first = {(e.run, e.a, e.b): e for e in beside}
+    ordered = []
+    for index in range(len(samples)):
+        found = first.pop((made[index].run, made[index].a, made[index].b), None)
+        ordered += [made[index]] if found is None else [found, made[index]]
+    return corrected([*ordered, *first.values()], how.correction)
+
+
+def _family(members: Sequence[Sample], how: Statistics) -> list[Effect]:
+    rows = [sample.rows for sample in members]
+    means = resampled_means([column for pair in rows for column in pair], resamples=how.resamples, seed=how.seed)
+    ps = _paired_ps(members, rows, how)
+    found = []
+    for place, (sample, pair) in enumerate(zip(members, rows, strict=True)):
+        resampled = sample.estimand.combine(means[2 * place], means[2 * place + 1])
+        found.append(_effect(sample, pair, resampled, ps[place], how.rounding))
+    return found
+
+
+def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: Statistics) -> list[float]:
+    """The p over queries of each sample of twins; NaN for the others."""
+    nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
+    tests = {i: members[i].estimand.paired_test for i in nets}
+    flipped = [i for i in nets if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
+    signs = sign_flip_ps([nets[i] for i in flipped], resamples=how.resamples, seed=how.seed)
+    ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
+    for i in nets.keys() - set(flipped):
+        up, down = int((nets[i] > 0).sum()), int((nets[i] < 0).sum())
+        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(nets[i])
+    return list(ps.values())
+
+
+def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: float, rounding: str) -> Effect:
+    """One answer from the sums of its distinct queries, resampled values, and the p over queries of twins."""
+    of, mask, chance = sample.estimand, sample.mask, sample.chance
+    one, two = sample.one, sample.two
+    value, low, high = of.value(one, two, rounding=rounding), 0.0, 0.0
+    if chance is not None:
+        low, high = chance.low, chance.high
+        p = max(p, chance.p) if sample.twins else chance.p
+    if sample.cells is not None and len(rows[0]):
+        resampled = _two_way(sample, rows, of.value(one, two), resampled)
+    spread, n = interval(resampled), int(mask.sum())
+    votes = int(of.informative(*rows).sum())
+    if sample.cells is not None:
+        votes = min(votes, int(np.count_nonzero(np.bincount(sample.cells.origin))))
+    return Effect(
+        sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
+        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
+        {**of.means(one, two), **sample.parts}, votes=votes,
+    )  # fmt: skip
+
+
+def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
+    """Widen resampled values by what documents add to their variance."""
+    if sample.cells is None or value != value:
+        return resampled
+    ratio = value / sample.estimand.per_ratio
+    residuals = sample.estimand.residuals(*rows, ratio)
+    return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
