@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 
+from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import UserError
 from ranktilt.io.files import sha256
 

@@ -33,11 +33,11 @@ from ranktilt.auditing.notes import (
     sparse_notes,
     twin_notes,
 )
+from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_cells
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
@@ -213,30 +213,11 @@ def _asked(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: b
 
 
 def _check_numbers(resamples: int, level: float, page: int) -> None:
-    if resamples < FEWEST:
-        raise UserError(f"expected at least {FEWEST} resamples, got {resamples}")
+    check_resamples(resamples)
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
     if page < 1:
         raise UserError(f"expected a page of at least 1 rank, got {page}")
-
-
-def check_choices(**given: str) -> None:
-    """Refuse unknown values of the options in `CHOICES`, before any work is done.
-
-    Parameters
-    ----------
-    **given : str
-        Values by name.
-
-    Raises
-    ------
-    UserError
-        At the first value that is not among its choices.
-    """
-    for name, value in given.items():
-        if value not in CHOICES[name]:
-            raise unknown(name, value, CHOICES[name])
 
 
 def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:

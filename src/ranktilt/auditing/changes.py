@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.whole import files_of_runs
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import Interval, in_all, interval, resampled_means, together
@@ -253,9 +253,9 @@ class MeanChange:
         """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
         return self.p_corrected < ALPHA and not self.low <= 0 <= self.high
 
-    def row(self) -> dict[str, Any]:
-        """Return the fields, and the detectable difference, by name."""
-        return {**asdict(self), "detectable": self.detectable}
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {"detectable": self.detectable}
 
 
 @dataclass(frozen=True)
@@ -287,9 +287,9 @@ class TiltChange(MeanChange):
         """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
         return detectable_effect(self.growth_error, queries=self.votes)
 
-    def row(self) -> dict[str, Any]:
-        """Return the fields, and the detectable differences, by name."""
-        return {**super().row(), "growth_detectable": self.growth_detectable}
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {**super().derived(), "growth_detectable": self.growth_detectable}
 
 
 class _Task(NamedTuple):

@@ -13,10 +13,9 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
-from ranktilt.auditing.controlled import RAW, Controlled, Move
 from ranktilt.auditing.effects import corrected
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.statistics.correction import correct, detectable_effect
@@ -18,8 +19,24 @@ Ints = npt.NDArray[np.int64]
 LEVEL = 5.0
 ALPHA = 0.05
 FEW_QUERIES = 30
+TABLE_COLUMNS = (
+    "run", "measure", "a", "b", "mean_a", "mean_b", "value", "low", "high", "error", "p", "p_corrected", "queries",
+    "excluded", "dropped", "band_low", "band_high", "twins", "tests", "votes", "detectable",
+)  # fmt: skip
+"""Columns of a table of Relative Δ."""
+CARD_COLUMNS = (
+    "run", "kind", "name", "a", "b", "value", "low", "high", "error", "p", "p_corrected", "queries", "level",
+    "band_low", "band_high", "tests", "votes", "detectable", "estimand", "twins",
+)  # fmt: skip
+"""Columns of the card; the counts behind each answer follow them."""
 _TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
            "mean_a": "mean_b", "mean_b": "mean_a"}  # fmt: skip
+_BESIDE = {
+    "ties": ("pairs", "wins", "losses", "ties"), "absent": ("pairs",), "raw": ("pairs",),
+    "whole": ("pairs", "whole", "whole_wins", "whole_losses"),
+}  # fmt: skip
+"""Parts, and the counts without which they cannot be told."""
+_MOST = 2**63
 _NEGATED = ("raw", "shares")
 
 
@@ -60,7 +77,7 @@ class Effect:
     """
 
     run: str
-    estimand: Estimand
+    estimand: Coded[Estimand]
     a: str
     b: str
     value: float
@@ -75,9 +92,15 @@ class Effect:
     band_low: float = 0.0
     band_high: float = 0.0
     twins: bool = True
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict, metadata={"file": "extra"})
     tests: int = 1
     votes: int = -1
+
+    def __post_init__(self) -> None:
+        """Refuse a part without the counts that are told beside it."""
+        for name, beside in _BESIDE.items():
+            if name in self.parts and not all(abs(self.parts.get(count, np.nan)) < _MOST for count in beside):
+                raise ValueError(f"extra: expected {', '.join(beside)} beside {name}")
 
     @property
     def measure(self) -> str:
@@ -175,56 +198,52 @@ class Effect:
         """Return it with `a` as the first group."""
         return self if self.a == a else self.swapped()
 
-    def table_row(self) -> dict[str, Any]:
-        """Its fields by name, as a Relative Δ stands in tables and files."""
+    def row(self) -> dict[str, Any]:
+        """Return its fields by name, and what follows from them, as they stand in files."""
+        fields = {"extra" if name == "parts" else name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, "estimand": repr(self.estimand), "extra": dict(self.parts), **self.derived()}
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides its fields."""
         return {
-            "run": self.run, "measure": self.measure, "a": self.a, "b": self.b, "mean_a": self.mean_a,
-            "mean_b": self.mean_b, "value": self.value, "low": self.low, "high": self.high, "error": self.error,
-            "p": self.p, "p_corrected": self.p_corrected, "queries": self.queries, "excluded": self.excluded,
-            "dropped": self.dropped, "band_low": self.band_low, "band_high": self.band_high, "twins": self.twins,
-            "tests": self.tests, "votes": self.votes, "detectable": self.detectable,
+            "measure": self.measure, "kind": self.estimand.key, "name": self.name, "level": self.level,
+            "mean_a": self.mean_a, "mean_b": self.mean_b, "detectable": self.detectable,
         }  # fmt: skip
 
-    def card_row(self) -> dict[str, Any]:
-        """Its fields by name, as an answer stands on the card and in files."""
-        return {
-            "run": self.run, "kind": self.estimand.key, "name": self.name, "a": self.a, "b": self.b,
-            "value": self.value, "low": self.low, "high": self.high, "error": self.error, "p": self.p,
-            "p_corrected": self.p_corrected, "queries": self.queries, "level": self.level,
-            "band_low": self.band_low, "band_high": self.band_high, "extra": dict(self.parts), "tests": self.tests,
-            "votes": self.votes, "detectable": self.detectable, "estimand": repr(self.estimand), "twins": self.twins,
-        }  # fmt: skip
 
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Effect:
-        """Make it from what `table_row` or `card_row` gives, or older versions gave; null stands for NaN."""
-        known = {k: (np.nan if v is None else v) for k, v in row.items()}
-        fields: dict[str, Any] = {
-            name: known[name] for name in cls.__dataclass_fields__ if name in known and name != "estimand"
-        }
-        if "measure" in known:
-            parts = {name: known[name] for name in ("mean_a", "mean_b")}
-            return cls(**{**fields, "estimand": estimand(f"RelativeDelta({known['measure']})"), "parts": parts})
-        parts = {k: (np.nan if v is None else v) for k, v in row["extra"].items()}
-        made = cls(**{**fields, "estimand": _read(known), "parts": parts})
-        return made if "twins" in row else replace(made, twins=not made.banded)
+register(Estimand, repr, estimand)
 
 
-def _read(row: Mapping[str, Any]) -> Estimand:
-    """The estimand of a card's row; files of older versions hold its kind and the name that was printed."""
-    if "estimand" in row:
-        return estimand(row["estimand"])
-    kind, name = str(row["kind"]), str(row["name"])
+def upgraded(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give the rows of a table in a file today's fields: those of older versions name no estimand, and lack others."""
+    described = [row.get("kind") == "score gap" for row in rows]
+    tests = max(sum(row["p"] is not None and not some for row, some in zip(rows, described, strict=True)), 1)
+    return [
+        dict(row) if "estimand" in row and "extra" in row else {"tests": 1 if some else tests, **_upgraded(row)}
+        for row, some in zip(rows, described, strict=True)
+    ]
+
+
+def _upgraded(row: Mapping[str, Any]) -> dict[str, Any]:
+    if "measure" in row:
+        parts = {name: row[name] for name in ("mean_a", "mean_b")}
+        return {**row, "estimand": f"RelativeDelta({row['measure']})", "extra": parts}
+    banded = not row["band_low"] == row["band_high"] == 0
+    return {"twins": not banded, "estimand": _notation(str(row["kind"]), str(row["name"])), **row}
+
+
+def _notation(kind: str, name: str) -> str:
+    """Notation of a card's estimand, of which older versions wrote the kind and the name that was printed."""
     if kind == "relative delta":
-        return estimand(f"RelativeDelta({name.removeprefix('Relative Δ ')})")
+        return f"RelativeDelta({name.removeprefix('Relative Δ ')})"
     if kind == "page":
-        return estimand(name.removeprefix("Δ"))
+        return name.removeprefix("Δ")
     if kind.endswith("twins"):
-        return estimand(f"HeadToHead(pairs={kind.removesuffix('twins').strip() or 'all'})")
+        return f"HeadToHead(pairs={kind.removesuffix('twins').strip() or 'all'})"
     if kind == "rank gap":
-        return estimand("RankGap(pairs=all)" if "summed" in name else "RankGap")
+        return "RankGap(pairs=all)" if "summed" in name else "RankGap"
     if kind == "score gap":
-        return estimand("ScoreGap")
+        return "ScoreGap"
     raise ValueError(f"kind: unknown {kind!r}")
 
 

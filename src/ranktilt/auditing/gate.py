@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import orjson
 
 from ranktilt.auditing.changes import Match, TiltChange, match, tilt_changes
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure, signed
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "tilted", "inconclusive"]
-FORMAT = "ranktilt-gate"
-VERSION = 1
 MAX_TILT = 15.0
 MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
@@ -69,9 +68,13 @@ class GateRow:
         """Why, in one line: the reasons of the checks that gave the outcome."""
         return "; ".join(c.reason for c in self.checks if c.outcome == self.outcome)
 
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {"outcome": self.outcome, "reason": self.reason}
+
 
 @dataclass(frozen=True, eq=False)
-class Gate:
+class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"):
     """What `gate` found; immutable.
 
     Parameters
@@ -120,26 +123,9 @@ class Gate:
         grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
 
-    def to_json(self) -> bytes:
-        """Return the whole gate as JSON: versioned, floats exact, NaN and infinity as null."""
-        rows = [
-            {
-                "run": r.run, "measure": r.measure, "a": r.a, "b": r.b, "queries": r.queries, "outcome": r.outcome,
-                "reason": r.reason, "checks": r.checks,
-            }
-            for r in self.rows
-        ]  # fmt: skip
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "spec": dict(self.spec),
-            "outcome": self.outcome,
-            "exit_code": self.exit_code,
-            "headline": self.headline,
-            "rows": rows,
-            "notes": self.notes,
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+    def derived(self) -> dict[str, Any]:
+        """The outcome, for those who read the file."""
+        return {"outcome": self.outcome, "exit_code": self.exit_code, "headline": self.headline}
 
 
 def gate(
@@ -197,8 +183,7 @@ def gate(
         If the audit has no groups, it or the baseline lacks what is asked for, or the two cannot be compared.
     """
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
-    if resamples < 100:
-        raise UserError(f"expected at least 100 resamples, got {resamples}")
+    check_resamples(resamples)
     limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
     changes: list[TiltChange] = []

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.io.artifact import register
 from ranktilt.measures.ranking import Ranking
 from ranktilt.run import Run
 
@@ -76,15 +77,15 @@ class Heads:
         return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any], specs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Heads:
-        """Make them from what `row` gives, with the specs and names of the runs.
+    def of_row(cls, row: Mapping[str, Any]) -> Heads:
+        """Make them from what `row` gives, with the specs and names of the runs beside it.
 
         Raises
         ------
         KeyError, TypeError, ValueError, UserError
             If the row does not hold what heads are.
         """
-        ids = pl.Series(row["ids"], dtype=pl.String)
+        ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         if len(row["runs"]) != len(names) or type(row["depth"]) is not int or type(row["whole"]) is not bool:
             raise ValueError("heads: expected one for each run, with their depth")
         runs = []
@@ -131,3 +132,6 @@ def _unpacked(text: str, kind: str, entries: int) -> npt.NDArray[Any]:
     if len(data) != size:
         raise ValueError("heads: expected as many results as the lists are long")
     return np.frombuffer(data, dtype=kind)
+
+
+register(Heads, Heads.row, Heads.of_row)

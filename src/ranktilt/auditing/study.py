@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import orjson
 import polars as pl
 
-from ranktilt.auditing.audit import audit, check_choices
-from ranktilt.auditing.effects import LEVEL, Effect, corrected
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import LEVEL, TABLE_COLUMNS, Effect, corrected, upgraded
 from ranktilt.auditing.inference import Statistics
+from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study_sources import Arm, Ground, ground, only
 from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
 from ranktilt.auditing.verdict import Verdict, judge
-from ranktilt.auditing.whole import table_row
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.artifact import Saved, record, require_numbers, typed
-from ranktilt.io.files import write_bytes
+from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
@@ -30,14 +27,9 @@ from ranktilt.rankers.candidates import reranked
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
-FORMAT = "ranktilt-study"
-VERSION = 1
-_SAVED = Saved("a study", FORMAT, VERSION, "ranktilt study")
-_Names = tuple[str, ...]
-
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(Result, format="ranktilt-study", version=1, noun="a study", command="ranktilt study"):
     """What `study` found; immutable.
 
     Parameters
@@ -117,88 +109,32 @@ class Study:
             arm, kind = arms[tilt.b], tilt.verdict(self.level)
             row = {"run": tilt.run, "series": arm.series, "temperature": arm.temperature, "source": arm.source}
             more = {"documents": arm.documents, "verdict": sides.get(kind, f"favours {arm.source}")}
-            rows.append({**row, **{k: v for k, v in tilt.table_row().items() if k not in ("run", "b")}, **more})
+            found = tilt.row()
+            rows.append({**row, **{k: found[k] for k in TABLE_COLUMNS if k not in ("run", "b")}, **more})
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def to_json(self) -> bytes:
-        """Return the whole study as JSON: versioned, floats exact, NaN as null."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "spec": dict(self.spec),
-            "reference": self.reference,
-            "runs": self.runs,
-            "measures": self.measures,
-            "arms": [asdict(arm) for arm in self.arms],
-            "tilts": [tilt.table_row() for tilt in self.tilts],
-            "trends": [trend.row() for trend in self.trends],
-            "verdicts": [
-                {"source": arm.source, **self.verdict(run, arm.source)._asdict()}
-                for run in self.runs
-                for arm in self.arms
-            ],
-            "sentences": self.sentences,
-            "notes": self.notes,
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the whole study into one JSON file; see `to_json`."""
-        write_bytes(Path(path), self.to_json())
-        return Path(path)
+    def derived(self) -> dict[str, Any]:
+        """The verdicts and the sentences, for those who read the file."""
+        verdicts = [
+            {"source": arm.source, **self.verdict(run, arm.source)._asdict()} for run in self.runs for arm in self.arms
+        ]
+        return {"verdicts": verdicts, "sentences": self.sentences}
 
     @classmethod
-    def load(cls, path: str | Path) -> Study:
-        """Read a study back; it equals the one that was saved.
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the rows of older versions today's fields."""
+        return {**content, "tilts": upgraded(content["tilts"])}
 
-        Parameters
-        ----------
-        path : str or Path
-            The file, plain or gzip.
-
-        Returns
-        -------
-        Study
-            The study.
-
-        Raises
-        ------
-        DataError
-            If the file is no study, not whole, or of a newer format.
-        """
-        return _SAVED.read(Path(path), cls._of)
-
-    @classmethod
-    def _of(cls, content: dict[str, Any]) -> Study:
-        require_numbers(typed(content["spec"], dict, "spec"), "level")
-        found = cls(
-            typed(content["spec"], dict, "spec"),
-            typed(content["reference"], str, "reference"),
-            typed(content["runs"], _Names, "runs"),
-            typed(content["measures"], _Names, "measures"),
-            tuple(record(Arm, row) for row in content["arms"]),
-            tuple(_tilt(row) for row in content["tilts"]),
-            tuple(record(Trend, row) for row in content["trends"]),
-            typed(content["notes"], _Names, "notes"),
-        )
-        if not (found.runs and found.measures and found.arms):
+    def require_whole(self) -> None:
+        """Refuse a file that lacks a row, or holds a level that is no number."""
+        if type(self.spec.get("level", 0)) not in (int, float):
+            raise TypeError(f"level: expected a number, got {shorten(self.spec['level'])}")
+        if not (self.runs and self.measures and self.arms):
             raise ValueError("expected a ranker, a measure and a source at least")
-        wanted = {(run, arm.source, name) for run in found.runs for arm in found.arms for name in found.measures}
-        missing = sorted(wanted - {(t.run, t.b, t.measure) for t in found.tilts})
+        wanted = {(run, arm.source, name) for run in self.runs for arm in self.arms for name in self.measures}
+        missing = sorted(wanted - {(t.run, t.b, t.measure) for t in self.tilts})
         if missing:
             raise ValueError(f"no Relative Δ of {', '.join(missing[0])}")
-        return found
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Study) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.reference, self.runs, self.measures, self.arms))
-
-
-def _tilt(row: Any) -> Effect:
-    table_row(row)
-    return Effect.of_row(row)
 
 
 def study(

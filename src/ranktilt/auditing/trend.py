@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -61,9 +61,9 @@ class Trend:
             return "falls"
         return "inconclusive"
 
-    def row(self) -> dict[str, Any]:
-        """Return the fields, and the kind, by name."""
-        return {**asdict(self), "kind": self.kind}
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {"kind": self.kind}
 
 
 class Line(NamedTuple):

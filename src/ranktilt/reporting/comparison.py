@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import IO
 
 import polars as pl
@@ -200,7 +201,7 @@ def _csv(comparison: Comparison) -> str:
 
 def _record(change: MeanChange) -> dict[str, object]:
     quantity = "relative_delta" if isinstance(change, TiltChange) else "effectiveness"
-    row = change.row()
+    row = {**asdict(change), **change.derived()}
     first = {key: row.pop(key) for key in ("run", "old_run", "measure")}
     return {**first, "quantity": quantity, **row}
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ranktilt.auditing.controlled import RAW, Controlled
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import RAW, Audit, Controlled
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.errors import counted
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import orjson
-
 from ranktilt.errors import counted
+from ranktilt.io.artifact import Result
 
 Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"]
 Verdict = Literal["ok", "failed", "untested"]
 
-FORMAT = "ranktilt-calibration"
-VERSION = 1
 SIMULATED = "simulated rankings"
 VERDICT = "the verdict"
 MEANINGS: dict[Check, str] = {
@@ -59,8 +56,8 @@ class Outcome:
     """The first that failed."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, eq=False)
+class Calibration(Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt calibrate"):
     """What `calibrate` found.
 
     Parameters
@@ -108,15 +105,6 @@ class Calibration:
         said = "; ".join(f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items())
         return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
 
-    def to_json(self) -> bytes:
-        """Return the whole calibration as JSON: versioned."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "passed": self.passed,
-            "sentence": self.sentence,
-            "rows": [asdict(row) for row in self.rows],
-            "notes": self.notes,
-            "spec": dict(self.spec),
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+    def derived(self) -> dict[str, Any]:
+        """The verdict, for those who read the file."""
+        return {"passed": self.passed, "sentence": self.sentence}
