@@ -15,7 +15,7 @@ from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import Twins
 from ranktilt.auditing.groups import ALL, Groups, grouping, twin_rows
 from ranktilt.auditing.notes import only_labels
-from ranktilt.auditing.random_band import Page, signs_of
+from ranktilt.auditing.random_band import TopRanks, signs_of
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.named import NO_QRELS
@@ -186,7 +186,7 @@ class Ground:
         for said in audit.estimates:
             if said.run != audit.runs[number] or not isinstance(said.estimand, PageShare):
                 continue
-            page = Page.of(aligned, said.estimand, len(self.groups.code))
+            page = TopRanks.of(aligned, said.estimand, len(self.groups.code))
             found = page.difference(signs_of(self.groups, (said.a, said.b)))[page.known]
             value = found.mean() if len(found) else np.nan
             if not np.isclose(value, said.value, rtol=0, atol=_TOLERANCE, equal_nan=True):

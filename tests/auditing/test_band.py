@@ -12,8 +12,8 @@ import pytest
 
 from ranktilt.auditing import band
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.band import SHUFFLES, Shuffles, enough, null_deltas, shuffled_labels
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.random_band import SHUFFLES, Shuffles, enough, null_deltas, shuffled_labels
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import Chunks, chunked

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.change import TiltChange
+from ranktilt.auditing.changes import TiltChange
 from ranktilt.auditing.compare import (
     FORMAT,
     VERSION,
@@ -24,7 +24,7 @@ from ranktilt.auditing.compare import (
     mean_sentence,
     tilt_sentence,
 )
-from ranktilt.auditing.matching import RunPair, match
+from ranktilt.auditing.changes import RunPair, match
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.change import TiltChange
+from ranktilt.auditing.changes import TiltChange
 from ranktilt.auditing.gate import FORMAT, VERSION, Gate, GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError

@@ -12,10 +12,10 @@ import pytest
 
 from ranktilt.auditing import band
 from ranktilt.auditing import page as module
-from ranktilt.auditing.band import Shuffles
-from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.random_band import Shuffles
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.page import Page, all_paired, page_bands, share_difference, signs_of
+from ranktilt.auditing.random_band import Page, all_paired, page_bands, share_difference, signs_of
 from ranktilt.collection import Collection
 from ranktilt.progress import listening
 from tests.toy import collection_of, run_of

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from ranktilt.auditing.sides import sides
+from ranktilt.auditing.equivalence import sides
 from ranktilt.collection import Collection
 from tests.toy import QUERIES, collection_of, toy
 

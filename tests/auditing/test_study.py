@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.arms import ground, only
+from ranktilt.auditing.study_sources import ground, only
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.study import FORMAT, VERSION, Study, study
 from ranktilt.collection import Collection

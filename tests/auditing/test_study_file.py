@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ranktilt.auditing.study import VERSION, Study, study
+from ranktilt.auditing.study import Study, study
 from ranktilt.errors import DataError
 from tests.auditing.studied import decided, studied
 from tests.reporting.studies import timeless_study, toy_study
@@ -97,6 +97,6 @@ def test_another_result_is_named(tmp_path: Path) -> None:
 
 
 def test_a_newer_one(tmp_path: Path) -> None:
-    path = altered(tmp_path, version=VERSION + 1)
-    with pytest.raises(DataError, match=rf"is a study of format {VERSION + 1}, this RankTilt reads up to {VERSION};"):
+    path = altered(tmp_path, version=Study.header.version + 1)
+    with pytest.raises(DataError, match=rf"is a study of format {Study.header.version + 1}, this RankTilt reads up to {Study.header.version};"):
         Study.load(path)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Audit, audit
-from ranktilt.auditing.whole import files_of_runs
+from ranktilt.auditing.options import files_of_runs
 from ranktilt.errors import DataError, UserError
 from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.report_page import report_page

@@ -22,7 +22,7 @@ from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
-from ranktilt.auditing.inference import Chance, Sample, Statistics, effects
+from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -126,7 +126,7 @@ def audit(
     """
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
-    asked = _asked(measures, judged=collection.qrels.height > 0)
+    asked = _estimands(measures, judged=collection.qrels.height > 0)
     found = [one for one in asked if isinstance(one, Measure)]
     others = [one for one in asked if not isinstance(one, Measure)]
     runs = [runs] if isinstance(runs, Run | str) else list(runs)
@@ -145,10 +145,10 @@ def audit(
         raise UserError(
             "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
         )
-    how = Statistics(resamples, seed, test, correction, rounding)
+    how = InferenceOptions(resamples, seed, test, correction, rounding)
     standard = card_estimands(page, judged=len(judgments.grade) > 0) if card else ()
     questions = [*standard, *(one for one in others if one not in standard)]
-    work = _Work(
+    work = _AuditPlan(
         collection, groups, chosen, judgments, measures=found, questions=questions,
         runs=len(runs), ties=ties, how=how,
     )  # fmt: skip
@@ -193,7 +193,7 @@ def audit(
     )
 
 
-def _asked(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: bool) -> list[Estimand]:
+def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: bool) -> list[Estimand]:
     if given is None:
         given = DEFAULT_MEASURES if judged else ()
     elif isinstance(given, str | Estimand):
@@ -259,12 +259,12 @@ def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]
         raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant{hint}")
 
 
-class _Work:
+class _AuditPlan:
     """One audit in the making: what all its runs share."""
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: Statistics,
+        *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: InferenceOptions,
     ) -> None:  # fmt: skip
         self.groups, self.judgments, self.measures, self.ties, self.how = groups, judgments, measures, ties, how
         held = judgments.held(groups)

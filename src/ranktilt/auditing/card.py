@@ -12,8 +12,8 @@ import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.inference import Chance, Sample, Statistics
-from ranktilt.auditing.random_band import Page, Shuffles, all_paired, page_bands, share_difference, signs_of
+from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
+from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.measures.base import Answers, Estimand, GroupEstimand, TwinEstimand
 from ranktilt.measures.head_to_head import HeadToHead
 from ranktilt.measures.ndsr import NDSR
@@ -109,7 +109,7 @@ class Card:
         Twins of each pair of groups.
     asked : sequence of Estimand
         The questions.
-    how : Statistics
+    how : InferenceOptions
         Resamples and seed.
     shuffles : Shuffles
         Labels of relevant documents, shuffled; their seed and number are those of all random labels.
@@ -120,7 +120,7 @@ class Card:
     groups: Groups
     twins: Mapping[Pair, Twins]
     asked: Sequence[Estimand]
-    how: Statistics
+    how: InferenceOptions
     shuffles: Shuffles
     banded: bool
 
@@ -145,8 +145,8 @@ class Card:
         """Differences of two groups' sums: a document has one label in all lists, and twins exchange theirs."""
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
-        pages = [Page.of(one, of, len(self.groups.code)) for one in aligned]
-        bands = repeat(None) if all(paired.values()) else page_bands(pages, self.groups, self.shuffles)
+        pages = [TopRanks.of(one, of, len(self.groups.code)) for one in aligned]
+        bands = repeat(None) if all(paired.values()) else share_bands(pages, self.groups, self.shuffles)
         for run, (one, page, band) in enumerate(zip(aligned, pages, bands, strict=False)):
             for number, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -13,11 +12,12 @@ import numpy.typing as npt
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.inference import Columns, by_family, resampled
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, counted
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.statistics.bootstrap import Interval, in_all, interval, resampled_means, together
+from ranktilt.statistics.bootstrap import Interval, in_all, interval, resampled_means
 from ranktilt.statistics.correction import detectable_effect
 from ranktilt.statistics.permutation import Systems, sign_flip_ps, swap_ps
 
@@ -298,145 +298,77 @@ class _Task(NamedTuple):
     runs: RunPair
     measure: str
     pair: Pair
-    columns: tuple[Floats, ...]
-    """Per-query values: the new and the old run's, for each group in turn."""
-    distinct: Ints | None
-    """Number of the query that each query repeats under both runs."""
+    columns: Columns
+    """The new and the old run's values, for each group in turn."""
 
     @property
-    def mask(self) -> npt.NDArray[np.bool_]:
-        undefined: npt.NDArray[np.bool_] = np.any([np.isnan(c) for c in self.columns], axis=0)
-        return ~undefined
+    def family(self) -> bytes:
+        """Equal for comparisons over the same queries."""
+        return self.columns.family
 
 
 def mean_changes(match: Match, *, resamples: int, seed: int) -> list[MeanChange]:
-    """Compare effectiveness, run by run and measure by measure; p is not corrected yet.
+    """Compare effectiveness for every run pair and measure; p is not corrected yet.
 
-    Parameters
-    ----------
-    match : Match
-        Two audits side by side.
-    resamples : int
-        Bootstrap resamples and sign flips.
-    seed : int
-        Of both.
-
-    Returns
-    -------
-    list of MeanChange
-        Every run pair × measure. Exchanging the audits negates every difference exactly.
+    Exchanging the audits negates every difference exactly.
     """
-    tasks = [
-        _Task(r, m, (ALL, ALL), match.values(r, m, ALL), match.distinct(r)) for r in match.runs for m in match.measures
-    ]
-    made: dict[int, MeanChange] = {}
-    for members in _families(tasks):
-        columns = _columns(tasks, members)
-        *sums, sizes = resampled_means([*columns, _sizes(tasks[members[0]])], resamples=resamples, seed=seed)
+
+    def compared(members: list[_Task]) -> Iterator[MeanChange]:
+        columns = [c for task in members for c in task.columns.sums]
+        *sums, sizes = resampled_means([*columns, members[0].columns.sizes], resamples=resamples, seed=seed)
         differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
         ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
-        for place, index in enumerate(members):
-            new, old = (one / sizes for one in sums[2 * place : 2 * place + 2])
-            spread = interval(100 * (new - old))
-            made[index] = _mean_change(tasks[index], spread, ps[place])
-    return [made[i] for i in range(len(tasks))]
+        for task, new, old, p in zip(members, sums[::2], sums[1::2], ps, strict=True):
+            yield _mean_change(task, interval(100 * (new / sizes - old / sizes)), p)
+
+    tasks = [_task(match, runs, measure, (ALL, ALL)) for runs in match.runs for measure in match.measures]
+    return by_family(tasks, compared)
 
 
 def tilt_changes(match: Match, *, resamples: int, seed: int, test: bool = True) -> list[TiltChange]:
-    """Compare Relative Δ, run by run, pair by pair and measure by measure; p is not corrected yet.
+    """Compare Relative Δ for every run pair, pair of groups and measure; p is not corrected, and NaN without `test`.
 
-    Parameters
-    ----------
-    match : Match
-        Two audits side by side.
-    resamples : int
-        Bootstrap resamples and exchanges.
-    seed : int
-        Of both.
-    test : bool, optional
-        Whether to compute p; NaN otherwise.
-
-    Returns
-    -------
-    list of TiltChange
-        Every run pair × pair of groups × measure. Exchanging the audits negates every difference exactly.
+    Exchanging the audits negates every difference exactly.
     """
-    tasks = [
-        _Task(r, m, (a, b), (*match.values(r, m, a), *match.values(r, m, b)), match.distinct(r))
-        for r in match.runs
-        for a, b in match.pairs
-        for m in match.measures
-    ]
-    made: dict[int, TiltChange] = {}
-    for members in _families(tasks):
-        columns = _columns(tasks, members)
-        means = resampled_means(columns, resamples=resamples, seed=seed)
-        quads = [Systems(new_a, new_b, old_a, old_b) for new_a, old_a, new_b, old_b in _fours(columns)]
-        ps = swap_ps(quads, relative_delta, resamples=resamples, seed=seed) if test else [np.nan] * len(quads)
-        for index, samples, p in zip(members, _fours(means), ps, strict=True):
-            made[index] = _tilt_change(match, tasks[index], samples, p)
-    return [made[i] for i in range(len(tasks))]
+
+    def compared(members: list[_Task]) -> Iterator[TiltChange]:
+        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
+        every = [
+            Systems(new_a, new_b, old_a, old_b) for new_a, old_a, new_b, old_b in (t.columns.sums for t in members)
+        ]
+        ps = swap_ps(every, relative_delta, resamples=resamples, seed=seed) if test else [np.nan] * len(every)
+        for task, samples, p in zip(members, means, ps, strict=True):
+            yield _tilt_change(match, task, samples, p)
+
+    tasks = [_task(match, runs, m, pair) for runs in match.runs for pair in match.pairs for m in match.measures]
+    return by_family(tasks, compared)
 
 
-def _families(tasks: Sequence[_Task]) -> list[list[int]]:
-    """Comparisons over the same queries, which share their resamples."""
-    found: dict[bytes, list[int]] = defaultdict(list)
-    for index, task in enumerate(tasks):
-        repeated = b"" if task.distinct is None else task.distinct.tobytes()
-        found[task.mask.tobytes() + repeated].append(index)
-    return list(found.values())
-
-
-def _columns(tasks: Sequence[_Task], members: Sequence[int]) -> list[Floats]:
-    """Sums of each column over the distinct queries that count."""
-    return [_together(tasks[members[0]], column) for index in members for column in tasks[index].columns]
-
-
-def _together(task: _Task, column: Floats) -> Floats:
-    mask = task.mask
-    return together(column[mask], None if task.distinct is None else task.distinct[mask])
-
-
-def _votes(task: _Task) -> int:
-    return int((np.sum([_together(task, column) for column in task.columns], axis=0) > 0).sum())
-
-
-def _sizes(task: _Task) -> Floats:
-    """How many queries each distinct query stands for."""
-    return _together(task, np.ones(len(task.mask)))
-
-
-def _fours(columns: Sequence[Floats]) -> list[tuple[Floats, Floats, Floats, Floats]]:
-    return list(zip(columns[::4], columns[1::4], columns[2::4], columns[3::4], strict=True))
+def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> _Task:
+    values = [column for group in dict.fromkeys(pair) for column in match.values(runs, measure, group)]
+    return _Task(runs, measure, pair, Columns(np.array(values), match.distinct(runs)))
 
 
 def _mean_change(task: _Task, spread: Interval, p: float) -> MeanChange:
-    mask = task.mask
-    new, old = (100 * _mean(column[mask]) for column in task.columns)
-    n = int(mask.sum())
+    columns = task.columns
+    new, old = (100 * columns.means).tolist()
+    n = columns.queries
     return MeanChange(
         task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(mask) - n, _votes(task), 1,
+        p, np.nan, n, len(columns.mask) - n, columns.votes, 1,
     )  # fmt: skip
 
 
-def _tilt_change(match: Match, task: _Task, samples: tuple[Floats, Floats, Floats, Floats], p: float) -> TiltChange:
-    new_a, old_a, new_b, old_b = samples
-    one, two = match.tilts(task.runs, task.measure, task.pair)
+def _tilt_change(match: Match, task: _Task, samples: Floats, p: float) -> TiltChange:
+    columns, (one, two) = task.columns, match.tilts(task.runs, task.measure, task.pair)
     level, old_level = one.level, two.level
-    deltas, old_deltas = relative_delta(new_a, new_b), relative_delta(old_a, old_b)
+    deltas, old_deltas = relative_delta(samples[:2], samples[2:])
     spread = interval(deltas - old_deltas)
     grown = interval(np.abs(deltas - level) - np.abs(old_deltas - old_level))
-    mask = task.mask
-    means = [_mean(column[mask]) for column in task.columns]
-    new, old = (float(relative_delta(means[side], means[2 + side])) for side in (0, 1))
-    n = int(mask.sum())
+    new, old = relative_delta(columns.means[:2], columns.means[2:]).tolist()
+    n = columns.queries
     return TiltChange(
         task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(mask) - n, _votes(task), 1, task.pair[0], task.pair[1], spread.dropped, level, old_level,
+        p, np.nan, n, len(columns.mask) - n, columns.votes, 1, *task.pair, spread.dropped, level, old_level,
         abs(new - level) - abs(old - old_level), grown.low, grown.high, grown.error, one.twins and two.twins,
     )  # fmt: skip
-
-
-def _mean(values: Floats) -> float:
-    return float(np.mean(values)) if len(values) else float("nan")

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Sides:
+class SplitBySource:
     """Two collections that hold the same content, written by two sources."""
 
     reference: Collection
@@ -36,7 +36,7 @@ class Sides:
     """Documents of both sources without a twin."""
 
 
-def sides(collection: Collection, reference: str, source: str) -> Sides:
+def split_by_source(collection: Collection, reference: str, source: str) -> SplitBySource:
     """Take a collection apart into two that can be searched alone.
 
     Both hold all queries, the documents of their source that have a twin on the other side, and the judgments of
@@ -52,7 +52,7 @@ def sides(collection: Collection, reference: str, source: str) -> Sides:
 
     Returns
     -------
-    Sides
+    SplitBySource
         The two collections, in the order of the whole one, and what they leave out.
     """
     docs = collection.docs
@@ -61,7 +61,7 @@ def sides(collection: Collection, reference: str, source: str) -> Sides:
     paired = docs.filter(pl.col("origin").is_in(shared.implode()))
     alone = [_alone(collection, paired.filter(pl.col("source") == name), name) for name in (reference, source)]
     both = docs.filter(pl.col("source").is_in([reference, source])).height
-    return Sides(alone[0], alone[1], len(shared), both - alone[0].docs.height - alone[1].docs.height)
+    return SplitBySource(alone[0], alone[1], len(shared), both - alone[0].docs.height - alone[1].docs.height)
 
 
 def _alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
@@ -256,7 +256,7 @@ def equivalences(
     ranked = _Ranked(measures)
     rows = []
     for source in sources:
-        parts = sides(collection, reference, source)
+        parts = split_by_source(collection, reference, source)
         for one in rankers if parts.pairs else ():
             left, right = (ranked.values(one, side) for side in (parts.reference, parts.source))
             for place, m in enumerate(measures):
@@ -319,7 +319,7 @@ class _Comparison:
     run: str
     measure: str
     source: str
-    parts: Sides
+    parts: SplitBySource
     margin: float
     alpha: float
 

@@ -30,7 +30,7 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "level")
 
 
 @dataclass(frozen=True)
-class Check:
+class LimitCheck:
     """One question put to one comparison: whether the tilt is small, or has not grown."""
 
     name: Literal["tilt", "growth"]
@@ -56,7 +56,7 @@ class GateRow:
     a: str
     b: str
     queries: int
-    checks: tuple[Check, ...]
+    checks: tuple[LimitCheck, ...]
 
     @property
     def outcome(self) -> Outcome:
@@ -215,7 +215,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_WORST.index)
 
 
-def check_tilt(tilt: Effect, limit: float) -> Check:
+def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
     """Hold the interval of Relative Δ against ±`limit` around its level value."""
     at = tilt.level
     floor, ceiling = at - limit, at + limit
@@ -234,10 +234,10 @@ def check_tilt(tilt: Effect, limit: float) -> Check:
     else:
         edges = dict.fromkeys(signed(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
         reason = f"{found} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
-    return Check("tilt", outcome, tilt.value, tilt.low, tilt.high, floor, ceiling, reason)
+    return LimitCheck("tilt", outcome, tilt.value, tilt.low, tilt.high, floor, ceiling, reason)
 
 
-def check_growth(change: TiltChange, least: float) -> Check:
+def check_growth(change: TiltChange, least: float) -> LimitCheck:
     """Hold the interval of |Δnew| − |Δold| against the growth that is allowed."""
     low, high = change.growth_low, change.growth_high
     found = f"growth {signed(change.growth)} points {bounds(low, high)} since the baseline"
@@ -255,7 +255,7 @@ def check_growth(change: TiltChange, least: float) -> Check:
     else:
         could = f"{counted(change.queries, 'query', 'queries')} could detect {change.growth_detectable:.1f} points"
         reason = f"{found} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
-    return Check("growth", outcome, change.growth, low, high, -math.inf, least, reason)
+    return LimitCheck("growth", outcome, change.growth, low, high, -math.inf, least, reason)
 
 
 def _why(tilt: Effect) -> str:

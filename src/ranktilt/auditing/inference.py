@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,88 @@ from ranktilt.statistics.two_way import Cells, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Task = TypeVar("Task", bound="OverQueries")
+Found = TypeVar("Found")
+
+
+class OverQueries(Protocol):
+    """What is computed over some queries."""
+
+    @property
+    def family(self) -> bytes:
+        """Equal for what is over the same queries, so that it shares its resamples and draws."""
+
+
+def by_family(tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]) -> list[Found]:
+    """Compute all tasks over the same queries at once; the results stand in the order of the tasks."""
+    families: dict[bytes, list[int]] = defaultdict(list)
+    for index, task in enumerate(tasks):
+        families[task.family].append(index)
+    found: dict[int, Found] = {}
+    for members in families.values():
+        found.update(zip(members, compute([tasks[i] for i in members]), strict=True))
+    return [found[i] for i in range(len(tasks))]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Per-query values side by side, of which the queries count in which all are defined.
+
+    `values` has the shape (n_columns, n_queries); `distinct` holds the number of the query that each query repeats.
+    """
+
+    values: Floats
+    distinct: Ints | None
+
+    @cached_property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Queries that count."""
+        return np.asarray(~np.isnan(self.values).any(axis=0))
+
+    @property
+    def queries(self) -> int:
+        """How many count."""
+        return int(self.mask.sum())
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column over the queries that count; NaN where none does."""
+        known = np.ascontiguousarray(self.values[:, self.mask])
+        return np.array([np.mean(column) if len(column) else np.nan for column in known])
+
+    @cached_property
+    def sums(self) -> list[Floats]:
+        """Each column over the distinct queries that count, summed where they repeat each other."""
+        return [self._together(column) for column in self.values]
+
+    @property
+    def sizes(self) -> Floats:
+        """How many queries each distinct query stands for."""
+        return self._together(np.ones(len(self.mask)))
+
+    @property
+    def votes(self) -> int:
+        """Distinct queries in which any of the values is above 0."""
+        return int((np.sum(self.sums, axis=0) > 0).sum())
+
+    def _together(self, column: Floats) -> Floats:
+        return together(column[self.mask], None if self.distinct is None else self.distinct[self.mask])
+
+    @property
+    def family(self) -> bytes:
+        """Equal for columns over the same queries."""
+        return family_of(self.mask, self.distinct)
+
+
+def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
+    """Make a key of the queries that count and of those that they repeat."""
+    return mask.tobytes() + (b"" if distinct is None else distinct.tobytes())
+
+
+def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
+    """Resampled means of columns over the same queries: an array of the shape (n_columns, resamples) each."""
+    means = iter(resampled_means([c for one in members for c in one.sums], resamples=resamples, seed=seed))
+    return [np.array([next(means) for _ in one.sums]) for one in members]
 
 
 class Chance(NamedTuple):
@@ -94,11 +177,11 @@ class Sample:
     @property
     def family(self) -> bytes:
         """Equal for samples over the same queries, which share their resamples."""
-        return self.mask.tobytes() + (b"" if self.distinct is None else self.distinct.tobytes())
+        return family_of(self.mask, self.distinct)
 
 
 @dataclass(frozen=True)
-class Statistics:
+class InferenceOptions:
     """How certainty is computed.
 
     Parameters
@@ -122,14 +205,14 @@ class Statistics:
     rounding: str
 
 
-def effects(samples: Sequence[Sample], how: Statistics, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
+def effects(samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
     """Give every sample its value, interval and corrected p; those over the same queries share their resamples.
 
     Parameters
     ----------
     samples : sequence of Sample
         One table: their p are corrected together.
-    how : Statistics
+    how : InferenceOptions
         Resamples, seed, test and correction.
     beside : iterable of Effect, optional
         Effects that are computed already and stand in the same table, each before the first sample of its run and
@@ -140,21 +223,16 @@ def effects(samples: Sequence[Sample], how: Statistics, *, beside: Iterable[Effe
     tuple of Effect
         In the order of the samples.
     """
-    families: dict[bytes, list[int]] = defaultdict(list)
-    for index, sample in enumerate(samples):
-        families[sample.family].append(index)
-    made: dict[int, Effect] = {}
-    for members in families.values():
-        made.update(zip(members, _family([samples[i] for i in members], how), strict=True))
+    made = by_family(samples, lambda members: _family(members, how))
     first = {(e.run, e.a, e.b): e for e in beside}
     ordered = []
-    for index in range(len(samples)):
-        found = first.pop((made[index].run, made[index].a, made[index].b), None)
-        ordered += [made[index]] if found is None else [found, made[index]]
+    for effect in made:
+        before = first.pop((effect.run, effect.a, effect.b), None)
+        ordered += [effect] if before is None else [before, effect]
     return corrected([*ordered, *first.values()], how.correction)
 
 
-def _family(members: Sequence[Sample], how: Statistics) -> list[Effect]:
+def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
     rows = [sample.rows for sample in members]
     means = resampled_means([column for pair in rows for column in pair], resamples=how.resamples, seed=how.seed)
     ps = _paired_ps(members, rows, how)
@@ -165,7 +243,7 @@ def _family(members: Sequence[Sample], how: Statistics) -> list[Effect]:
     return found
 
 
-def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: Statistics) -> list[float]:
+def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: InferenceOptions) -> list[float]:
     """The p over queries of each sample of twins; NaN for the others."""
     nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
     tests = {i: members[i].estimand.paired_test for i in nets}

@@ -11,7 +11,7 @@ import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments, deepest
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.inference import Sample, Statistics
+from ranktilt.auditing.inference import InferenceOptions, Sample
 from ranktilt.executing.memory_limits import memory
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
@@ -192,7 +192,7 @@ _BAND = "random band of the page"
 
 
 @dataclass(frozen=True)
-class Page:
+class TopRanks:
     """The first ranks of one run, and what of them each document holds."""
 
     ranking: Ranking
@@ -205,7 +205,7 @@ class Page:
     """Queries that count."""
 
     @classmethod
-    def of(cls, aligned: Aligned, asked: GroupEstimand, documents: int) -> Page:
+    def of(cls, aligned: Aligned, asked: GroupEstimand, documents: int) -> TopRanks:
         """Cut a run at the estimand's cutoff for a collection of so many documents."""
         ranking, keep = aligned.ranking.head(asked.cutoff)
         weights = asked.weights(ranking)
@@ -240,12 +240,12 @@ class Page:
         return held, found[held].astype(np.float64)
 
 
-def page_bands(pages: Sequence[Page], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
+def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
     """Compute each group's mean NDSR on the pages of each run under random labels.
 
     Parameters
     ----------
-    pages : sequence of Page
+    pages : sequence of TopRanks
         One a run.
     groups : Groups
         The grouping of the collection's documents.
@@ -267,7 +267,7 @@ def page_bands(pages: Sequence[Page], groups: Groups, shuffles: Shuffles) -> Ite
 
 
 def _bands(
-    pages: Sequence[Page], groups: Groups, shuffles: Shuffles, progress: tuple[float, float]
+    pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles, progress: tuple[float, float]
 ) -> Iterator[Floats]:
     totals = [np.zeros((len(groups.names), shuffles.count)) for _ in pages]
     done, share = progress
@@ -374,7 +374,13 @@ def relevant_cells(
 
 
 def exchange_p(
-    aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, *, origins: pl.Series, how: Statistics
+    aligned: Aligned,
+    measure: Measure,
+    groups: tuple[int, int],
+    sample: Sample,
+    *,
+    origins: pl.Series,
+    how: InferenceOptions,
 ) -> float:
     """Give the two-sided p of a tilt among those under labels exchanged within origins, the same way in all queries.
 

@@ -17,7 +17,7 @@ from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.effects import CARD_COLUMNS, LEVEL, TABLE_COLUMNS, Effect, upgraded
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.heads import Heads
-from ranktilt.auditing.notes import telling
+from ranktilt.auditing.notes import informative_queries
 from ranktilt.auditing.options import require_spec
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
 from ranktilt.errors import UserError, shorten, unknown
@@ -297,7 +297,7 @@ class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
         sides = (self.values[self.runs.index(run), 0, self.groups.index(name)] for name in (a, b))
         found = [t.seen_from(a) for t in found]
-        return judge(found, self.level, noun=noun, telling=telling(*sides))
+        return judge(found, self.level, noun=noun, informative=informative_queries(*sides))
 
     @classmethod
     def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.inference import Statistics
+from ranktilt.auditing.inference import Columns, by_family, resampled
 from ranktilt.auditing.verdict import bounds
 from ranktilt.measures.base import signed
 from ranktilt.measures.contrast import relative_delta
-from ranktilt.statistics.bootstrap import interval, resampled_means, together
+from ranktilt.statistics.bootstrap import interval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -66,7 +65,7 @@ class Trend:
         return {"kind": self.kind}
 
 
-class Line(NamedTuple):
+class TrendTask(NamedTuple):
     """Per-query values of one run, measure and series, before any statistics."""
 
     run: str
@@ -74,62 +73,35 @@ class Line(NamedTuple):
     series: str
     a: str
     temperatures: tuple[float, ...]
-    values: Floats
-    """Shape (n_temperatures, 2, n_queries): of the reference, and of the rewrites; NaN where undefined."""
-    distinct: Ints | None = None
-    """Number of the query that each query repeats; None where none does."""
+    columns: Columns
+    """Of the reference at each temperature in turn, and then of the rewrites."""
 
     @property
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """Queries that are defined on both sides at every temperature."""
-        return np.asarray(~np.isnan(self.values).any(axis=(0, 1)))
+    def family(self) -> bytes:
+        """Equal for trends over the same queries."""
+        return self.columns.family
 
 
-def trends(lines: Sequence[Line], how: Statistics) -> tuple[Trend, ...]:
-    """Ask every line whether it moves with temperature; lines over the same queries share their resamples.
+def trends(tasks: Sequence[TrendTask], *, resamples: int, seed: int) -> tuple[Trend, ...]:
+    """Ask of each series, with at least two different temperatures, whether it moves with them."""
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        Each with at least two different temperatures.
-    how : Statistics
-        Resamples and seed of the bootstrap.
+    def tested(members: list[TrendTask]) -> Iterable[Trend]:
+        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
+        return map(_trend, members, means)
 
-    Returns
-    -------
-    tuple of Trend
-        In the same order.
-    """
-    families: dict[bytes, list[int]] = defaultdict(list)
-    for index, line in enumerate(lines):
-        repeated = b"" if line.distinct is None else line.distinct.tobytes()
-        families[line.mask.tobytes() + repeated].append(index)
-    made: dict[int, Trend] = {}
-    for members in families.values():
-        kept = [lines[i].values[:, :, lines[i].mask] for i in members]
-        distinct = lines[members[0]].distinct
-        distinct = None if distinct is None else distinct[lines[members[0]].mask]
-        columns = [together(side, distinct) for values in kept for pair in values for side in pair]
-        means = resampled_means(columns, resamples=how.resamples, seed=how.seed)
-        for index, values in zip(members, kept, strict=True):
-            mine, means = means[: 2 * len(values)], means[2 * len(values) :]
-            made[index] = _trend(lines[index], values, np.array(mine).reshape(len(values), 2, -1))
-    return tuple(made[i] for i in range(len(lines)))
+    return tuple(by_family(tasks, tested))
 
 
-def _trend(line: Line, values: Floats, means: Floats) -> Trend:
-    """One trend from per-query values (temperature, side, query) and resampled means (temperature, side, resample)."""
-    n = values.shape[2]
-    found = relative_delta(*values.mean(axis=2).T) if n else np.full(len(values), np.nan)
-    samples = relative_delta(means[:, 0], means[:, 1])
-    ordered = rank_correlation(line.temperatures, samples)
-    spread = interval(ordered)
-    moved = interval(_change(line.temperatures, samples))
-    whole = found[:, None]
+def _trend(task: TrendTask, means: Floats) -> Trend:
+    """One trend from per-query values and resampled means, both of the shape (sides and temperatures, …)."""
+    at, half = task.temperatures, len(task.temperatures)
+    whole = relative_delta(task.columns.means[:half], task.columns.means[half:])[:, None]
+    samples = relative_delta(means[:half], means[half:])
+    spread, moved = interval(rank_correlation(at, samples)), interval(_change(at, samples))
     return Trend(
-        line.run, line.measure, line.series, line.a, line.temperatures, tuple(found.tolist()),
-        float(rank_correlation(line.temperatures, whole)[0]), spread.low, spread.high,
-        float(_change(line.temperatures, whole)[0]), moved.low, moved.high, n, spread.dropped,
+        task.run, task.measure, task.series, task.a, at, tuple(whole[:, 0].tolist()),
+        float(rank_correlation(at, whole)[0]), spread.low, spread.high,
+        float(_change(at, whole)[0]), moved.low, moved.high, task.columns.queries, spread.dropped,
     )  # fmt: skip
 
 

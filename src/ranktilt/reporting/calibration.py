@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome
+from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, CheckOutcome
 from ranktilt.errors import unknown
 from ranktilt.reporting.console import printing
 from ranktilt.reporting.markdown import markdown, markdown_line
@@ -120,7 +120,7 @@ def closing(calibration: Calibration) -> str:
     )
 
 
-def _grid(rows: Sequence[Outcome], checks: Sequence[Check], expected: Sequence[str]) -> Iterator[Text]:
+def _grid(rows: Sequence[CheckOutcome], checks: Sequence[Check], expected: Sequence[str]) -> Iterator[Text]:
     """A line an estimand, a column a check; above it what each check expects."""
     cells = {(row.estimand, row.check): row for row in rows}
     names = list(dict.fromkeys(row.estimand for row in rows))
@@ -139,13 +139,13 @@ def _grid(rows: Sequence[Outcome], checks: Sequence[Check], expected: Sequence[s
         yield text
 
 
-def _cell(row: Outcome | None) -> str:
+def _cell(row: CheckOutcome | None) -> str:
     if row is None:
         return "–"
     return f"FAILED: {row.measured}" if row.verdict == "failed" else row.measured
 
 
-def _faults(rows: Sequence[Outcome]) -> Iterator[RenderableType]:
+def _faults(rows: Sequence[CheckOutcome]) -> Iterator[RenderableType]:
     """Where each check failed first, once a check."""
     for check in dict.fromkeys(row.check for row in rows if row.verdict == "failed"):
         bad = [row for row in rows if row.check == check and row.verdict == "failed"]

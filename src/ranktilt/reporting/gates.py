@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ranktilt._version import __version__
-from ranktilt.auditing.gate import Check, Gate, GateRow, Outcome
+from ranktilt.auditing.gate import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.reporting.console import fits, printing
 from ranktilt.reporting.layout import signed_or_dash
 from ranktilt.reporting.markdown import markdown, markdown_line, one_line
@@ -87,7 +87,7 @@ def _table(gate: Gate, titles: tuple[str, ...]) -> Table:
     return table
 
 
-def _cells(row: GateRow, check: Check) -> tuple[str, ...]:
+def _cells(row: GateRow, check: LimitCheck) -> tuple[str, ...]:
     """Texts of one check, in the order of the titles."""
     return (
         row.measure,
@@ -101,7 +101,7 @@ def _cells(row: GateRow, check: Check) -> tuple[str, ...]:
     )
 
 
-def _allowed(check: Check) -> str:
+def _allowed(check: LimitCheck) -> str:
     if math.isinf(check.floor):
         return f"≤ {check.ceiling:g}"
     return f"{signed_or_dash(check.floor)} … {signed_or_dash(check.ceiling)}"

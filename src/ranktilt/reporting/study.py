@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.study_sources import Arm
+from ranktilt.auditing.study_sources import StudySource
 from ranktilt.auditing.trend import Trend
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing
@@ -112,12 +112,12 @@ def rows(study: Study) -> list[Row]:
     found = []
     for run in study.runs:
         for series in study.series:
-            found += [_source_row(study, run, arm) for arm in study.arms if arm.series == series]
+            found += [_source_row(study, run, arm) for arm in study.sources if arm.series == series]
             found += _trend_rows([t for t in study.trends if (t.run, t.series) == (run, series)])
     return found
 
 
-def _source_row(study: Study, run: str, arm: Arm) -> Row:
+def _source_row(study: Study, run: str, arm: StudySource) -> Row:
     tilts = [study.tilt(run, arm.source, measure) for measure in study.measures]
     at = f"{arm.temperature:g}" if arm.temperature == arm.temperature else "–"
     cells = tuple((signed_or_dash(t.value) + mark(t), _between(t.low, t.high)) for t in tilts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.study_sources import Arm
+from ranktilt.auditing.study_sources import StudySource
 from ranktilt.auditing.trend import Trend
 from ranktilt.auditing.verdict import bounds, probability, signed
 from ranktilt.errors import listed
@@ -83,7 +83,7 @@ def headline(study: Study) -> str:
 
 def _summary(run: str, study: Study) -> str:
     first = study.measures[0]
-    kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.arms]
+    kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.sources]
     parts: list[str] = []
     for kind, words in (
         ("a", f"favours {study.reference} text"),
@@ -97,8 +97,8 @@ def _summary(run: str, study: Study) -> str:
 
 
 def _share(count: int, study: Study, *, first: bool) -> str:
-    total = len(study.arms)
-    known = all(arm.temperature == arm.temperature for arm in study.arms) and len(study.series) == 1
+    total = len(study.sources)
+    known = all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
     where, noun = ("at", "temperature") if known else ("on", "source")
     if total == 1:
         return ""
@@ -111,9 +111,9 @@ def _verdicts(study: Study) -> Iterable[Verdict]:
     """What is said of each trend; then one line a ranker and source, where there are few."""
     for sentence in study.sentences:
         yield Verdict(f"{sentence}.", "")
-    if len(study.runs) * len(study.arms) <= _MOST_VERDICTS:
+    if len(study.runs) * len(study.sources) <= _MOST_VERDICTS:
         for run in study.runs:
-            for arm in study.arms:
+            for arm in study.sources:
                 found = study.verdict(run, arm.source)
                 where = "" if found.favours == arm.source else f"{arm.source}: "
                 yield Verdict(f"{where}{found.sentence}.", _TONES[found.kind])
@@ -163,7 +163,7 @@ def _moved(tilt: Effect) -> str:
     return "undefined" if np.isnan(tilt.value) else f"{signed(tilt.value)} %"
 
 
-def _point(arm: Arm, tilt: Effect) -> Point:
+def _point(arm: StudySource, tilt: Effect) -> Point:
     label = f"{arm.source} (temperature {arm.temperature:g}): {signed(tilt.value)} % {bounds(tilt.low, tilt.high)}"
     return Point(arm.temperature, tilt.value, tilt.low, tilt.high, label)
 
@@ -185,7 +185,7 @@ def _table(study: Study) -> Section:
     rows = []
     before = None
     for run in study.runs:
-        for arm in study.arms:
+        for arm in study.sources:
             for measure in study.measures:
                 rows.append(_row(study.tilt(run, arm.source, measure), arm, study, group=run != before))
                 before = run
@@ -198,7 +198,7 @@ def _table(study: Study) -> Section:
     return Section("table", "Every number", (), (table,))
 
 
-def _row(tilt: Effect, arm: Arm, study: Study, *, group: bool) -> tuple[Cell, ...]:
+def _row(tilt: Effect, arm: StudySource, study: Study, *, group: bool) -> tuple[Cell, ...]:
     kind = tilt.verdict(study.level)
     side = {"a": f"favours {tilt.a}", "b": "favours the rewrite"}.get(kind, kind)
     star = "*" if tilt.p_corrected < ALPHA else ""

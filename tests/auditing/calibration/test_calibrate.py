@@ -17,7 +17,7 @@ from ranktilt.auditing.calibration.counter import Tally
 from ranktilt.auditing.calibration.result import SIMULATED, Calibration, Check, Outcome
 from ranktilt.auditing.calibration.result import calibrate as module
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
-from ranktilt.auditing.calibration.tilted import STEPS, Vectors
+from ranktilt.auditing.calibration.counter import STEPS, Vectors
 from ranktilt.auditing.card import Twins
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError

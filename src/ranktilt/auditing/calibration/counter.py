@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Check, CheckOutcome, Verdict
 from ranktilt.auditing.calibration.synthetic_twins import first_source
 from ranktilt.collection import Collection
 from ranktilt.rankers.base import cut
@@ -72,7 +72,7 @@ RISK = 0.001
 """How often a right instrument may fail a check that rests on chance."""
 
 
-class Tally:
+class ComparisonCounter:
     """Comparisons of one check and ranker, by estimand.
 
     Parameters
@@ -138,7 +138,7 @@ class Tally:
             )
         self.values[estimand].append(found[-1])
 
-    def rows(self) -> Iterator[Outcome]:
+    def rows(self) -> Iterator[CheckOutcome]:
         """Give a row an estimand, in the order in which they came."""
         for name, tests in self.tests.items():
             expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
@@ -147,7 +147,7 @@ class Tally:
                 expected = f"{expected}: at most {most} of {len(tests)} draws"
             verdict: Verdict = "failed" if failed > most else "ok" if tests else "untested"
             measured, details = self._measured(name), self.first.get(name, "")
-            yield Outcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
+            yield CheckOutcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
 
     def _most(self, tests: int) -> int:
         """How many may fail: more do so for a right instrument once in `1 / RISK` rankers."""

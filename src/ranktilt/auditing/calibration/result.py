@@ -37,7 +37,7 @@ EXPECTED: dict[Check, str] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """One check of one ranker and estimand."""
 
     check: Check
@@ -62,7 +62,7 @@ class Calibration(Result, format="ranktilt-calibration", version=1, noun="a cali
 
     Parameters
     ----------
-    rows : tuple of Outcome
+    rows : tuple of CheckOutcome
         Ranker by ranker, and coverage last.
     spec : mapping
         How it was made: collection, sample, id schemes, depths, tilts, draws, seed, versions.
@@ -70,12 +70,12 @@ class Calibration(Result, format="ranktilt-calibration", version=1, noun="a cali
         What a reader should know.
     """
 
-    rows: tuple[Outcome, ...]
+    rows: tuple[CheckOutcome, ...]
     spec: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
-    def failures(self) -> tuple[Outcome, ...]:
+    def failures(self) -> tuple[CheckOutcome, ...]:
         """The rows that failed."""
         return tuple(row for row in self.rows if row.verdict == "failed")
 

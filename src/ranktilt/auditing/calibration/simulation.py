@@ -16,7 +16,7 @@ from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Twins, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping, twin_rows
-from ranktilt.auditing.inference import Sample, Statistics, effects
+from ranktilt.auditing.inference import InferenceOptions, Sample, effects
 from ranktilt.auditing.random_band import Shuffles
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Measure, measure
@@ -78,14 +78,14 @@ class Population:
         """The true value of each estimand: a ratio of the population's means."""
         return {s.estimand.title: s.value for s in self.samples}
 
-    def sampled(self, rows: Ints, how: Statistics) -> tuple[Effect, ...]:
+    def sampled(self, rows: Ints, how: InferenceOptions) -> tuple[Effect, ...]:
         """Return what an audit of these queries finds.
 
         Parameters
         ----------
         rows : ndarray of int64, shape (n_queries,)
             Which queries; one may come several times.
-        how : Statistics
+        how : InferenceOptions
             Resamples, seed and the like.
 
         Returns
@@ -158,7 +158,7 @@ def coverage(
     names = list(whole.truth)
     found = np.full((draws, len(names), 3), np.nan)
     for number in range(draws):
-        how = Statistics(resamples, int(rng.integers(2**32)), "permutation", "holm", "none")
+        how = InferenceOptions(resamples, int(rng.integers(2**32)), "permutation", "holm", "none")
         made = whole.sampled(rng.integers(0, whole.queries, queries), how)
         found[number] = [(e.value, e.low, e.high) for e in made]
         report(f"coverage at {queries} queries", number + 1, draws)
@@ -189,7 +189,7 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
         for m, values in zip(measures, found, strict=True)
     ]
     twins = {SIDES: Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)}
-    how = Statistics(0, 0, "permutation", "holm", "none")
+    how = InferenceOptions(0, 0, "permutation", "holm", "none")
     card = Card(groups, twins, card_estimands(PAGE, judged=True), how, Shuffles(judgments, 0), banded=True)
     places = [*card.of_twins(0, aligned, {SIDES: twins[SIDES].lists(aligned, "zero")}), *card.of_groups([aligned])]
     return Population((*deltas, *(sample for _, sample in sorted(places, key=itemgetter(0)))))

@@ -82,7 +82,7 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
     return found if len(sources) > 1 else _with_thinned(found, f"{sources[0]}, {THINNED}")
 
 
-def with_copies(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
+def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
     """Put a byte-identical copy beside every document of the first source, judgments and all.
 
     Parameters
