@@ -101,20 +101,8 @@ Place = tuple[int, int, int]
 class Card:
     """A card in the making: what all runs share.
 
-    Parameters
-    ----------
-    groups : Groups
-        The grouping.
-    twins : mapping
-        Twins of each pair of groups.
-    asked : sequence of Estimand
-        The questions.
-    how : InferenceOptions
-        Resamples and seed.
-    shuffles : Shuffles
-        Labels of relevant documents, shuffled; their seed and number are those of all random labels.
-    banded : bool
-        Whether what random labels give is shown for twins too: of sources 0 is level, and no band is needed.
+    `shuffles` are labels of relevant documents; their seed and number are those of all random labels. `banded`: whether
+    what random labels give is shown for twins too; of sources 0 is level, and no band is needed.
     """
 
     groups: Groups

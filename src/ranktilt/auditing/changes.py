@@ -70,25 +70,11 @@ class Match:
 
 
 def match(new: Audit, old: Audit, *, alone: bool | None = None) -> Match:
-    """Put two audits side by side.
+    """Put two audits over the same queries side by side.
 
-    Parameters
-    ----------
-    new, old : Audit
-        Over the same queries, with the same column of groups and the same rule for ties.
-    alone : bool, optional
-        Whether runs are partners whatever they are called; by default where each audit has one.
-
-    Returns
-    -------
-    Match
-        One run on each side are partners whatever they are called; otherwise runs of one name are. Only measures
-        and pairs of groups (whichever way round) that both audits hold are kept. What is left out is noted.
-
-    Raises
-    ------
-    UserError
-        If queries, column, ties or the rule for missing queries differ, or if no run, measure or pair is in common.
+    Runs are partners whatever they are called where they are `alone`, by default one on each side; otherwise runs of
+    one name are. Only measures and pairs of groups (whichever way round) that both hold are kept; `UserError` where
+    queries, column, ties or the rule for missing queries differ, or nothing is in common.
     """
     for side, audit in (("new", new), ("old", old)):
         if not audit.measures:

@@ -260,18 +260,7 @@ def corrected(found: Sequence[Effect], correction: str) -> tuple[Effect, ...]:
 
 
 def conflicts(found: Iterable[Effect]) -> str:
-    """Say in words that questions about one run and pair have opposite answers; empty where they do not.
-
-    Parameters
-    ----------
-    found : iterable of Effect
-        The card of one run and pair. What only describes is never part of a conflict.
-
-    Returns
-    -------
-    str
-        One sentence, or nothing.
-    """
+    """Say that the answers for one run and pair are opposite; empty where not. What only describes is left out."""
     asked = [e for e in found if e.favours]
     sides = {which: [e.name for e in asked if e.favours == which] for which in ("a", "b")}
     if not all(sides.values()):

@@ -29,14 +29,7 @@ _DOCS, _SCORES = "<i4", "<f8"
 class Heads:
     """The first results of each of an audit's runs; a block of ties that begins within the depth is kept whole.
 
-    Parameters
-    ----------
-    depth : int
-        Ranks that are kept of each list.
-    whole : bool
-        Whether no list was cut.
-    runs : tuple of Run
-        In the audit's order, with the spec of each.
+    `whole`: whether no list was cut.
     """
 
     depth: int
@@ -78,13 +71,7 @@ class Heads:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Heads:
-        """Make them from what `row` gives, with the specs and names of the runs beside it.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, UserError
-            If the row does not hold what heads are.
-        """
+        """Make them from what `row` gives, with the specs and names of the runs beside it."""
         ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         if len(row["runs"]) != len(names) or type(row["depth"]) is not int or type(row["whole"]) is not bool:
             raise ValueError("heads: expected one for each run, with their depth")

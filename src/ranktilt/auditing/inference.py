@@ -6,15 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.effects import Effect, corrected
 from ranktilt.measures.base import Estimand
+from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import interval, resampled_means, together
 from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, sign_test_p, t_test_p
+from ranktilt.statistics.trend import change_of_ends, rank_correlation
 from ranktilt.statistics.two_way import Cells, widened
 
 Floats = npt.NDArray[np.float64]
@@ -122,23 +124,10 @@ class Chance(NamedTuple):
 class Sample:
     """Per-query numbers behind one effect, before any statistics.
 
-    Parameters
-    ----------
-    run, estimand, a, b
-        As of the effect.
-    one, two : ndarray of float64, shape (n_queries,)
-        Values of both groups for a contrast of two groups; total and weight of all others, of which the value is
-        ``Σ total / Σ weight``.
-    parts : mapping, optional
-        Counts behind it.
-    twins : bool, optional
-        Whether the groups are twins, so that queries are tested too.
-    chance : Chance, optional
-        What random labels give, or labels exchanged within origins.
-    cells : Cells, optional
-        What documents of twins add to it.
-    distinct : ndarray of int64, shape (n_queries,), optional
-        Number of the query that each query repeats, its own for most.
+    `one` and `two` hold, for each query, the values of both groups for a contrast of two groups; total and weight for
+    all others, of which the value is ``Σ total / Σ weight``. `chance`: what random labels give, or labels exchanged
+    within origins. `cells`: what documents of twins add. `distinct`: the query that each query repeats, its own for
+    most.
     """
 
     run: str
@@ -184,18 +173,8 @@ class Sample:
 class InferenceOptions:
     """How certainty is computed.
 
-    Parameters
-    ----------
-    resamples : int
-        Bootstrap resamples and sign flips.
-    seed : int
-        Random seed of both.
-    test : {"permutation", "t"}
-        Paired test of Relative Δ for twins; where groups are not twins, labels are shuffled instead.
-    correction : {"holm", "bonferroni"}
-        Over all p-values of the table.
-    rounding : {"none", "paper"}
-        Of the means before Relative Δ.
+    Bootstrap resamples and sign flips, their seed, the paired test of Relative Δ for twins, the correction over all p
+    of a table, and the rounding of means before Relative Δ.
     """
 
     resamples: int
@@ -206,22 +185,9 @@ class InferenceOptions:
 
 
 def effects(samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
-    """Give every sample its value, interval and corrected p; those over the same queries share their resamples.
+    """Give every sample of one table its value, interval and corrected p; those over the same queries share resamples.
 
-    Parameters
-    ----------
-    samples : sequence of Sample
-        One table: their p are corrected together.
-    how : InferenceOptions
-        Resamples, seed, test and correction.
-    beside : iterable of Effect, optional
-        Effects that are computed already and stand in the same table, each before the first sample of its run and
-        pair, or at the end.
-
-    Returns
-    -------
-    tuple of Effect
-        In the order of the samples.
+    Effects `beside` are computed already and stand in the same table, each before the first sample of its run and pair.
     """
     made = by_family(samples, lambda members: _family(members, how))
     first = {(e.run, e.a, e.b): e for e in beside}
@@ -284,3 +250,86 @@ def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resample
     ratio = value / sample.estimand.per_ratio
     residuals = sample.estimand.residuals(*rows, ratio)
     return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How Relative Δ of one run, measure and series of sources moves with their temperature."""
+
+    run: str
+    measure: str
+    series: str
+    """The model behind the sources, and its prompt where there are several."""
+    a: str
+    """The reference; a rising Relative Δ moves toward it."""
+    temperatures: tuple[float, ...]
+    """One a source, in rising order."""
+    values: tuple[float, ...]
+    """Relative Δ in percent at each temperature, over the queries that all of them share."""
+    correlation: float
+    """Spearman's rank correlation of temperature and Relative Δ, in [−1, 1]; NaN where all values are equal."""
+    low: float
+    high: float
+    """Its 95 % interval: bootstrap over queries, the same resample at every temperature."""
+    change: float
+    """Relative Δ at the highest less that at the lowest temperature, in points (means where several share one)."""
+    change_low: float
+    change_high: float
+    """Its 95 % interval, from the same resamples."""
+    queries: int
+    """Queries with a relevant document on both sides at every temperature."""
+    dropped: int
+    """Resamples in which the correlation was undefined."""
+
+    @property
+    def kind(self) -> Literal["rises", "falls", "inconclusive"]:
+        """Which way Relative Δ goes as temperature rises, if both intervals lie on that side of 0."""
+        if self.low > 0 and self.change_low > 0:
+            return "rises"
+        if self.high < 0 and self.change_high < 0:
+            return "falls"
+        return "inconclusive"
+
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {"kind": self.kind}
+
+
+class TrendTask(NamedTuple):
+    """Per-query values of one run, measure and series, before any statistics."""
+
+    run: str
+    measure: str
+    series: str
+    a: str
+    temperatures: tuple[float, ...]
+    columns: Columns
+    """Of the reference at each temperature in turn, and then of the rewrites."""
+
+    @property
+    def family(self) -> bytes:
+        """Equal for trends over the same queries."""
+        return self.columns.family
+
+
+def trends(tasks: Sequence[TrendTask], *, resamples: int, seed: int) -> tuple[Trend, ...]:
+    """Ask of each series, with at least two different temperatures, whether it moves with them."""
+
+    def tested(members: list[TrendTask]) -> Iterable[Trend]:
+        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
+        return map(_trend, members, means)
+
+    return tuple(by_family(tasks, tested))
+
+
+def _trend(task: TrendTask, means: Floats) -> Trend:
+    """One trend from per-query values and resampled means, both of the shape (sides and temperatures, …)."""
+    at, half = task.temperatures, len(task.temperatures)
+    whole = relative_delta(task.columns.means[:half], task.columns.means[half:])[:, None]
+    samples = relative_delta(means[:half], means[half:])
+    spread, moved = interval(rank_correlation(at, samples)), interval(change_of_ends(at, samples))
+    return Trend(
+        task.run, task.measure, task.series, task.a, at, tuple(whole[:, 0].tolist()),
+        float(rank_correlation(at, whole)[0]), spread.low, spread.high,
+        float(change_of_ends(at, whole)[0]), moved.low, moved.high, task.columns.queries, spread.dropped,
+    )  # fmt: skip

@@ -43,13 +43,9 @@ def enough(tests: int) -> int:
 
 
 def shuffled_labels(judgments: Judgments, seed: int | np.random.Generator, shuffles: int = SHUFFLES) -> Labels:
-    """Group labels of the relevant judgments, shuffled within each query.
+    """Group labels of the relevant judgments, shuffled within each query: (shuffles, n_judgments).
 
-    Returns
-    -------
-    ndarray of int8, shape (shuffles, n_judgments)
-        Each row gives every query as many relevant documents of each group as it has, and the same ones to queries
-        with the same judgments; documents without a group keep none.
+    Queries with the same judgments have the same ones; documents without a group keep none.
     """
     rng = np.random.default_rng(seed)
     labels = np.full((shuffles, len(judgments.group)), -1, dtype=np.int8)
@@ -62,17 +58,7 @@ def shuffled_labels(judgments: Judgments, seed: int | np.random.Generator, shuff
 
 @dataclass(frozen=True)
 class Shuffles:
-    """Shuffled labels that all runs and measures share: drawn in small blocks and never held together.
-
-    Parameters
-    ----------
-    judgments : Judgments
-        Whose labels.
-    seed : int
-        Of the draws: each time they are read, they are the same.
-    count : int
-        How many.
-    """
+    """Shuffled labels that all runs and measures share: drawn in small blocks, each time alike, never held together."""
 
     judgments: Judgments
     seed: int
@@ -95,22 +81,9 @@ class Shuffles:
 
 
 def null_deltas(tasks: Sequence[Task], measures: Sequence[Measure], shuffles: Shuffles) -> Iterator[Floats]:
-    """Relative Δ of every measure under each shuffle of the labels.
+    """Relative Δ of every measure under each shuffle, in percent: an array (n_measures, shuffles) for each task.
 
-    Parameters
-    ----------
-    tasks : sequence of (Aligned, (int, int))
-        Runs, and the groups to compare on them.
-    measures : sequence of Measure
-        What to compute.
-    shuffles : Shuffles
-        The labels.
-
-    Yields
-    ------
-    ndarray of float64, shape (n_measures, shuffles)
-        Per task, in percent. Tasks are worked on together as far as their results fit into the
-        memory.
+    Tasks are worked on together as far as their results fit into the memory.
     """
     for part in shuffles.batches(len(tasks), len(measures)):
         share = (part.stop - part.start) / len(tasks)
@@ -241,25 +214,12 @@ class TopRanks:
 
 
 def share_bands(pages: Sequence[TopRanks], groups: Groups, shuffles: Shuffles) -> Iterator[Floats]:
-    """Compute each group's mean NDSR on the pages of each run under random labels.
+    """Each group's mean NDSR on the first ranks of each run under random labels: (n_groups, shuffles) for each run.
 
-    Parameters
-    ----------
-    pages : sequence of TopRanks
-        One a run.
-    groups : Groups
-        The grouping of the collection's documents.
-    shuffles : Shuffles
-        Labels of the relevant documents, shuffled within each query; their seed and number are those of all labels.
-
-    Yields
-    ------
-    ndarray of float64, shape (n_groups, shuffles)
-        Per run. Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one
-        that a shuffle of the collection's labels gives it, the same in all queries and runs, because one document on
-        many pages is one label and not many; labels of documents that are relevant to some query are shuffled apart
-        from the others. Documents without a label keep none: how many of them a page holds says nothing of two
-        groups. What differs between two groups differs by their labels only.
+    Where a document is relevant it has a label of the query's relevant ones. Elsewhere it has the one that a shuffle of
+    the collection's labels gives it, the same in all queries and runs, because one document in many lists is one label
+    and not many; labels of documents that are relevant to some query are shuffled apart from the others. Documents
+    without a label keep none. What differs between two groups differs by their labels only.
     """
     for part in shuffles.batches(len(pages), len(groups.names)):
         share = (part.stop - part.start) / len(pages) / 2
@@ -335,25 +295,9 @@ _LABELS = 1 << 20
 def relevant_cells(
     aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: pl.Series
 ) -> Cells:
-    """List what each relevant document adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
+    """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
 
-    Parameters
-    ----------
-    aligned : Aligned
-        The run, ties broken as the values' were.
-    measure : Measure
-        What was computed.
-    groups : tuple of int
-        Numbers of two groups that are twins.
-    sample : Sample
-        Their per-query values.
-    origins : polars.Series
-        Origin of each document of the collection.
-
-    Returns
-    -------
-    Cells
-        Of the queries that count; the totals of a query add up to ``M_a − M_b``, the weights to ``(M_a + M_b) / 2``.
+    Of the queries that count; the totals of a query add up to the one, the weights to the other.
     """
     judgments, ranking, at = aligned.judgments, aligned.ranking, aligned.judgment
     group, grade = (np.where(at >= 0, numbers[at], -1) for numbers in (judgments.group, judgments.grade))

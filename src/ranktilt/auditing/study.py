@@ -11,21 +11,23 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import LEVEL, TABLE_COLUMNS, Effect, corrected, upgraded
-from ranktilt.auditing.inference import Columns
+from ranktilt.auditing.inference import Columns, Trend, TrendTask, trends
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
-from ranktilt.auditing.trend import FEWEST, Trend, TrendTask, trend_sentence, trends
-from ranktilt.auditing.verdict import Verdict, judge
+from ranktilt.auditing.verdict import Verdict, bounds, judge
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import Measure
+from ranktilt.measures.base import Measure, signed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import reranked
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
+
+FEWEST = 3
+"""Different temperatures from which a trend is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,3 +297,26 @@ def _trend_notes(sources: Sequence[StudySource]) -> Iterator[str]:
         if 0 < n < FEWEST:
             hint = " (sources of one model share a column 'model')" if n == 1 < len(found) else ""
             yield f"no trend of {series}: {counted(n, 'temperature', 'temperatures')}; a trend needs {FEWEST}{hint}"
+
+
+def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
+    """Say whether a tilt moves with temperature, and on how many of the measures that is so."""
+    low, high = (f"{t:g}" for t in (min(trend.temperatures), max(trend.temperatures)))
+    front = f"{trend.run}, {trend.series}"
+    if trend.queries == 0:
+        return f"{front}: no trend to ask for: no query has a relevant document on both sides at every temperature"
+    if trend.correlation != trend.correlation:
+        return f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every temperature, or none"
+    numbers = (
+        f"rank correlation {signed(trend.correlation, 2)} {_ends(trend.low, trend.high)}, "
+        f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} from {low} to {high}"
+    )
+    if trend.kind == "inconclusive":
+        return f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+    way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
+    agreed = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
+    return f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: {numbers}{agreed}"
+
+
+def _ends(low: float, high: float) -> str:
+    return f"[{signed(low, 2)}, {signed(high, 2)}]"

@@ -44,28 +44,9 @@ class StudySources:
 def study_sources(
     collection: Collection, reference: str, *, sources: Sequence[str] | None, temperatures: Mapping[str, float]
 ) -> StudySources:
-    """Find a study's sources, their temperatures, and the documents that all of them rewrote.
+    """Find a study's sources by series and rising temperature, and the documents that all of them rewrote.
 
-    Parameters
-    ----------
-    collection : Collection
-        Human documents and their rewrites.
-    reference : str
-        The human side.
-    sources : sequence of str, optional
-        The others that are studied; all of them by default.
-    temperatures : mapping of str to float
-        Named by the user; they win over the column ``temperature``, which wins over the end of a source's name.
-
-    Returns
-    -------
-    StudySources
-        Arms by series and rising temperature.
-
-    Raises
-    ------
-    UserError
-        If a source is unknown, has several temperatures or none at all is known, or no document is common to all.
+    Temperatures that the user names win over the column ``temperature``, which wins over the end of a source's name.
     """
     chosen = _chosen(collection, reference, sources)
     strange = next((name for name in temperatures if name not in chosen), None)

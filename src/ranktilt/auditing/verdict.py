@@ -24,24 +24,9 @@ class Verdict(NamedTuple):
 
 
 def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", informative: int | None = None) -> Verdict:
-    """Give the verdict on one run from its tilts, the primary measure's first.
+    """Give the verdict on one run and pair from its Relative Δ, the primary measure's first: see `Effect.verdict`.
 
-    Parameters
-    ----------
-    tilts : sequence of Effect
-        One a measure, all of one run and pair.
-    level : float
-        Half-width, in percent, of what counts as level.
-    noun : str, optional
-        What is favoured.
-    informative : int, optional
-        Queries in which either side is above 0 on the primary measure, where this is known.
-
-    Returns
-    -------
-    Verdict
-        ``favours``: corrected p < .05 and the interval excludes the level value (0 for twins, the middle of the
-        random band otherwise). ``level``: the interval within ±`level` of it. ``inconclusive``: neither.
+    `informative`: queries in which either side is above 0 on the primary measure, where this is known.
     """
     first = tilts[0]
     kinds = [t.verdict(level) for t in tilts]
@@ -63,22 +48,9 @@ def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", informat
 
 
 def judge_card(estimates: Sequence[Effect], *, noun: str = "text", primary: str | None = None) -> Verdict:
-    """Give the verdict on one run that nothing is judged for, from its card.
+    """Give the verdict on one run and pair that nothing is judged for, from its card.
 
-    Parameters
-    ----------
-    estimates : sequence of Effect
-        The card of one run and pair.
-    noun : str, optional
-        What is favoured.
-    primary : str, optional
-        Notation of the estimand that gives the verdict.
-
-    Returns
-    -------
-    Verdict
-        On the primary estimand; where none is named, on the twins head to head, or on who fills the page where there
-        are none: ``favours`` by the same rule as `judge`, otherwise ``inconclusive``.
+    On the primary estimand; where none is named, on the twins head to head, or else on who fills the page.
     """
     asked = [e for e in estimates if not e.estimand.descriptive or repr(e.estimand) == primary]
     first = next((e for e in asked if repr(e.estimand) == (primary or "HeadToHead")), asked[0])

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.inference import Trend
 from ranktilt.auditing.study import Study
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.auditing.trend import Trend
 from ranktilt.errors import counted, unknown
 from ranktilt.reporting.console import direction, fitting, printing
 from ranktilt.reporting.layout import mark, signed_or_dash, twin_test

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.inference import Trend
 from ranktilt.auditing.study import Study
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.auditing.trend import Trend
 from ranktilt.auditing.verdict import bounds, probability, signed
 from ranktilt.errors import listed
 from ranktilt.reporting.figures import Point, lines

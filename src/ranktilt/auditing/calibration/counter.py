@@ -21,17 +21,7 @@ _TOUCH = 1e-7
 
 
 class Vectors:
-    """A ranker's scores at full depth, to which a tilt can be added before they are cut.
-
-    Parameters
-    ----------
-    collection : Collection
-        What was ranked.
-    run : Run
-        As deep as the ranker goes.
-    seed : int
-        Of what makes scores distinct.
-    """
+    """A ranker's scores at full depth, to which a tilt can be added before they are cut."""
 
     def __init__(self, collection: Collection, run: Run, seed: int) -> None:
         self.collection, self.queries = collection, run.queries
@@ -45,20 +35,10 @@ class Vectors:
         self.noise = [_TOUCH * self.unit * rng.permutation(len(s)) / max(len(s), 1) for _, s in self.scores]
 
     def tilted(self, step: float, depth: int | None) -> Run:
-        """Return the run with δ on the first side.
+        """Return the run with `step` standard deviations of a query's scores (median over queries) on the first side.
 
-        Parameters
-        ----------
-        step : float
-            δ, in standard deviations of a query's scores (median over queries).
-        depth : int or None
-            Where to cut; scores are made distinct before, by less than any δ, because a cut through a tie at a
-            measure's own cutoff keeps whichever its hash chooses.
-
-        Returns
-        -------
-        Run
-            Named by δ.
+        Scores that are cut at a `depth` are made distinct before, by less than any δ, because a cut through a tie at a
+        measure's own cutoff keeps whichever its hash chooses.
         """
         found = (
             (rows, scores + step * self.unit * self.first[rows] + (noise if depth else 0.0))
@@ -73,17 +53,7 @@ RISK = 0.001
 
 
 class ComparisonCounter:
-    """Comparisons of one check and ranker, by estimand.
-
-    Parameters
-    ----------
-    check : str
-        Which check.
-    ranker : str
-        Text of the ranker.
-    chance : float, optional
-        How often a single comparison may come out otherwise by chance; never by default.
-    """
+    """Comparisons of one check and ranker, by estimand; `chance`: how often one may come out otherwise by chance."""
 
     def __init__(self, check: Check, ranker: str, *, chance: float = 0.0) -> None:
         self.check, self.ranker, self.chance = check, ranker, chance
@@ -92,19 +62,7 @@ class ComparisonCounter:
         self.first: dict[str, str] = {}
 
     def add(self, estimand: str, good: bool, value: float, where: str) -> None:
-        """Count one comparison.
-
-        Parameters
-        ----------
-        estimand : str
-            Its row.
-        good : bool
-            Whether it came out as it must.
-        value : float
-            The estimate; where it is NaN, such as without a pair, nothing is counted.
-        where : str
-            What was compared; kept of the first that failed.
-        """
+        """Count one comparison, unless the value is NaN; `where` is kept of the first that failed."""
         tests, values = self.tests.setdefault(estimand, []), self.values.setdefault(estimand, [])
         if not np.isnan(value):
             tests.append(good)
@@ -113,18 +71,9 @@ class ComparisonCounter:
                 self.first.setdefault(estimand, where)
 
     def add_rise(self, estimand: str, values: Floats, where: str) -> None:
-        """Count the steps of an estimand along growing tilts.
+        """Count the steps of an estimand along `STEPS`, over which it must rise.
 
         One that never moves shows nothing: where nothing is retrieved of one side it cannot, so it is untested.
-
-        Parameters
-        ----------
-        estimand : str
-            Its row.
-        values : ndarray of float64, shape (n_steps,)
-            The estimates at each of `STEPS`.
-        where : str
-            What was tilted.
         """
         known = ~np.isnan(values)
         found, tilts = values[known], np.array(STEPS)[known]
