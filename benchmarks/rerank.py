@@ -82,9 +82,9 @@ def body(folder: Path) -> str:
     if not made.is_dir():
         from transformers import AutoTokenizer, BertConfig, BertModel
 
-        from ranktilt.training.model import find_body
+        from ranktilt.training.model import find_base_model
 
-        tokenizer = AutoTokenizer.from_pretrained(find_body("minilm"))
+        tokenizer = AutoTokenizer.from_pretrained(find_base_model("minilm"))
         sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
         BertModel(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(made)
         tokenizer.save_pretrained(made)
@@ -94,7 +94,7 @@ def body(folder: Path) -> str:
 def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     """Write the pairs and the model that all contenders share."""
     import ranktilt as rt
-    from ranktilt.training.model import Body
+    from ranktilt.training.model import TrainableModel
 
     whole = human(collection(folder, "test"))
     run = rt.ranker(f"bm25@{DEPTH}").rank(whole)
@@ -104,7 +104,7 @@ def prepare(folder: Path, given: argparse.Namespace) -> Measured:
     queries = run.entry_queries
     pairs = [(asked[run.queries[queries[i]]], texts[run.docs[i]]) for i in entries]
     (folder / "pairs.json").write_text(json.dumps(pairs), encoding="utf-8")
-    Body.load(body(folder), "cpu", 0).save(folder / "untrained", 512)
+    TrainableModel.load(body(folder), "cpu", 0).save(folder / "untrained", 512)
     return {"pairs": len(pairs)}
 
 
@@ -117,12 +117,12 @@ def ours(folder: Path, precision: str) -> Measured:
     """Score with RankTilt, as ``cross-encoder:`` does."""
     import sentence_transformers  # noqa: F401
 
-    from ranktilt.models.pairs import Pairs
+    from ranktilt.models.pairs import TextPairs
     from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 
     def scored(pairs: Sequence[tuple[str, str]]) -> Any:
         places = np.arange(len(pairs))
-        found = Pairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places)
+        found = TextPairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places)
         return scorer.relevance(scorer.logits(found, "scoring"))[found.entry]
 
     pairs, watch = shared(folder), Watch()

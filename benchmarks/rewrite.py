@@ -58,8 +58,8 @@ def ours(folder: Path, given: argparse.Namespace) -> Measured:
 
     from ranktilt.datasets.load import load
     from ranktilt.generation.rewrite.rewrite import rewrite
-    from ranktilt.llm.journal import Journal
-    from ranktilt.llm.named import llm
+    from ranktilt.io.journal import Journal
+    from ranktilt.llm.base import llm
 
     collection = load(folder)
     model = llm("openai:tiny", base_url=os.environ[ADDRESS], concurrency=CONCURRENCY)

@@ -153,9 +153,9 @@ def ours_cosine(folder: Path, given: argparse.Namespace) -> Measured:
 
 def ours_bounded(folder: Path, given: argparse.Namespace) -> Measured:
     """Exact search of ten times as many queries in a memory that is set."""
-    from ranktilt.executing.memory_limits import Chunks, chunked, read_size
+    from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
 
-    with chunked(Chunks(read_size(ALLOWED))):
+    with limited(MemoryLimits(read_size(ALLOWED))):
         return ours(folder, given, cosine=True, most=MANY)
 
 

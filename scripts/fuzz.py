@@ -38,11 +38,11 @@ from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from ranktilt.generation.rewrite.manifest import earlier, manifest, require_ours
 from ranktilt.generation.rewrite.prompts import template
+from ranktilt.io.journal import JSONL, Journal
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
-from ranktilt.llm.entry import Entry
-from ranktilt.llm.journal import ANSWERS, Journal
+from ranktilt.llm.journal import JournalRecord
 from ranktilt.probes.validation import validate
 from ranktilt.reporting.gates import gate_text
 from ranktilt.reporting.opened import Opened
@@ -109,7 +109,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
 
     def kept(path: Path) -> object:
         with Journal(path) as journal:
-            return [journal.entry(key * 32) for key in "ab"]
+            return [JournalRecord.of(content) for content in journal.read([key * 32 for key in "ab"]).values()]
 
     def labels(path: Path) -> object:
         return from_labels(read_labels(path), queries=run.queries, labels_file=path)
@@ -121,7 +121,8 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     scores = {q: dict(zip(f["doc_id"], f["score"], strict=True)) for (q,), f in frame.group_by("query_id")}
     judged = [{"query-id": q, "corpus-id": d, "score": g} for q, d, g in pairs.qrels.iter_rows()]
     told = {"prompt": "p", "document": "d", "attempt": 1, "parameters": {"seed": 1}, "asked": "m"}
-    lines = [Entry(key=key * 32, answer=Answer("text", "stop", 3, 5, "m"), **told).line() for key in "ab"]
+    answer = Answer("text", "stop", 3, 5, "m")
+    lines = [JournalRecord(key=key * 32, answer=answer, **told).sealed() for key in "ab"]
     made = {"llm": {"llm": "echo"}, "prompt": {"name": "p"}, "sources": {"m": 0.7}, "of": "human", "titles": "keep"}
     made = {**made, "collection": {"path": "toy"}, "earlier": [made], "inputs": {"a": "b"}}
     cut = {"limit": 512, "share": {"human": 0.5, "claude": 0.25}}
@@ -145,7 +146,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "output/manifest.json": manifest(made, {"a": b"x"}),
         "output/a": b"x",
         "prompt/prompt.txt": b"Rewrite {{this}}, {title}:\n{text}\n",
-        f"journal/{ANSWERS}": b"".join(lines),
+        f"journal/{JSONL}": b"\n".join(lines),
     }
     write(folder, files)
     for name, content in (("labels", table), ("rows", pairs.docs.rename({"id": "_id"}))):

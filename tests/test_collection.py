@@ -370,13 +370,6 @@ def test_an_unknown_choice_of_text_is_refused() -> None:
         toy().texts("titel")
 
 
-def test_what_is_made_once_is_kept() -> None:
-    collection, made = toy(), []
-    for _ in range(2):
-        assert collection.memo("key", lambda: made.append(1) or 7) == 7  # type: ignore[func-returns-value]
-    assert made == [1]
-
-
 # Twins
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.controls import controls
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
@@ -55,8 +56,8 @@ def command(folder: Path, *arguments: str | Path) -> tuple[Audit, str]:
     return Audit.load(file), done.stdout
 
 
-def card_of(found: Audit) -> dict[str, Estimate]:
-    return {e.kind: e for e in found.estimates_of(None)}
+def card_of(found: Audit) -> dict[str, Effect]:
+    return {e.estimand.key: e for e in found.estimates_of(None)}
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +115,9 @@ class TestDL19:
         # The interval holds 0, but almost no shuffle of the labels favours long passages as much.
         assert short_long.low < 0 < short_long.high
         assert short_long.value < short_long.band_low
-        pages = [e for e in found.estimates if e.kind == "page"]
-        assert [e.kind for e in found.estimates] == ["relative delta", "page"] * 3
-        assert all(e.banded and abs(e.level) < 0.1 and abs(e.extra["shares"]) < 0.01 for e in pages)
+        pages = [e for e in found.estimates if e.estimand.key == "page"]
+        assert [e.estimand.key for e in found.estimates] == ["relative delta", "page"] * 3
+        assert all(e.banded and abs(e.level) < 0.1 and abs(e.parts["shares"]) < 0.01 for e in pages)
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +231,7 @@ class TestNFCorpus:
         assert page.name == "ΔNDSR@20"
         assert page.value == pytest.approx(0.050, abs=0.005)
         assert (page.side(page.favours), page.banded) == ("human", False)
-        assert (twins.extra["wins"], twins.extra["losses"]) == (pytest.approx(1448, abs=5), pytest.approx(1806, abs=5))
+        assert (twins.parts["wins"], twins.parts["losses"]) == (pytest.approx(1448, abs=5), pytest.approx(1806, abs=5))
         assert twins.side(twins.favours) == LLM
         text = table(found)
         (sentence,) = (line for line in text.splitlines() if "the answers conflict" in line)
@@ -296,11 +297,11 @@ class TestPerplexityTrap:
         card = card_of(audited)
         twins, gap = card["relevant twins" if judged else "twins"], card["score gap"]
         assert (twins.a, twins.b) == ("human", "llm")
-        assert (twins.extra["pairs"], twins.extra["ties"]) == (4739, 1)
-        assert 100 * twins.extra["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
+        assert (twins.parts["pairs"], twins.parts["ties"]) == (4739, 1)
+        assert 100 * twins.parts["losses"] / 4739 == pytest.approx(56.87, abs=0.005)
         assert twins.side(twins.favours) == "llm"
-        assert (gap.extra["pairs"], gap.extra["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
-        assert f"4,739 pairs: human {int(twins.extra['wins']):,}, llm {int(twins.extra['losses']):,}, tied 1" in printed
+        assert (gap.parts["pairs"], gap.parts["raw"]) == (4739, pytest.approx(-0.0881, abs=5e-5))
+        assert f"4,739 pairs: human {int(twins.parts['wins']):,}, llm {int(twins.parts['losses']):,}, tied 1" in printed
 
     def test_pairs_of_the_mixed_ranking_that_are_retrieved_whole(self, shared_data: Path, tmp_path: Path) -> None:
         found = lines_of(shared_data / "perplexity-trap-scidocs" / "ance.jsonl")
@@ -311,7 +312,7 @@ class TestPerplexityTrap:
         ]
         run, labels = converted(tmp_path, scored)
         audited, printed = command(tmp_path, "--run", run, "--groups", labels)
-        twins = card_of(audited)["twins"].extra
+        twins = card_of(audited)["twins"].parts
         assert twins["whole"] == 1406
         assert 100 * twins["whole_losses"] / 1406 == pytest.approx(53.5, abs=0.05)
         assert "of 1,406 with both sides retrieved" in printed

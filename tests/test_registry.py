@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 import ranktilt
 from ranktilt import Ranker, UserError, ranker
-from ranktilt.models.checkpoint import PRECISIONS
+from ranktilt.models.device import PRECISIONS
 from ranktilt.rankers.base import Pipeline
 from ranktilt.rankers.dense.retriever import SIMILARITIES, Dense
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
-from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
-from ranktilt.rankers.rerank.monobert import MonoBERT
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
 from ranktilt.rankers.rerank.monot5 import MonoT5
 from ranktilt.registry import RANKERS, foreign_rankers, ranker_class, ranker_names
 from ranktilt.text.analyzers import analyzers

@@ -226,7 +226,7 @@ def labels(path: Path, *columns: str, **changed: str) -> Path:
 def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
     labels(here / "labels.tsv", "side")
     collection = rt.load("toy")
-    from ranktilt.datasets.labelled import with_labels
+    from ranktilt.datasets.labels import with_labels
 
     collection = with_labels(collection, "labels.tsv", by="side")
     run = rt.ranker("bm25").rank(collection)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.datasets.bundled.reader import bundled
     from ranktilt.datasets.check import check
-    from ranktilt.datasets.labelled import labelled
+    from ranktilt.datasets.labels import labelled
     from ranktilt.datasets.load import load
     from ranktilt.datasets.mix import mix
     from ranktilt.datasets.save import save
@@ -66,7 +66,7 @@ _NAMES = {
     "controls": "auditing.controls",
     "explain": "probes.explain",
     "gate": "auditing.gate",
-    "labelled": "datasets.labelled",
+    "labelled": "datasets.labels",
     "load": "datasets.load",
     "measure": "measures.base",
     "mix": "datasets.mix",

@@ -228,7 +228,7 @@ def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     columns = []
     for given in frame.iter_columns():
         try:
-            series = _kept(given)
+            series = _storable(given)
         except (pl.exceptions.InvalidOperationError, orjson.JSONDecodeError, orjson.JSONEncodeError):
             series = None
         if series is None:
@@ -241,7 +241,7 @@ def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _kept(series: pl.Series) -> pl.Series | None:
+def _storable(series: pl.Series) -> pl.Series | None:
     kind = series.dtype
     if kind.is_integer():
         return series.cast(pl.Int64)

@@ -17,7 +17,7 @@ RANKERS = {
     "dense": "ranktilt.rankers.dense.retriever:Dense",
     "replay": "ranktilt.rankers.replay:Replay",
     "cross-encoder": "ranktilt.rankers.rerank.cross_encoder:CrossEncoder",
-    "monobert": "ranktilt.rankers.rerank.monobert:MonoBERT",
+    "monobert": "ranktilt.rankers.rerank.cross_encoder:MonoBERT",
     "monot5": "ranktilt.rankers.rerank.monot5:MonoT5",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",

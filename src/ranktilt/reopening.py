@@ -209,7 +209,7 @@ def _collection(audit: Audit, places: Places) -> Collection:
     collection = _loaded(spec, places)
     if "labels" not in spec:
         return collection
-    from ranktilt.datasets.labelled import with_labels
+    from ranktilt.datasets.labels import with_labels
 
     return with_labels(collection, _beside(places, spec["labels"]), by=audit.spec.get("by") or "source")
 

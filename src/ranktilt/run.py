@@ -290,22 +290,8 @@ def codes(names: pl.Series, table: pl.Series) -> Int64:
 def collection_rows(run: Run, collection: Collection) -> Int64:
     """Row in the collection of each id of a run's table, -1 where it is not there.
 
-    Parameters
-    ----------
-    run : Run
-        Its id table is joined by id; a table shared with the collection needs no join.
-    collection : Collection
-        Where to look.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_ids,)
-        Rows.
-
-    Raises
-    ------
-    DataError
-        If an id is the bare id of documents of several sources: it could be any of them.
+    A table that is shared with the collection needs no join. `DataError` if an id is the bare id of documents of
+    several sources: it could be any of them.
     """
     if run.ids is collection.ids:
         return np.arange(len(run.ids))

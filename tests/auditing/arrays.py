@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.effects import Statistics
+from ranktilt.auditing.effects import Sample, Statistics, effects
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.measures.base import measure
+from ranktilt.measures.contrast import RelativeDelta
 from tests.reporting.audits import small
 
 GROUPS = ("human", "llm")
@@ -36,9 +37,12 @@ def audit_of(
     table = np.asarray(values, dtype=np.float64)
     names = tuple(queries or (f"q{i}" for i in range(table.shape[3])))
     every = list(product(enumerate(runs), combinations(enumerate(groups, start=1), 2), enumerate(measures)))
-    sides = [Side(run, m, a, b, table[r, k, i], table[r, k, j]) for (r, run), ((i, a), (j, b)), (k, m) in every]
+    sides = [
+        Sample(run, RelativeDelta(of=measure(m)), a, b, table[r, k, i], table[r, k, j])
+        for (r, run), ((i, a), (j, b)), (k, m) in every
+    ]
     sides = sides if null is None else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
-    found = tilts(sides, Statistics(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))))
+    found = effects(sides, Statistics(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))))
     base = _base()
     settings = {"by": "source", "ties": "expected", "rounding": "none", "inputs": [], "resamples": resamples, **spec}
     return replace(

@@ -16,7 +16,7 @@ from ranktilt.auditing.random_band import SHUFFLES, Shuffles, enough, null_delta
 from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.average_precision import AP
 from ranktilt.measures.base import Measure
 from ranktilt.measures.contrast import relative_delta
@@ -220,7 +220,7 @@ class TestNullDeltas:
     def test_what_is_worked_on_together_fits_into_the_memory(self) -> None:
         collection = judged_groups(2, "ab", "ab")
         shuffles = Shuffles(pieces(collection, blind_run(collection, 0))[0], 0, 1 << 20)
-        with chunked(Chunks(memory=64 << 20)):  # a quarter of it holds two results of 8 MiB
+        with limited(MemoryLimits(memory=64 << 20)):  # a quarter of it holds two results of 8 MiB
             assert list(shuffles.batches(5, 1)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
             assert len(list(shuffles.batches(5, 4))) == 5
 

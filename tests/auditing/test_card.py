@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
@@ -31,11 +32,11 @@ SCORES = {
 KINDS = ("relative delta", "page", "relevant twins", "other twins", "rank gap", "score gap")
 
 
-def card_of(found: Audit) -> dict[str, Estimate]:
-    return {e.kind: e for e in found.estimates_of(None)}
+def card_of(found: Audit) -> dict[str, Effect]:
+    return {e.estimand.key: e for e in found.estimates_of(None)}
 
 
-def toy_card(scores: Table = SCORES, *, collection: Collection | None = None, **options: Any) -> dict[str, Estimate]:
+def toy_card(scores: Table = SCORES, *, collection: Collection | None = None, **options: Any) -> dict[str, Effect]:
     collection = collection or toy()
     run = run_of(collection, scores, ranker="hand", **options.pop("spec", {}))
     return card_of(audit(collection, run, **{"measures": "nDCG@1", "card": True, "page": 3, **options}))
@@ -66,7 +67,7 @@ SD1, SD2 = math.sqrt(0.56), math.sqrt(2 / 3)
 class TestByHand:
     def test_the_questions_stand_in_their_order(self) -> None:
         found = audit(toy(), run_of(toy(), SCORES, ranker="hand"), ["nDCG@1", "AP@3"], card=True, page=3)
-        assert tuple(e.kind for e in found.estimates) == KINDS
+        assert tuple(e.estimand.key for e in found.estimates) == KINDS
         assert [e.name for e in found.estimates] == [
             "Relative Δ nDCG@1", "ΔNDSR@3", "head-to-head, relevant twins", "head-to-head, other twins",
             "pair rank gap", "score gap",
@@ -109,29 +110,29 @@ class TestByHand:
 
     def test_what_stands_behind_the_twins(self) -> None:
         found = toy_card()
-        relevant, other = found["relevant twins"].extra, found["other twins"].extra
+        relevant, other = found["relevant twins"].parts, found["other twins"].parts
         assert relevant == {
             "pairs": 4, "wins": 1, "losses": 2, "ties": 1, "whole": 4, "whole_wins": 1, "whole_losses": 2
         }  # fmt: skip
         assert other == {"pairs": 3, "wins": 2, "losses": 1, "ties": 0, "whole": 0, "whole_wins": 0, "whole_losses": 0}
-        assert found["rank gap"].extra == {"pairs": 4, "absent": 0}
-        assert found["score gap"].extra == {"pairs": 4, "raw": -1 / 4}
-        assert found["page"].extra == {"shares": 0}
+        assert found["rank gap"].parts == {"pairs": 4, "absent": 0}
+        assert found["score gap"].parts == {"pairs": 4, "raw": -1 / 4}
+        assert found["page"].parts == {"shares": 0}
 
     def test_a_relevant_twin_that_is_not_retrieved_is_below_the_last_rank(self) -> None:
         scores = {**SCORES, "q3": {"d1-human": 2.0, "d3-llm": 1.0}}
         found = toy_card(scores)
         # In query 3 the human side of d3 has rank 3, after a list of two.
         assert found["rank gap"].value == pytest.approx((-0.5 - 1 + (2 - 3)) / 4)
-        assert found["rank gap"].extra == {"pairs": 4, "absent": 1 / 8}
-        assert found["relevant twins"].extra["whole"] == 3
-        assert found["relevant twins"].extra["pairs"] == 4
+        assert found["rank gap"].parts == {"pairs": 4, "absent": 1 / 8}
+        assert found["relevant twins"].parts["whole"] == 3
+        assert found["relevant twins"].parts["pairs"] == 4
 
     def test_relevant_pairs_count_where_neither_side_is_retrieved(self) -> None:
         found = toy_card({**SCORES, "q3": {"d1-human": 2.0}})
         assert found["rank gap"].value == pytest.approx((-0.5 - 1 + 0) / 4)
-        assert found["rank gap"].extra == {"pairs": 4, "absent": 2 / 8}
-        assert found["relevant twins"].extra["pairs"] == 3
+        assert found["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
+        assert found["relevant twins"].parts["pairs"] == 3
 
     def test_naming_the_groups_the_other_way_round_turns_every_sign(self) -> None:
         one, two = toy_card(), toy_card(pairs=[("llm", "human")])
@@ -150,7 +151,7 @@ class TestSignTest:
     """Head-to-head is tested over queries: a query with many pairs counts once."""
 
     @staticmethod
-    def wins(per_query: list[tuple[int, int]]) -> Estimate:
+    def wins(per_query: list[tuple[int, int]]) -> Effect:
         """Queries in which human text wins and loses so many pairs of its own."""
         docs, scores, qrels = [], dict[str, dict[str, float]](), dict[str, dict[str, int]]()
         for q, counts in enumerate(per_query):
@@ -197,7 +198,7 @@ class TestWithoutJudgments:
         assert found.measures == found.tilts == ()
         assert found.values.shape == (1, 0, 3, 3)
         assert card["page"].value == pytest.approx(sum(PAGE) / 3)
-        assert card["twins"].extra | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4} == card["twins"].extra
+        assert card["twins"].parts | {"pairs": 7, "wins": 3, "losses": 3, "ties": 1, "whole": 4} == card["twins"].parts
         assert card["score gap"].value == pytest.approx(-1 / SD2 / 4)
 
     def test_the_rank_gap_is_a_sum_per_query(self) -> None:
@@ -207,7 +208,7 @@ class TestWithoutJudgments:
         assert found.name == "pair rank gap, summed per query"
         assert found.value == pytest.approx(sum(totals) / 3)
         assert (found.low, found.high) == pytest.approx(resampled(totals, [1, 1, 1]))
-        assert found.extra == {}
+        assert found.parts == {}
 
     def test_the_verdict_is_on_the_twins(self) -> None:
         collection = without_judgments(toy())
@@ -246,8 +247,8 @@ class TestWhatARunLacks:
     def test_a_missing_query_counts_its_relevant_pairs_or_not_at_all(self) -> None:
         scores = {q: SCORES[q] for q in ("q1", "q3")}
         zero, exclude = toy_card(scores), toy_card(scores, missing="exclude")
-        assert zero["rank gap"].extra == {"pairs": 4, "absent": 2 / 8}
-        assert exclude["rank gap"].extra == {"pairs": 3, "absent": 0}
+        assert zero["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
+        assert exclude["rank gap"].parts == {"pairs": 3, "absent": 0}
         assert (zero["rank gap"].value, exclude["rank gap"].value) == pytest.approx((-0.5 / 4, -0.5 / 3))
         assert zero["page"].value == exclude["page"].value == pytest.approx((PAGE[0] + PAGE[2]) / 2)
         assert (zero["relative delta"].queries, exclude["relative delta"].queries) == (3, 2)
@@ -256,7 +257,7 @@ class TestWhatARunLacks:
         collection = toy()
         runs = [run_of(collection, SCORES, ranker="all"), run_of(collection, {"q1": SCORES["q1"]}, ranker="one")]
         found = audit(collection, runs, "nDCG@1", card=True, missing="exclude")
-        assert [e.queries for e in found.estimates if e.kind == "rank gap"] == [3, 1]
+        assert [e.queries for e in found.estimates if e.estimand.key == "rank gap"] == [3, 1]
         assert found.by_group().filter(pl.col("group") == "all")["queries"].to_list() == [3, 1]
         assert "one: 2 judged queries not in the run, not counted" in found.notes
 
@@ -278,7 +279,7 @@ class TestWhatARunLacks:
         scores = {**SCORES, "q9": {"d1-human": 9.0, "d1-llm": 1.0, "d2-human": 0.5}}
         one, two = toy_card(), toy_card(scores, collection=more)
         for kind in KINDS:
-            assert (two[kind].value, two[kind].extra) == (one[kind].value, one[kind].extra)
+            assert (two[kind].value, two[kind].parts) == (one[kind].value, one[kind].parts)
 
     def test_a_run_ordered_by_ranks_has_no_score_gap(self) -> None:
         found = toy_card(spec={"score_order": "rank"})
@@ -291,7 +292,7 @@ class TestWhatARunLacks:
     def test_nothing_retrieved_is_undefined_and_not_0(self) -> None:
         found = toy_card({})
         assert all(math.isnan(found[kind].value) for kind in KINDS if kind != "rank gap")
-        assert (found["rank gap"].value, found["rank gap"].extra["absent"]) == (0, 1)
+        assert (found["rank gap"].value, found["rank gap"].parts["absent"]) == (0, 1)
         assert [found[kind].queries for kind in ("page", "relevant twins", "score gap")] == [0, 0, 0]
 
 
@@ -321,7 +322,7 @@ class TestGroupsThatAreNotTwins:
     def test_they_have_a_page_and_no_pairs(self) -> None:
         collection = lone(30)
         found = audit(collection, run_of(collection, drawn_scores(collection, 0)), "P@5", by="side", card=True)
-        assert [e.kind for e in found.estimates] == ["relative delta", "page"]
+        assert [e.estimand.key for e in found.estimates] == ["relative delta", "page"]
 
     def test_the_level_is_the_middle_of_the_band(self) -> None:
         collection = lone(30)
@@ -329,7 +330,7 @@ class TestGroupsThatAreNotTwins:
         page = found["page"]
         assert (page.a, page.b) == ("a", "b")
         assert page.level == (page.band_low + page.band_high) / 2 == pytest.approx(10 / 30 - 20 / 30, abs=0.1)
-        assert page.extra["shares"] == pytest.approx(10 / 30 - 20 / 30)
+        assert page.parts["shares"] == pytest.approx(10 / 30 - 20 / 30)
         assert page.banded
 
     @pytest.mark.parametrize("shift", [0.8, 0.0, -0.8])
@@ -379,7 +380,7 @@ class TestGroupsThatAreNotTwins:
         tilted = {q: {d: s + 300 * (side[d] == "a") for d, s in found.items()} for q, found in noise.items()}
         runs = [run_of(collection, scores, ranker=name) for name, scores in (("noise", noise), ("tilted", tilted))]
         found = audit(collection, runs, "P@5", by="side", card=True, page=10)
-        pages = {e.run: e for e in found.estimates if e.kind == "page"}
+        pages = {e.run: e for e in found.estimates if e.estimand.key == "page"}
         assert (pages["tilted"].side(pages["tilted"].favours), pages["noise"].favours) == ("a", "")
         assert pages["tilted"].p == pytest.approx(2 / 1001)
         assert pages["noise"].p > 0.05
@@ -390,7 +391,7 @@ class TestGroupsThatAreNotTwins:
         more = Collection(pl.concat([plain.docs, extra]), plain.queries, plain.qrels)
         found = toy_card(collection=more)
         assert found["page"].banded
-        assert found["page"].extra["shares"] == pytest.approx(1 / 7)
+        assert found["page"].parts["shares"] == pytest.approx(1 / 7)
         assert not found["relative delta"].banded
 
 
@@ -483,7 +484,7 @@ class TestTheCall:
         assert [(e.run, e.a, e.b) for e in found.estimates[::6]] == [
             (r, a, b) for r in "rs" for a, b in (("human", "gpt"), ("human", "llm"), ("gpt", "llm"))
         ]
-        assert {e.kind for e in found.estimates_of("s", "llm", "gpt")} == set(KINDS)
+        assert {e.estimand.key for e in found.estimates_of("s", "llm", "gpt")} == set(KINDS)
         with pytest.raises(UserError, match="unknown pair of groups 'human,claude'"):
             found.card("human", "claude")
 
@@ -501,7 +502,7 @@ class TestTheCall:
             runs.append(run_of(collection, scores, ranker=name))
         for correction in ("bonferroni", "holm"):
             found = audit(collection, runs, "nDCG@1", card=True, correction=correction).estimates
-            tested = [e for e in found if e.kind not in ("score gap", "other twins")]
+            tested = [e for e in found if e.estimand.key not in ("score gap", "other twins")]
             assert len(tested) == 12
             exact = sorted([2 / 4096, 26 / 4096, 158 / 4096] * 4)
             assert sorted(e.p for e in tested) == pytest.approx(exact, abs=0.006)
@@ -510,5 +511,5 @@ class TestTheCall:
             factors = [12] * 12 if correction == "bonferroni" else list(range(12, 0, -1))
             expected = np.minimum(np.maximum.accumulate([p * f for p, f in zip(ordered, factors, strict=True)]), 1)
             assert sorted(e.p_corrected for e in tested) == pytest.approx(expected.tolist())
-            assert all(e.p_corrected == e.p for e in found if e.kind == "score gap")
-            assert all(math.isnan(e.p_corrected) for e in found if e.kind == "other twins")
+            assert all(e.p_corrected == e.p for e in found if e.estimand.key == "score gap")
+            assert all(math.isnan(e.p_corrected) for e in found if e.estimand.key == "other twins")

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import Effect
 from ranktilt.collection import Collection
-from ranktilt.measures import preference
+from ranktilt.measures import twins
+from ranktilt.measures.head_to_head import pair_counts
+from ranktilt.measures.ranking import Ranking
 from ranktilt.run import Run
 from tests.auditing.calibration.test_result import IDS, SIDES, SOURCES, STEPS, World, relabelled, worlds
 from tests.toy import collection_of, run_of
@@ -19,19 +22,19 @@ few = settings(max_examples=15)
 TWINS = ["page", "relevant twins", "other twins", "rank gap", "score gap"]
 
 
-def card(collection: Collection, run: Run, *, page: int = 3, **options: object) -> tuple[Estimate, ...]:
+def card(collection: Collection, run: Run, *, page: int = 3, **options: object) -> tuple[Effect, ...]:
     """The card without Relative Δ."""
     found = audit(collection, run, "nDCG@3", card=True, page=page, resamples=200, **options)  # type: ignore[arg-type]
-    return tuple(e for e in found.estimates if e.kind != "relative delta")
+    return tuple(e for e in found.estimates if e.estimand.key != "relative delta")
 
 
 def unjudged(collection: Collection) -> Collection:
     return Collection(collection.docs, collection.queries, collection.qrels.clear())
 
 
-def numbers(one: Estimate) -> list[float]:
+def numbers(one: Effect) -> list[float]:
     fields = [one.value, one.low, one.high, one.error, one.p, one.queries, one.level, one.band_low, one.band_high]
-    return [*fields, *(one.extra[name] for name in sorted(one.extra))]
+    return [*fields, *(one.parts[name] for name in sorted(one.parts))]
 
 
 class TestNull:
@@ -43,7 +46,7 @@ class TestNull:
     ) -> None:
         collection = world.collection(ids, sources)
         found = card(collection, world.run(collection, cut=cut), page=page)
-        assert [e.kind for e in found] == TWINS
+        assert [e.estimand.key for e in found] == TWINS
         for one in found:
             if one.queries:
                 assert (one.value, one.low, one.high, one.error, one.p) == (0, 0, 0, 0, 1)
@@ -57,7 +60,7 @@ class TestNull:
         run = world.run(world.collection(), cut=cut)
         collection = unjudged(world.collection())
         found = audit(collection, run, card=True, resamples=200)
-        assert [e.kind for e in found.estimates] == ["page", "twins", "rank gap", "score gap"]
+        assert [e.estimand.key for e in found.estimates] == ["page", "twins", "rank gap", "score gap"]
         assert all(e.value == e.low == e.high == 0 and e.p == 1 for e in found.estimates)
         assert found.verdict("r").favours is None
 
@@ -94,7 +97,7 @@ class TestAntisymmetry:
         random.shuffle(order)  # type: ignore[attr-defined]
         shuffled = Collection(collection.docs[order], collection.queries, collection.qrels)
         run = world.run(collection, cut=cut)
-        kept = [e for e in card(collection, run) if e.kind != "score gap"]
+        kept = [e for e in card(collection, run) if e.estimand.key != "score gap"]
         for a, b in zip(kept, card(shuffled, run), strict=False):
             assert np.array_equal(numbers(a), numbers(b), equal_nan=True), a.name
 
@@ -123,8 +126,8 @@ class TestOneSidedJudgments:
         judged = {(int(q), int(d)) for q, d in zip(rng.integers(0, 4, 9), rng.integers(0, 11, 9), strict=True)}
         cell = np.array(sorted(judged, reverse=True))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(preference, "_CELLS", cells)
-            made = preference.split_pair_counts(offsets, rows, scores, pairs, (cell[:, 0], cell[:, 1]))
+            patch.setattr(twins, "_CELLS", cells)
+            made = pair_counts(twins.TwinLists(Ranking(offsets, scores), rows, pairs, (cell[:, 0], cell[:, 1])))
         wins = np.zeros((2, 4), dtype=int)
         losses = np.zeros((2, 4), dtype=int)
         for q in range(4):
@@ -146,7 +149,7 @@ class TestKnownTilt:
         names = []
         for column in zip(*found, strict=True):
             values = [e.value for e in column if not np.isnan(e.value)]
-            if column[0].kind != "score gap" and any(b < a - 1e-9 for a, b in pairwise(values)):
+            if column[0].estimand.key != "score gap" and any(b < a - 1e-9 for a, b in pairwise(values)):
                 names.append(column[0].name)
         return names
 
@@ -171,7 +174,9 @@ class TestKnownTilt:
     def test_it_goes_all_the_way_from_one_side_to_the_other(self) -> None:
         world = World([[1, 0, 2]], [[(1.0, 1.2), (0.5, 0.4), (0.1, 0.3)]], frozenset())
         collection = world.collection()
-        low, high = ({e.kind: e.value for e in card(collection, world.run(collection, tilt=t))} for t in (-9.0, 9.0))
+        low, high = (
+            {e.estimand.key: e.value for e in card(collection, world.run(collection, tilt=t))} for t in (-9.0, 9.0)
+        )
         assert (low["relevant twins"], high["relevant twins"]) == (-1, 1)
         assert (low["other twins"], high["other twins"]) == (-1, 1)
         assert (low["page"], high["page"]) == pytest.approx((-1, 1))  # three ranks, and each side has three documents

@@ -219,7 +219,7 @@ class TestOtherGroups:
         found = uneven()
         assert not found.tilts[0].twins
         (change, _) = compared(found, found).tilts
-        assert change.level_new == found.tilts[0].level_value != 0
+        assert change.level_new == found.tilts[0].level != 0
         assert change.growth == 0
         assert growth_words(replace(change, growth=3.0, growth_low=1.0, growth_high=5.0)) == (
             "its distance from the random band's middle grew by 3.0 points, change [+1.0, +5.0]"

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import ranktilt.auditing.tilt as tilt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ranktilt.auditing.card as module
+import ranktilt.auditing.effects as module
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.gate import gate
 from ranktilt.collection import Collection
 from tests.toy import Table, collection_of, run_of
@@ -32,9 +32,12 @@ def paired(origins: int, queries: int, *, judged: int = 0, extra: int = 0) -> Co
     return collection_of(docs, {f"q{q}": "x" for q in range(queries)}, qrels if judged else {})
 
 
-def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Estimate]:
+def card(collection: Collection, scores: Table, **options: Any) -> dict[str, Effect]:
     given = {"measures": "nDCG@3" if collection.qrels.height else None, "by": "lang", "resamples": 200, **options}
-    return {e.kind: e for e in audit(collection, run_of(collection, scores, ranker="r"), card=True, **given).estimates}
+    return {
+        e.estimand.key: e
+        for e in audit(collection, run_of(collection, scores, ranker="r"), card=True, **given).estimates
+    }
 
 
 def labelled_source(collection: Collection) -> Collection:
@@ -51,7 +54,7 @@ def drawn(collection: Collection, seed: int, depth: int = 8, levels: int = 6) ->
     }
 
 
-def numbers(e: Estimate) -> list[float]:
+def numbers(e: Effect) -> list[float]:
     return [e.value, e.low, e.high, e.error, e.p, e.queries, e.level, e.band_low, e.band_high]
 
 
@@ -74,8 +77,7 @@ def ahead(queries: int, german: list[int], english: list[int]) -> dict[str, dict
 def without_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the tests over queries out, so that p is that of exchanged labels alone."""
     monkeypatch.setattr(module, "sign_test_p", lambda *_: 0.0)
-    for part in (module, tilt):
-        monkeypatch.setattr(part, "sign_flip_ps", lambda columns, **_: [0.0] * len(columns))
+    monkeypatch.setattr(module, "sign_flip_ps", lambda columns, **_: [0.0] * len(columns))
 
 
 class TestTheSamePairsInEveryQuery:
@@ -188,7 +190,7 @@ class TestTheBand:
     def test_several_versions_of_one_origin_are_exchanged_together(self) -> None:
         collection = paired(1, 10, extra=1)
         found = card(collection, {f"q{q}": {"0-de": 3.0, "0-de2": 2.0, "0-en": 1.0} for q in range(10)})["twins"]
-        assert (found.extra["pairs"], found.value, found.p) == (20, 1, 1)
+        assert (found.parts["pairs"], found.value, found.p) == (20, 1, 1)
         assert (found.band_low, found.band_high) == (-1, 1)
 
     def test_a_page_of_twins_only_is_judged_so_too(self) -> None:
@@ -222,7 +224,7 @@ class TestTheBand:
         runs = [run_of(collection, ahead(20, [*range(30)], []), ranker=f"r{n}") for n in range(8)]
         found = audit(collection, runs, by="lang", card=True).estimates
         assert min(e.p for e in found) == pytest.approx(2 / 20_001)
-        assert all(e.favours == "a" for e in found if e.kind == "twins")
+        assert all(e.favours == "a" for e in found if e.estimand.key == "twins")
 
 
 class TestExactness:
@@ -302,7 +304,7 @@ class TestWhatRestsOnLittle:
         [one] = found.tilts
         assert (one.queries, one.votes, one.testable, one.verdict()) == (40, origins, False, "inconclusive")
         assert gate(found, max_tilt=1).outcome == "inconclusive"
-        twins = next(e for e in found.estimates if e.kind == "relevant twins")
+        twins = next(e for e in found.estimates if e.estimand.key == "relevant twins")
         assert (twins.votes, twins.favours) == (origins, "")
         word = "documents say" if origins > 1 else "document says"
         assert f"{word} anything, too few to test; Relative Δ" in found.verdict("r").sentence

@@ -74,7 +74,7 @@ def test_the_card_leaves_failed_queries_out() -> None:
     for spec in ({}, {"failed": {"q4": "x"}}):
         card = audit(collection, answered(collection, "q1", "q2", "q3", **spec), "RR@10", resamples=100, card=True)
         [found] = [one for one in card.estimates if one.name == "pair rank gap"]
-        pairs.append(found.extra["pairs"])
+        pairs.append(found.parts["pairs"])
     assert pairs == [4, 3]
 
 

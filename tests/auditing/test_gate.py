@@ -15,7 +15,7 @@ from ranktilt.auditing.gate import FORMAT, VERSION, Gate, GateRow, check_growth,
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError
 from tests.auditing.arrays import audit_of, noisy, one
-from tests.auditing.test_verdict import tilt
+from tests.effects import tilt
 from tests.reporting.audits import clear
 
 NAN = np.nan

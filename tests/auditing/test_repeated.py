@@ -186,7 +186,7 @@ def test_an_audit_of_an_older_version_says_how_it_was_made(tmp_path: Path) -> No
     (tmp_path / "old.json").write_bytes(orjson.dumps(content))
     old = Audit.load(tmp_path / "old.json")
     assert [t.tests for t in old.tilts] == [1]
-    tested = [e for e in old.estimates if e.kind != "score gap" and e.p == e.p]
+    tested = [e for e in old.estimates if e.estimand.key != "score gap" and e.p == e.p]
     assert {e.tests for e in tested} == {len(tested)}
     text = rt.table(old)
     assert "(Holm over 1 test; paired sign-flip permutation test)" in text

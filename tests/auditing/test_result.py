@@ -385,7 +385,7 @@ class TestWithEverything:
     def test_the_file_holds_every_number_by_name(self, whole: Audit) -> None:
         content = json.loads(whole.to_json())
         assert [e["kind"] for e in content["card"][:2]] == ["relative delta", "page"]
-        assert content["card"][2]["extra"]["wins"] == whole.estimates[2].extra["wins"]
+        assert content["card"][2]["extra"]["wins"] == whole.estimates[2].parts["wins"]
         assert content["confounds"][0]["name"] == "words"
         assert content["controls"][0]["control"] == "raw"
         length = next(c for c in content["controls"] if c["control"] == "length")

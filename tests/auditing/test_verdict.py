@@ -9,21 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.effects import Statistics
+from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
 from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
-from tests.auditing.test_estimate import estimate
+from ranktilt.measures.base import measure as of
+from ranktilt.measures.contrast import RelativeDelta
+from tests.effects import answer, tilt
 
 HOW = Statistics(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
-
-
-def tilt(low: float = 10.0, high: float = 30.0, p: float = 0.001, **fields: Any) -> Tilt:
-    """A comparison with this interval and corrected p; twins unless a band is given."""
-    made: dict[str, Any] = {
-        "run": "bm25", "measure": "nDCG@3", "a": "human", "b": "llm", "mean_a": 0.3, "mean_b": 0.25,
-        "value": (low + high) / 2, "low": low, "high": high, "error": 5.0, "p": p, "p_corrected": p, "queries": 50,
-        "excluded": 0, "dropped": 0, "band_low": 0.0, "band_high": 0.0, "twins": "band_low" not in fields,
-    }  # fmt: skip
-    return Tilt(**{**made, **fields})
 
 
 class TestTheRule:
@@ -47,8 +39,8 @@ class TestTheRule:
             (tilt(10, 30, value=np.nan), "inconclusive"),  # both means round to 0 on paper
         ],
     )
-    def test_for_twins_level_is_0(self, given: Tilt, expected: str) -> None:
-        assert given.level_value == 0
+    def test_for_twins_level_is_0(self, given: Effect, expected: str) -> None:
+        assert given.level == 0
         assert given.verdict() == expected
 
     @pytest.mark.parametrize(
@@ -63,9 +55,9 @@ class TestTheRule:
             (tilt(60, 90, p=0.002), "inconclusive"),
         ],
     )
-    def test_for_other_groups_level_is_the_middle_of_the_random_band(self, given: Tilt, expected: str) -> None:
+    def test_for_other_groups_level_is_the_middle_of_the_random_band(self, given: Effect, expected: str) -> None:
         banded = tilt(given.low, given.high, given.p, band_low=55.0, band_high=95.0)
-        assert banded.level_value == 75
+        assert banded.level == 75
         assert banded.verdict() == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-4, 4, p=1.0), tilt(0, 0, p=1.0, error=0.0)])
@@ -82,7 +74,7 @@ class TestTheRule:
         ],
     )
     def test_queries_too_few_for_any_p_below_05_say_nothing(
-        self, given: Tilt, queries: int, fields: dict[str, int], enough: bool
+        self, given: Effect, queries: int, fields: dict[str, int], enough: bool
     ) -> None:
         few = replace(given, queries=queries, **fields)
         assert few.testable is enough
@@ -97,7 +89,7 @@ class TestTheRule:
         assert tilt(-20, 20, p=0.9).verdict(level) == expected
 
     @pytest.mark.parametrize("given", [tilt(10, 30), tilt(-30, -10), tilt(-4, 4, p=1), tilt(-1, 9, p=1)])
-    def test_the_other_side_sees_the_mirror_image(self, given: Tilt) -> None:
+    def test_the_other_side_sees_the_mirror_image(self, given: Effect) -> None:
         turned = {"a": "b", "b": "a"}
         assert given.swapped().verdict() == turned.get(given.verdict(), given.verdict())
 
@@ -115,7 +107,7 @@ class TestSwapped:
         assert str(tilt(0, 0).swapped().value) == "0.0"
 
     def test_a_row_names_every_field_and_the_detectable_effect(self) -> None:
-        row = tilt(10, 30).row()
+        row = tilt(10, 30).table_row()
         assert row["detectable"] == pytest.approx(14.256, abs=0.001)  # 2.0096 + .8416 errors of 5, for 50 queries
         assert (row["run"], row["a"], row["value"], row["twins"]) == ("bm25", "human", 20.0, True)
 
@@ -201,7 +193,7 @@ class TestSentences:
         assert f"bm25: inconclusive: {said}Relative Δ" in found.sentence
 
     def test_and_of_a_card_without_judgments(self) -> None:
-        found = judge_card([estimate(-0.01, 0.4, p_corrected=0.002)])
+        found = judge_card([answer(-0.01, 0.4, p_corrected=0.002)])
         assert found.kind == "inconclusive"
         assert found.sentence.endswith(
             "corrected p = .002; p is below .05, but the interval reaches across level (.000)"
@@ -270,16 +262,16 @@ def test_probability_text(p: float, text: str) -> None:
 
 
 class TestTilts:
-    def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Side:
-        return Side("bm25", measure, "human", "llm", np.array(a), np.array(b), **fields)
+    def side(self, a: list[float], b: list[float], measure: str = "P@1", **fields: Any) -> Sample:
+        return Sample("bm25", RelativeDelta(of=of(measure)), "human", "llm", np.array(a), np.array(b), **fields)
 
     def test_only_queries_with_both_groups_count(self) -> None:
-        (found,) = tilts([self.side([1.0, np.nan, 0.5, 0.0], [0.5, 1.0, np.nan, 0.5])], HOW)
+        (found,) = effects([self.side([1.0, np.nan, 0.5, 0.0], [0.5, 1.0, np.nan, 0.5])], HOW)
         assert (found.mean_a, found.mean_b, found.queries, found.excluded) == (0.5, 0.5, 2, 2)
         assert found.value == 0.0
 
     def test_by_hand(self) -> None:
-        (found,) = tilts([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
+        (found,) = effects([self.side([1.0, 1.0, 1.0], [0.5, 0.0, 0.0])], HOW)
         # Means 1 and 1/6; 2 of 8 sign vectors are as far out; a resample with query 1 k times has means 1 and k/6.
         assert found.value == pytest.approx(100 * (5 / 6) / (7 / 12))
         assert found.p == found.p_corrected == 2 / 8
@@ -288,19 +280,19 @@ class TestTilts:
         assert (found.band_low, found.band_high, found.twins) == (0, 0, True)
 
     def test_resamples_with_nothing_on_either_side_are_dropped_and_counted(self) -> None:
-        (found,) = tilts([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
+        (found,) = effects([self.side([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])], HOW)
         assert (found.value, found.low, found.high, found.error) == (200, 200, 200, 0)
         assert found.dropped == pytest.approx(1000 * 8 / 27, abs=60)
 
     def test_no_query_in_common(self) -> None:
-        (found,) = tilts([self.side([1.0, np.nan], [np.nan, 1.0])], HOW)
+        (found,) = effects([self.side([1.0, np.nan], [np.nan, 1.0])], HOW)
         assert np.isnan([found.value, found.low, found.high, found.p, found.p_corrected]).all()
         assert (found.queries, found.excluded) == (0, 2)
 
     def test_the_family_is_every_p_in_the_table(self) -> None:
         strong, weak = self.side([1.0] * 12, [0.0] * 11 + [0.5]), self.side([1.0, 0.0] * 6, [0.0, 1.0] * 6, "AP")
         undefined = self.side([np.nan] * 12, [1.0] * 12, "RR")
-        found = tilts([strong, weak, undefined], HOW)
+        found = effects([strong, weak, undefined], HOW)
         assert found[0].p == 2 / 2**12
         assert found[0].p_corrected == 2 * 2 / 2**12
         assert found[1].p_corrected == 1.0
@@ -309,24 +301,24 @@ class TestTilts:
     def test_bonferroni_by_name(self) -> None:
         a, b = self.side([1.0] * 10, [0.0] * 10), self.side([1.0] * 9, [0.0] * 9, "AP")
         how = Statistics(200, 0, "permutation", "bonferroni", "none")
-        assert [t.p_corrected for t in tilts([a, b], how)] == [4 / 2**10, 4 / 2**9]
+        assert [t.p_corrected for t in effects([a, b], how)] == [4 / 2**10, 4 / 2**9]
 
     def test_paired_t_by_name(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
-        (found,) = tilts([self.side(a, b)], Statistics(200, 0, "t", "holm", "none"))
+        (found,) = effects([self.side(a, b)], Statistics(200, 0, "t", "holm", "none"))
         # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
         assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
 
     def test_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.22049] * 4, [0.16951] * 4
-        rounded, plain = (tilts([self.side(a, b)], Statistics(200, 0, "t", "holm", r))[0] for r in ("paper", "none"))
+        rounded, plain = (effects([self.side(a, b)], Statistics(200, 0, "t", "holm", r))[0] for r in ("paper", "none"))
         assert rounded.value == pytest.approx(100 * 5 / 19.5)
         assert rounded.mean_a == plain.mean_a == 0.22049
         assert (rounded.low, rounded.high) == (plain.low, plain.high)
 
     def test_the_band_and_its_p_come_from_the_shuffled_labels(self) -> None:
         null = np.arange(-499.0, 501.0) / 10
-        (found,) = tilts([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
+        (found,) = effects([self.side([0.6] * 8, [0.2] * 8).among(null)], HOW)
         assert found.value == pytest.approx(100)
         assert (found.band_low, found.band_high) == (-47.5, 47.6)
         assert found.p == pytest.approx(2 / 1001)
@@ -340,11 +332,11 @@ class TestTilts:
             self.side(list(rng.integers(0, 3, 30) / 2), list(rng.integers(0, 3, 30) / 2), f"P@{i + 1}")
             for i in range(4)
         ]
-        made[2].values_a[3] = np.nan
+        made[2].one[3] = np.nan
         how = Statistics(300, 0, "permutation", "holm", "none")
-        together = tilts(made, how)
+        together = effects(made, how)
         for alone, one in zip(made, together, strict=True):
-            (found,) = tilts([alone], how)
+            (found,) = effects([alone], how)
             assert (found.value, found.low, found.high, found.error, found.p) == (
                 one.value, one.low, one.high, one.error, one.p,
             )  # fmt: skip
@@ -371,8 +363,8 @@ def test_level_between_other_groups_is_measured_from_the_bands_middle() -> None:
     assert sentence.endswith("within ±5 points of the random band's middle (+70.0 %)")
 
 
-def question(kind: Any, low: float, high: float, p: float = 0.001) -> Estimate:
-    return Estimate("bm25", kind, kind, "human", "llm", (low + high) / 2, low, high, 0.05, p, p, 50)
+def question(kind: str, low: float, high: float) -> Effect:
+    return answer(low, high, kind, run="bm25", error=0.05, p_corrected=0.001, queries=50)
 
 
 CLEAR, OTHER, OPEN = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3)
@@ -394,6 +386,6 @@ def test_the_card_says_what_its_other_questions_answer(others: list[tuple[float,
     kinds = ["page", "rank gap", "other twins"]
     asked = [question("twins", *CLEAR), *(question(k, *ends) for k, ends in zip(kinds, others, strict=False))]
     found = judge_card([*asked, question("score gap", *CLEAR)])
-    assert found.sentence.startswith("bm25 favours human text: twins +20.0 %, 95 % interval [+10.0, +30.0], ")
+    assert found.sentence.startswith("bm25 favours human text: head-to-head +20.0 %, 95 % interval [+10.0, +30.0], ")
     assert found.sentence.endswith(ending)
     assert (found.agree, found.measures) == (1 + others.count(CLEAR), 1 + len(others))

@@ -81,7 +81,7 @@ def test_what_an_audit_wrote_is_read(tmp_path: Path) -> None:
         (["pair_counts", "wins"], {"a": 1}, "pair_counts: expected columns of one length"),
         (["pair_counts", "wins", 0], None, "pair_counts: wins: expected int in each row"),
         (["pair_counts", "query", 0], "q9", "pair_counts: expected each of the audit's queries once"),
-        (["card", 0, "kind"], "x", "kind: expected one of relative delta, page,"),
+        (["card", 0, "estimand"], "x", "unknown measure 'x'"),
         (["card", 0, "run"], "x", "run: 'x' is not among the audit's runs"),
         (["card", 0, "extra"], {"ties": 1, "pairs": 2, "wins": 1}, "extra: expected losses beside ties, got None"),
         (["card", 0, "extra"], {"raw": None, "pairs": None}, "extra: expected pairs beside raw, got None"),

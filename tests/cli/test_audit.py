@@ -334,7 +334,7 @@ def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
 
 def test_the_page_of_the_card_has_20_ranks(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--card")
-    assert [e.name for e in found.estimates if e.kind == "page"] == ["ΔNDSR@20"]
+    assert [e.name for e in found.estimates if e.estimand.key == "page"] == ["ΔNDSR@20"]
 
 
 def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -432,8 +432,8 @@ def test_a_run_and_labels_give_what_the_collection_gives(
     bare = saved(cli, tmp_path, "--run", engine, "--groups", table, "--qrels", judgments(tmp_path), "--card")
     whole = saved(cli, tmp_path, toy_folder, "--run", engine, "--card")
     assert bare.values.tolist() == whole.values.tolist()
-    assert [(e.kind, e.value, e.low, e.high, e.p) for e in bare.estimates] == [
-        (e.kind, e.value, e.low, e.high, e.p) for e in whole.estimates
+    assert [(e.estimand.key, e.value, e.low, e.high, e.p) for e in bare.estimates] == [
+        (e.estimand.key, e.value, e.low, e.high, e.p) for e in whole.estimates
     ]
     assert bare.runs == whole.runs == (f"replay:{engine}",)
     assert bare.confounds == ()
@@ -453,7 +453,7 @@ def test_without_judgments_the_card_answers(cli: Cli, engine: Path, tmp_path: Pa
 def test_a_collections_judgments_can_be_left_out_or_replaced(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     none = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", "none")
     assert (none.measures, none.queries) == ((), ("q1", "q2", "q3"))
-    assert [e.kind for e in none.estimates] == ["page", "twins", "rank gap", "score gap"]
+    assert [e.estimand.key for e in none.estimates] == ["page", "twins", "rank gap", "score gap"]
     file = write(tmp_path / "mine.txt", "q2 0 d2 1\n")
     mine = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--qrels", file)
     assert mine.queries == ("q2",)
@@ -502,7 +502,7 @@ def test_the_order_of_ranks_can_be_asked_for(cli: Cli, toy_folder: Path, tmp_pat
     for first in ((toy_folder,), ("--groups", table, "--qrels", qrels)):
         one = saved(cli, tmp_path, *first, "--run", file, "--score-order", "rank", "--card")
         assert one.values[0, 0, :, 0].tolist() == [1, 0, 1]
-        assert np.isnan(next(e.value for e in one.estimates if e.kind == "score gap"))
+        assert np.isnan(next(e.value for e in one.estimates if e.estimand.key == "score gap"))
     result = cli("audit", "--groups", table, "--qrels", qrels, "--run", file, *QUICK)
     assert result.code == 0
     assert result.err.startswith(f"warning: {file}")

@@ -130,7 +130,6 @@ def paid(folder: Path) -> Path:
     about = {"llm": "openai:gpt@default", "model": "gpt", "base_url": "http://127.0.0.1:9/v1"}
     write(folder / "llm" / "x" / "about.json", json.dumps(about).encode())
     write(folder / "llm" / "x" / "answers.jsonl", lines)
-    (folder / "llm" / "x" / "claims").mkdir()
     cache = VectorCache(folder / "embeddings" / "y", about={"model": "openai:ada"})
     cache.put(content_keys("z"), np.ones((1, 4), dtype=np.float32))
     return folder

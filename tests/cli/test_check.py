@@ -9,12 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-import ranktilt as rt
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.reporting.checks import checks
 from tests.cli.conftest import Cli, refused
-from tests.toy import full_device, raw_docs, write_beir, write_cocktail, write_paper
+from tests.toy import full_device, raw_docs, write_beir, write_cocktail
 
 Docs = list[dict[str, Any]]
 COUNT = 20
@@ -73,14 +72,6 @@ def test_each_fault_alone_ends_with_1_and_is_named(cli: Cli, tmp_path: Path, fau
     assert cli("check", folder, option).code == 0
 
 
-def test_judgments_of_one_side_end_with_1(cli: Cli, tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "one", qrels=[(f"q{n}", f"d{n}-human", 1) for n in range(COUNT)])
-    code, out, _ = cli("check", folder)
-    assert code == 1
-    assert "Void because of one-sided judgments (20 of 20, 100.0 %; limit ≤ 5 %).\n" in out
-    assert cli("check", folder, "--max-one-sided", "100").code == 0
-
-
 def test_what_is_printed_is_the_library_s_table(cli: Cli, tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "one", llm=FAULTS["refusals"][0])
     result = check(load(folder, ignore_unknown=True))
@@ -137,13 +128,6 @@ def test_every_limit_is_an_option(cli: Cli, tmp_path: Path, option: str, value: 
     assert default[path] != value
 
 
-def test_examples_are_as_many_as_asked_for(cli: Cli, tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "one", llm=FAULTS["refusals"][0])
-    assert "such as d0-llm, d1-llm, d2-llm, …\n" in cli("check", folder).out
-    assert "such as d0-llm, …\n" in cli("check", folder, "--examples", "1").out
-    assert "such as" not in cli("check", folder, "--examples", "0").out
-
-
 def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "one", split="dev")
     folder_of(folder, split="train", qrels=[("q1", "d1-llm", 1)])
@@ -151,21 +135,6 @@ def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> 
     assert code == 0
     assert "human against llm\n" in out
     assert cli("check", folder, "--split", "train").code == 1
-
-
-@pytest.mark.parametrize("write", [write_cocktail, write_paper])
-def test_other_layouts_are_read(cli: Cli, tmp_path: Path, write: Callable[[Path], Path]) -> None:
-    code, out, _ = cli("check", write(tmp_path / "one"))
-    assert "shared titles          3 of 3  100.0 %" in out
-    assert code == 1  # the toy's endings have no full stop
-    assert "Void because of cut-off endings (3 of 3, 100.0 %; limit ≤ 10 %)." in out
-
-
-def test_a_saved_collection_is_checked(cli: Cli, tmp_path: Path) -> None:
-    rt.save(rt.bundled(), tmp_path / "bundled")
-    code, out, _ = cli("check", tmp_path / "bundled")
-    assert code == 0
-    assert "1 warning: shared titles." in out
 
 
 @pytest.mark.parametrize(
@@ -203,10 +172,3 @@ def test_a_full_disk_is_an_error_not_a_verdict(process: Cli, tmp_path: Path) -> 
         )  # fmt: skip
     assert code == 2
     assert "cannot be written: No space left on device" in err
-
-
-@pytest.mark.data
-def test_nfcorpus_is_a_fair_comparison(cli: Cli, shared_data: Path) -> None:
-    code, out, err = cli("check", shared_data / "cocktail-nfcorpus", "--quiet")
-    assert (code, err) == (0, "")
-    assert "nothing found that voids it; 2 warnings: length ratio, shared titles." in out

@@ -58,5 +58,5 @@ def test_the_card_and_the_controls_of_the_bundled_collection(cli: Cli, tmp_path:
     assert "bm25: the estimand card" in out
     assert "bm25: raw and controlled" in out
     found = rt.Audit.load(file)
-    assert {e.kind for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
+    assert {e.estimand.key for e in found.estimates} >= {"page", "relevant twins", "rank gap"}
     assert {c.control for c in found.controls} == {"raw", *CONTROLS}

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
+from ranktilt.io.journal import JOURNAL, count_records
 from tests.cli.conftest import Cli, refused
 from tests.datasets.hub_cache import cached, mteb, point_to
 from tests.llm.server import FAULTS, Faults, Server
@@ -248,7 +249,7 @@ def test_a_full_disk_is_one_line_and_a_rerun_goes_on(cli: Cli, folder: Path) -> 
         assert code == 2
         assert "cannot be written: File too large" in err
         assert not (folder.parent / "out").exists()
-        written = len((next((folder.parent / "cache").rglob("answers.jsonl"))).read_bytes().splitlines())
+        written = sum(count_records(file.parent) for file in (folder.parent / "cache").rglob(JOURNAL))
         before = len(server.requests)
         assert run(cli, server, folder)[0] == 0
         assert len(server.requests) - before == 12 - written

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ranktilt.cli.main import app
 from ranktilt.datasets.load import load
 from ranktilt.probes.validation import validate
 from ranktilt.registry import ranker
@@ -240,10 +239,6 @@ class TestRefusals:
     def test_nothing_is_written_where_something_is_refused(self, cli: Cli, folder: Path, tmp_path: Path) -> None:
         refused(cli, "validate", folder, *PLAIN, "--json", tmp_path / "a.json", "--margin", "0")
         assert not (tmp_path / "a.json").exists()
-
-
-def test_the_verb_is_registered() -> None:
-    assert "validate" in {command.name for command in app.registered_commands}
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import pytest
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import MEANINGS, check
-from ranktilt.datasets.check_result import LIMITS, Check, Limits, Row, percent
+from ranktilt.datasets.check_result import LIMITS, CheckLimits, CheckResult, CheckRow, percent
 from ranktilt.datasets.load import load
-from tests.toy import collection_of, raw_docs, raw_qrels, toy, write_beir, write_cocktail, write_paper
+from tests.toy import collection_of, raw_docs, toy, write_beir
 
 PAIRS = 20
 WORDS = ("amber", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "isle", "jade")
@@ -66,7 +66,7 @@ def human(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "text": row["text"].replace("The llm", "The human")}
 
 
-def row(result: Check, name: str, source: str | None = None) -> Row:
+def row(result: CheckResult, name: str, source: str | None = None) -> CheckRow:
     """Return the one row of a name (and source)."""
     found = [r for r in result.rows if r.name == name and source in (None, r.source)]
     assert len(found) == 1
@@ -174,10 +174,10 @@ def test_pairs_without_words_in_the_reference_have_no_length_ratio() -> None:
 
 def test_limits_of_the_length_ratio_are_options() -> None:
     docs = change(PAIRS, text(short))
-    assert check(made(docs), limits=Limits(shortest=0.4)).fair
-    assert not check(made(docs), limits=Limits(shortest=0.41)).fair
+    assert check(made(docs), limits=CheckLimits(shortest=0.4)).fair
+    assert not check(made(docs), limits=CheckLimits(shortest=0.41)).fair
     longer = change(PAIRS, text(lambda t: t + " " + t))
-    assert check(made(longer), limits=Limits(longest=2)).fair
+    assert check(made(longer), limits=CheckLimits(longest=2)).fair
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_one_sided_judgments_name_query_and_relevant_document() -> None:
     found = row(check(made(sound(), qrels)), "one-sided judgments")
     assert found.examples == ("q3 p3-llm", "q5 p5-human")
     assert (found.found, found.total, found.value, found.verdict) == (2, 20, 10.0, "void")
-    allowed = check(made(sound(), qrels), limits=Limits(one_sided=10))
+    allowed = check(made(sound(), qrels), limits=CheckLimits(one_sided=10))
     assert row(allowed, "one-sided judgments").verdict == "warning"
 
 
@@ -259,9 +259,9 @@ def test_nothing_left_to_compare_voids(reordered: int, same: int, empty: int, li
 
 def test_the_threshold_of_near_identical_pairs_is_an_option() -> None:
     # Of 14 terms a side, "human" and "llm" are not shared: 13 of 15.
-    assert row(check(made(sound()), limits=Limits(near_identical=13 / 15)), "near-identical pairs").found == PAIRS
-    found = row(check(made(sound()), limits=Limits(near_identical=0.87)), "near-identical pairs")
-    assert not check(made(sound()), limits=Limits(near_identical=13 / 15)).fair  # none is left to compare
+    assert row(check(made(sound()), limits=CheckLimits(near_identical=13 / 15)), "near-identical pairs").found == PAIRS
+    found = row(check(made(sound()), limits=CheckLimits(near_identical=0.87)), "near-identical pairs")
+    assert not check(made(sound()), limits=CheckLimits(near_identical=13 / 15)).fair  # none is left to compare
     assert (found.found, found.note) == (0, "Jaccard similarity of terms ≥ 0.87")
 
 
@@ -310,7 +310,7 @@ def test_any_dangling_judgment_is_a_warning() -> None:
     assert (found.found, found.total, found.source, found.verdict) == (2, 62, "", "warning")
     assert found.examples == ("q0 lost", "q99 p0-human")
     rare = {**judged(), **{f"q{n}": {"p0-human": 0} for n in range(1000, 1001)}}
-    assert row(check(made(sound(), rare), limits=Limits(notice=50)), "dangling judgments").verdict == "warning"
+    assert row(check(made(sound(), rare), limits=CheckLimits(notice=50)), "dangling judgments").verdict == "warning"
 
 
 def test_queries_with_the_text_of_another_are_counted_and_a_warning() -> None:
@@ -327,7 +327,7 @@ def test_queries_with_the_text_of_another_are_counted_and_a_warning() -> None:
 def test_a_rare_fault_is_no_warning_below_the_notice() -> None:
     docs = change(1, text(refuse))
     assert row(check(made(docs)), "refusals").verdict == "warning"
-    assert row(check(made(docs), limits=Limits(notice=5)), "refusals").verdict == "ok"
+    assert row(check(made(docs), limits=CheckLimits(notice=5)), "refusals").verdict == "ok"
 
 
 @pytest.mark.parametrize("count", [0, 1, 50])
@@ -414,7 +414,7 @@ def test_what_cannot_be_compared_is_refused(
 )
 def test_impossible_limits_are_refused(limits: dict[str, float], message: str) -> None:
     with pytest.raises(rt.UserError) as error:
-        Limits(**limits)
+        CheckLimits(**limits)
     assert str(error.value) == message
 
 
@@ -444,23 +444,6 @@ def test_the_collection_is_left_as_it_was() -> None:
     check(collection)
     assert collection == toy()
     assert collection.docs.columns == toy().docs.columns
-
-
-@pytest.mark.parametrize("end", ["", ".gz"])
-def test_every_layout_gives_the_same_rows(tmp_path: Path, end: str) -> None:
-    rt.save(toy(), tmp_path / "beir")
-    write_cocktail(tmp_path / "cocktail", end=end)
-    write_paper(tmp_path / "paper", end=end)
-    results = [check(load(tmp_path / name, ignore_unknown=True)) for name in ("beir", "cocktail", "paper")]
-    shown = [[(r.name, r.found, r.total, r.verdict) for r in result.rows] for result in results]
-    assert shown[0] == shown[1] == shown[2]
-    assert results[2].sources == ("llm_0.2",)
-
-
-def test_dangling_judgments_of_a_folder_are_counted(tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path, qrels=[*raw_qrels(), ("q1", "gone", 1)])
-    found = row(check(load(folder, ignore_unknown=True)), "dangling judgments")
-    assert (found.found, found.examples) == (1, ("q1 gone",))
 
 
 def test_a_plain_beir_folder_has_nothing_to_compare(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import Check, Row
+from ranktilt.datasets.check_result import CheckResult, CheckRow
 from tests.toy import collection_of
 
 PAIRS = 40
 LONG = [f"word{n}" for n in range(60)]
 
 
-def found(human: Any, llm: Any, **more: Any) -> Check:
+def found(human: Any, llm: Any, **more: Any) -> CheckResult:
     """Check pairs whose texts two functions of the pair's number make."""
     docs = [
         {"id": f"{n}-{side}", "title": f"Page {n}", "text": make(n), "source": side, "origin": f"{n}-human", **more}
@@ -23,7 +23,7 @@ def found(human: Any, llm: Any, **more: Any) -> Check:
     return check(collection_of(docs, {"q": "x"}, {"q": {"0-human": 1, "0-llm": 1}}))
 
 
-def row(result: Check, name: str) -> Row:
+def row(result: CheckResult, name: str) -> CheckRow:
     (one,) = (r for r in result.rows if r.name == name)
     return one
 

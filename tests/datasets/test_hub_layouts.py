@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.datasets.hub_layouts import inventory
+from ranktilt.datasets.hub import inventory
 from ranktilt.errors import UserError
 from tests.toy import write
 

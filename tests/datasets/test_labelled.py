@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.datasets.labelled import labelled, with_labels
+from ranktilt.datasets.labels import labelled, with_labels
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
 from ranktilt.run import Run

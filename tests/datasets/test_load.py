@@ -6,7 +6,6 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from ranktilt.collection import Collection
@@ -14,13 +13,11 @@ from ranktilt.datasets.load import load
 from ranktilt.datasets.save import save
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.generation.rewrite.save import splits
-from ranktilt.io import files
 from tests.toy import (
     jsonl,
     no_permission,
     raw_docs,
     raw_qrels,
-    raw_queries,
     toy,
     tsv,
     write,
@@ -192,27 +189,6 @@ def test_compressed_files_load_alike(tmp_path: Path, writer: Any) -> None:
     assert load(writer(tmp_path / "plain")) == load(writer(tmp_path / "packed", end=".gz"))
 
 
-def test_plain_and_compressed_files_mix(tmp_path: Path) -> None:
-    write(tmp_path / "corpus" / "human.jsonl", jsonl(raw_docs("human")))
-    write(tmp_path / "corpus" / "llm.jsonl.gz", jsonl(raw_docs("llm")))
-    write(tmp_path / "queries.jsonl.gz", jsonl(raw_queries()))
-    write(tmp_path / "qrels" / "test.tsv", tsv(raw_qrels()))
-    assert load(tmp_path) == toy()
-
-
-@pytest.mark.parametrize("end", ["\r\n", "\r"], ids=["crlf", "cr"])
-def test_other_line_ends_and_a_mark_in_every_file_load_alike(tmp_path: Path, end: str) -> None:
-    for file in write_cocktail(tmp_path).rglob("*.*"):
-        file.write_text("\ufeff" + file.read_text(encoding="utf-8").replace("\n", end), encoding="utf-8", newline="")
-    assert load(tmp_path) == toy()
-
-
-@pytest.mark.parametrize("size", [1, 7, 64])
-def test_chunks_of_any_size_load_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(files, "CHUNK", size)
-    assert load(write_cocktail(tmp_path)) == toy()
-
-
 def test_the_spec_says_what_was_read(tmp_path: Path) -> None:
     spec = load(write_cocktail(tmp_path, split="dev")).spec
     assert spec == {
@@ -223,10 +199,6 @@ def test_the_spec_says_what_was_read(tmp_path: Path) -> None:
             str(tmp_path / f) for f in ("corpus/human.jsonl", "corpus/llm.jsonl", "queries.jsonl", "qrels/dev.tsv")
         ],
     }
-
-
-def test_a_folder_may_be_named_by_a_string(tmp_path: Path) -> None:
-    assert load(str(write_cocktail(tmp_path))) == toy()
 
 
 # Splits
@@ -368,12 +340,6 @@ def test_a_fault_in_any_file_names_it(tmp_path: Path, file: str, content: str | 
     assert fault(tmp_path).startswith(message)
 
 
-def test_a_truncated_file_is_named(tmp_path: Path) -> None:
-    path = write_beir(tmp_path, end=".gz") / "corpus.jsonl.gz"
-    path.write_bytes(path.read_bytes()[:-12])
-    assert fault(tmp_path).startswith("corpus.jsonl.gz: cannot be read to its end: Compressed file ended")
-
-
 # Judgments of what is not there
 
 
@@ -467,24 +433,9 @@ def test_nfcorpus_judgments_hold_for_both_versions(nfcorpus: Collection, shared_
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("source", "words"), [("human", 220.98), (LLAMA, 179.76)])
-def test_nfcorpus_texts_are_as_long_as_published(nfcorpus: Collection, source: str, words: float) -> None:
-    texts = nfcorpus.docs.filter(pl.col("source") == source)["text"].to_list()
-    assert mean_words(texts) == pytest.approx(words, abs=0.01)
-
-
-@pytest.mark.data
 def test_scifact_has_its_published_size(scifact: Collection) -> None:
     assert scifact.sources == ("human",)
     assert (scifact.docs.height, scifact.queries.height, scifact.judged.height) == (5183, 1109, 300)
-
-
-@pytest.mark.data
-def test_scifact_has_its_published_statistics(scifact: Collection) -> None:
-    relevant = scifact.qrels.filter(pl.col("grade") > 0).height / scifact.judged.height
-    assert relevant == pytest.approx(1.13, abs=0.005)
-    assert mean_words(scifact.docs["text"].to_list()) == pytest.approx(201.81, abs=0.01)
-    assert mean_words(scifact.queries["text"].to_list()) == pytest.approx(12.38, abs=0.01)
 
 
 @pytest.mark.data

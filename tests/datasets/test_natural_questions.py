@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ranktilt.datasets.check import cut_at, title_prefixed
 from ranktilt.datasets.load import load
 from ranktilt.datasets.natural_questions import PUBLISHED, Built, build_nq320k
-from ranktilt.datasets.prefix import cut_at, title_prefixed
 from ranktilt.datasets.save import save
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.progress import listening

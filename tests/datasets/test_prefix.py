@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ranktilt.datasets.check import SHORTEST_CUT, cut_at, title_prefixed
 from ranktilt.datasets.load import load
-from ranktilt.datasets.prefix import SHORTEST_CUT, cut_at, title_prefixed
 from ranktilt.text.quality import words
 
 

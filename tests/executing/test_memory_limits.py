@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.executing import memory_limits as chunks
-from ranktilt.executing.memory_limits import Chunks, available, chunked, read_size
+from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, read_size
 from ranktilt.io.cache import cache_folder
 from ranktilt.models.encoder import Encoder
 from ranktilt.rankers.dense.retriever import Dense
@@ -19,24 +19,24 @@ GB = 10**9
 
 
 def test_usual_sizes_hold_outside_and_are_back_afterwards(tmp_path: Path) -> None:
-    usual = (available() // 4, 8, 9, cache_folder())
+    usual = (available_memory() // 4, 8, 9, cache_folder())
 
     def sizes() -> tuple[int, int, int, Path]:
-        return chunks.memory(), chunks.shard(8), chunks.piece(9), chunks.vector_folder()
+        return chunks.memory_limit(), chunks.texts_per_write(8), chunks.texts_per_batch(9), chunks.vector_folder()
 
     assert sizes() == usual
-    with chunked(Chunks(1, 2, 3, tmp_path)):
+    with limited(MemoryLimits(1, 2, 3, tmp_path)):
         assert sizes() == (1, 2, 3, tmp_path)
-        with chunked(Chunks(piece=5)):
+        with limited(MemoryLimits(texts_per_batch=5)):
             assert sizes() == (usual[0], 8, 5, cache_folder())
         assert sizes() == (1, 2, 3, tmp_path)
     assert sizes() == usual
 
 
 def test_they_are_back_after_an_error() -> None:
-    with pytest.raises(ValueError, match="stop"), chunked(Chunks(1, 1, 1)):
+    with pytest.raises(ValueError, match="stop"), limited(MemoryLimits(1, 1, 1)):
         raise ValueError("stop")
-    assert chunks.piece(64) == 64
+    assert chunks.texts_per_batch(64) == 64
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_too_little_is_refused_with_the_least(text: str) -> None:
 def test_by_default_the_memory_is_a_quarter_of_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "_OWN_CGROUPS", Path("absent"))
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert chunks.memory() == whole // 4
+    assert chunks.memory_limit() == whole // 4
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_limit_of_the_control_group_counts(
     monkeypatch.setattr(chunks, "_CGROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(chunks, "_OWN_CGROUPS", tmp_path / "own")
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert available() == (expected or whole)
+    assert available_memory() == (expected or whole)
 
 
 @pytest.mark.neural
@@ -121,7 +121,7 @@ def test_the_encoder_gets_no_more_texts_at_once(
         return prepare(self, texts, kind)
 
     monkeypatch.setattr(Encoder, "_prepare", counting)
-    with chunked(Chunks(piece=piece)):
+    with limited(MemoryLimits(texts_per_batch=piece)):
         Dense(str(tiny)).rank(toy())
     assert max(sizes) == most
 
@@ -129,19 +129,21 @@ def test_the_encoder_gets_no_more_texts_at_once(
 @pytest.mark.neural
 def test_a_cache_of_its_own_leaves_the_usual_one_alone(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
     away = tmp_path / "away"
-    with chunked(Chunks(shard=2, cache=away)):
+    with limited(MemoryLimits(texts_per_write=2, cache=away)):
         Dense(str(tiny)).rank(toy())
     assert [path for path in away.rglob("*") if path.is_file()]
     assert not [path for path in (own_cache / "embeddings").rglob("*") if path.is_file()]
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("sizes", [Chunks(1, 1, 1), Chunks(1 << 26, 4, 3), Chunks(1 << 30, 100, 50)])
+@pytest.mark.parametrize("sizes", [MemoryLimits(1, 1, 1), MemoryLimits(1 << 26, 4, 3), MemoryLimits(1 << 30, 100, 50)])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_scores_stay_what_they_are(tiny: Path, own_cache: Path, tmp_path: Path, sizes: Chunks, precision: str) -> None:
+def test_scores_stay_what_they_are(
+    tiny: Path, own_cache: Path, tmp_path: Path, sizes: MemoryLimits, precision: str
+) -> None:
     one = Dense(str(tiny), precision=precision)
     usual = one.rank(toy())
-    with chunked(Chunks(sizes.memory, sizes.shard, sizes.piece, tmp_path / "away")):
+    with limited(MemoryLimits(sizes.memory, sizes.texts_per_write, sizes.texts_per_batch, tmp_path / "away")):
         found = one.rank(toy())
     assert np.array_equal(found.docs, usual.docs)
     assert np.array_equal(found.scores, usual.scores)

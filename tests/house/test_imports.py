@@ -119,7 +119,7 @@ def test_checker_finds_an_import_that_goes_up(tmp_path: Path) -> None:
         "errors.py": "",
         "collection.py": "",
         "io/files.py": "from ranktilt.errors import UserError\n",
-        "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n"
+        "auditing/__init__.py": "from ranktilt.measures.base import X\nfrom .gate import g\n",
         "auditing/gate.py": "",
         "measures/base.py": "def f():\n    from ..auditing import gate\n",
         "datasets/beir.py": "if TYPE_CHECKING:\n    import ranktilt.measures.base\n",

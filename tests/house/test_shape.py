@@ -3,6 +3,7 @@
 import ast
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,10 @@ def swallowed(module: tree.Module) -> list[str]:
 
 
 def undocumented(module: tree.Module) -> list[str]:
-    """List the public module, classes, functions and methods without a docstring."""
+    """List the public module, classes, functions and methods without a docstring.
+
+    An override inherits the docstring of the method of a base class, where that is of this package.
+    """
     if any(step.startswith("_") for step in module.name.split(".")):
         return []
     found = [] if ast.get_docstring(module.tree) else [f"{module.at(module.tree)}: no docstring"]
@@ -110,11 +114,28 @@ def undocumented_in(module: tree.Module, parent: ast.AST) -> list[str]:
         elif not node.name.startswith("_"):
             marks = [ast.unparse(mark) for mark in node.decorator_list]
             same = any(mark.endswith((".setter", ".deleter", "overload")) for mark in marks)
-            if not same and not ast.get_docstring(node):
+            if not same and not ast.get_docstring(node) and not inherited(parent, node.name):
                 found.append(f"{module.at(node)}: {node.name} has no docstring")
             if isinstance(node, ast.ClassDef):
                 found += undocumented_in(module, node)
     return found
+
+
+@lru_cache
+def classes() -> dict[str, ast.ClassDef]:
+    """Every class of the package by its name."""
+    found = (node for module in tree.read().values() for node in module.nodes if isinstance(node, ast.ClassDef))
+    return {node.name: node for node in found}
+
+
+def inherited(parent: ast.AST, name: str) -> bool:
+    """Whether a base class of this package documents a method of this name."""
+    bases = [ast.unparse(base) for base in parent.bases] if isinstance(parent, ast.ClassDef) else []
+    known = [classes()[base] for base in bases if base in classes()]
+    own = [node for base in known for node in base.body if isinstance(node, Function) and node.name == name]
+    attributes = [node for base in known for node in base.body if isinstance(node, ast.AnnAssign)]
+    said = any(ast.get_docstring(node) for node in own) or any(ast.unparse(node.target) == name for node in attributes)
+    return said or any(inherited(base, name) for base in known)
 
 
 CHECKS: list[Check] = [

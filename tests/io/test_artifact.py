@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
-from ranktilt.datasets.check_result import Check
+from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import DataError
 from ranktilt.io.artifact import Result, register
 from ranktilt.probes.validation import Validation
@@ -219,7 +219,7 @@ def test_every_row_comes_back_to_the_last_bit(tmp_path_factory: Any, row: Row) -
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "audit-1": Audit.load,
-    "check-1": Check.load,
+    "check-1": CheckResult.load,
     "study-1": Study.load,
     "validation-2": Validation.load,
 }

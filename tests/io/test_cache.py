@@ -19,7 +19,7 @@ from ranktilt.errors import DataWarning, UserError
 from ranktilt.io import vectors as vectorfile
 from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.io.vectors import Shard
-from tests.toy import no_permission, no_room, write
+from tests.toy import no_room, write
 
 SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
 
@@ -84,15 +84,6 @@ def test_a_key_depends_on_the_prefix() -> None:
     assert content_keys(["b"], prefix="a")[0] != content_keys(["ab"])[0]
 
 
-def test_a_key_is_the_same_in_every_process() -> None:
-    # blake2b(b"p" + b"\0" + "größe", digest_size=16)
-    assert content_keys(["größe"], prefix="p")[0].tobytes().hex() == "b06f91fdc41185f5e58f87a8bdd768ac"
-
-
-def test_nothing_has_no_keys() -> None:
-    assert len(content_keys([])) == 0
-
-
 @given(st.lists(st.text(max_size=3)))
 def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
     keys = [key.tobytes() for key in content_keys(texts)]
@@ -116,19 +107,6 @@ def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
     assert found.tolist() == [False, False]
     assert values.shape == (2, 0)
     assert not (tmp_path / "absent").exists()
-
-
-def test_nothing_is_looked_up_in_vain(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.put(content_keys(["a"]), vectors([1, 2]))
-    found, values = got(cache, content_keys([]))
-    assert (len(found), values.shape) == (0, (0, 2))
-
-
-def test_nothing_can_be_stored(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.put(content_keys([]), np.zeros((0, 3), dtype=np.float32))
-    assert cache.get(content_keys(["a"]))[0].tolist() == [False]
 
 
 @settings(max_examples=30)
@@ -353,15 +331,6 @@ def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -
     message = f"{folder}: cannot be written: Not a directory; choose another place{HINT}"
     assert (str(before.value), str(later.value)) == (message, message)
     assert (tmp_path / "f").read_text() == "kept"
-
-
-def test_a_folder_without_permission_is_said(tmp_path: Path) -> None:
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    with no_permission(folder), pytest.raises(UserError) as caught:
-        VectorCache(folder).require_writable()
-    assert str(caught.value) == f"{folder}: cannot be written: Permission denied; choose a place you may write to{HINT}"
-    assert shards(folder) == []
 
 
 # What was found is read from the files

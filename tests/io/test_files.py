@@ -36,7 +36,7 @@ def decoded(path: Path) -> list[str]:
 # Reading
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 100])
+@pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("start", [b"", BOM], ids=["plain", "bom"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
 @pytest.mark.parametrize("last", [True, False], ids=["ended", "open"])
@@ -116,10 +116,6 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
     with no_permission(tmp_path), pytest.raises(DataError) as caught:
         numbered(path)
     assert str(caught.value) == f"{path}: cannot be read: Permission denied"
-
-
-def test_gzip_is_known_by_its_content(tmp_path: Path) -> None:
-    assert numbered(write(tmp_path / "named-plain", gzip.compress(b"a\nb"))) == [(1, b"a"), (2, b"b")]
 
 
 def test_a_plain_file_may_be_named_gz(tmp_path: Path) -> None:
@@ -288,7 +284,7 @@ def test_text_is_decoded_chunk_by_chunk(tmp_path: Path, monkeypatch: pytest.Monk
     assert "\n".join(decoded(path)) == "größe\n日本語\n🙂"
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 9, 1000])
+@pytest.mark.parametrize("size", [1, 5, 1000])
 @pytest.mark.parametrize(
     ("content", "line", "byte"),
     [
@@ -353,13 +349,6 @@ def test_the_hash_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
 def test_a_file_is_written_with_the_folders_above_it(tmp_path: Path) -> None:
     files.write_bytes(tmp_path / "a" / "b" / "f", b"abc")
     assert (tmp_path / "a" / "b" / "f").read_bytes() == b"abc"
-
-
-def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
-    path = write(tmp_path / "f", b"a long old content")
-    files.write_bytes(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert os.listdir(tmp_path) == ["f"]
 
 
 def test_the_name_decides_on_compression(tmp_path: Path) -> None:

@@ -6,15 +6,19 @@ asks numbered requests through a journal, writes each request to LOG when it is 
 to stdout for each that is answered.
 """
 
+import contextlib
 import itertools
+import json
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
+from typing import Any
 
-from ranktilt.llm.asked import Request, journalled
+from ranktilt.io.journal import JOURNAL, Journal
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
-from ranktilt.llm.journal import Journal
+from ranktilt.llm.journal import JournalRecord, Request, journalled
 
 COLD = Sampling(temperature=0.0)
 
@@ -72,6 +76,22 @@ def said(text: str, **more: object) -> Answer:
     return Answer(text=text.upper(), **(given | more))  # type: ignore[arg-type]
 
 
+def answer_of(journal: Journal, key: str) -> Answer | None:
+    """The answer in a journal, if there is one."""
+    content = journal.read([key]).get(key)
+    return None if content is None else JournalRecord.of(content).answer
+
+
+def contents(folder: Path) -> list[dict[str, Any]]:
+    """All records in a journal's folder, in the order in which they were written; nothing is locked or made."""
+    if not (folder / JOURNAL).exists():
+        return []
+    # Its tables may just be being made.
+    with contextlib.closing(sqlite3.connect(folder / JOURNAL)) as db, contextlib.suppress(sqlite3.OperationalError):
+        return [json.loads(record) for (record,) in db.execute("SELECT record FROM records ORDER BY rowid")]
+    return []
+
+
 def requests(*texts: str, attempt: int = 1) -> list[Request]:
     """Requests for texts."""
     return [Request(Prompt(text), f"hash of {text}", attempt) for text in texts]
@@ -84,9 +104,9 @@ def main() -> None:
     llm = Echo(delay=delay, log=Path(log))
     with Journal(Path(folder)) as journal:
         wanted = requests(*(f"request {i}" for i in numbers))
-        for asked in journalled(llm, wanted, journal, sampling=COLD):
-            answer = asked.answer.text if asked.answer else ""
-            print(numbers[asked.number], "fresh" if asked.fresh else "known", answer, sep="\t", flush=True)
+        for reply in journalled(llm, wanted, journal, sampling=COLD):
+            answer = reply.answer.text if reply.answer else ""
+            print(numbers[reply.number], "fresh" if reply.fresh else "known", answer, sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from collections.abc import Generator, Iterable
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.llm.base import LLM, Answer, Prompt, Reply, Sampling
+from ranktilt.llm.base import LLM, Answer, Prompt, Reply, Sampling, llm
+from ranktilt.llm.openai import OpenAI
 
 
 class Echo(LLM):
@@ -123,3 +124,51 @@ def test_check_passes_where_nothing_is_to_check() -> None:
 def test_a_seed_that_json_cannot_carry_is_refused(seed: int) -> None:
     with pytest.raises(UserError, match=f"seed must be at most 9,007,199,254,740,992 either way, got {seed}"):
         Sampling(seed=seed)
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def refusal(text: str, **options: object) -> str:
+    with pytest.raises(UserError) as caught:
+        llm(text, **options)
+    return str(caught.value)
+
+
+def test_openai_by_name() -> None:
+    model = llm("openai:gpt-4o-mini")
+    assert isinstance(model, OpenAI)
+    assert (model.name, model.identity) == ("gpt-4o-mini", "openai:gpt-4o-mini")
+
+
+def test_a_name_may_hold_colons_and_slashes() -> None:
+    assert llm("openai:meta/llama3:8b").name == "meta/llama3:8b"
+
+
+def test_options_reach_the_class_and_none_is_the_default() -> None:
+    model = llm("openai:tiny", base_url="http://localhost:8000/v1", concurrency=3, timeout=None, rpm=None)
+    assert (model.concurrency, model.identity) == (3, "openai:tiny at http://localhost:8000/v1")
+
+
+def test_an_unknown_kind_lists_the_kinds() -> None:
+    assert refusal("opnai:x") == (
+        "unknown language model 'opnai'; did you mean 'openai:…'? (valid: openai:…, transformers:…)"
+    )
+
+
+def test_a_bare_model_name_is_no_kind() -> None:
+    assert refusal("gpt-4o-mini") == "unknown language model 'gpt-4o-mini' (valid: openai:…, transformers:…)"
+
+
+@pytest.mark.parametrize("text", ["openai", "openai:", "openai:  "])
+def test_a_kind_without_a_model(text: str) -> None:
+    assert refusal(text) == "openai: names no model; expected something like openai:gpt-4o-mini"
+
+
+def test_an_unknown_option_lists_those_of_the_kind() -> None:
+    assert refusal("openai:tiny", device="cpu") == (
+        "unknown option of openai 'device' (valid: base_url, concurrency, timeout, retries, rpm, tpm, pause, "
+        "max_answer)"
+    )

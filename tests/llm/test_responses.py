@@ -1,9 +1,288 @@
+"""What servers say: errors are told apart, answers are read strictly."""
+
+import json
+
 import numpy as np
 import pytest
 
+from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
-from ranktilt.llm.responses import answer, opened, same_model, used, vectors
-from ranktilt.llm.traffic import Again
+from ranktilt.llm.responses import (
+    FilteredRequest,
+    RejectedRequest,
+    RequestContext,
+    classify_error,
+    error_text,
+    json_body,
+    read_answer,
+    read_vectors,
+    redactor,
+    same_model,
+    used_tokens,
+)
+from ranktilt.llm.retry import RetryableError
+
+KEY = "sk-secret-1234567890"
+
+
+def context(**changed: object) -> RequestContext:
+    given = {
+        "model": "tiny",
+        "where": "http://h/v1",
+        "keyed": True,
+        "sent": ["temperature", "top_p", "seed", "max_tokens", "logprobs"],
+        "answered": False,
+        "clean": redactor(KEY),
+    }
+    return RequestContext(**{**given, **changed})  # type: ignore[arg-type]
+
+
+def verdict(status: int, body: object, headers: dict[str, str] | None = None, **changed: object) -> Exception:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return classify_error(status, headers or {}, content, context(**changed))
+
+
+def error(message: str, **fields: object) -> dict[str, object]:
+    return {"error": {"message": message, **fields}}
+
+
+# Everything ends
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (
+            401,
+            error("Incorrect API key provided.", code="invalid_api_key"),
+            "http://h/v1 does not accept the key in the environment variable OPENAI_API_KEY "
+            "(401): Incorrect API key provided",
+        ),
+        (
+            403,
+            error("No access."),
+            "http://h/v1 does not let the key in OPENAI_API_KEY use model 'tiny' (403): No access",
+        ),
+        (
+            429,
+            error("You exceeded your current quota.", code="insufficient_quota"),
+            "the quota of the key in OPENAI_API_KEY is used up at http://h/v1 (429): You exceeded your current quota; "
+            "raise it and run this again",
+        ),
+        (
+            402,
+            error("Insufficient Balance"),
+            "the quota of the key in OPENAI_API_KEY is used up at http://h/v1 (402): Insufficient Balance; "
+            "raise it and run this again",
+        ),
+        (
+            404,
+            error("The model `tiny` does not exist.", code="model_not_found"),
+            "http://h/v1 has no model 'tiny' (404): The model `tiny` does not exist; name one that it serves",
+        ),
+        (
+            404,
+            {"detail": "Not Found"},
+            "there is no such service at http://h/v1 (404): Not Found; a base URL usually ends in /v1",
+        ),
+    ],
+)
+def test_what_no_other_attempt_can_mend_ends_everything(status: int, body: object, message: str) -> None:
+    found = verdict(status, body)
+    assert isinstance(found, UserError)
+    assert str(found) == message
+
+
+def test_a_server_that_wants_a_key_names_the_variable() -> None:
+    assert str(verdict(401, error("no key"), keyed=False)) == (
+        "http://h/v1 asks for a key (401): no key; set the environment variable OPENAI_API_KEY"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("Model Not Exist")),
+        (400, {"detail": "Server is pinned to 'a'; requested 'tiny'."}),
+        (404, error('model "tiny" not found, try pulling it first', type="api_error")),
+        (500, {"detail": "tiny is not a local folder and is not a valid model identifier listed on the hub"}),
+        (500, error("unknown model tiny")),
+    ],
+)
+def test_an_unknown_model_in_the_words_of_other_servers(status: int, body: object) -> None:
+    assert str(verdict(status, body)).startswith(f"http://h/v1 has no model 'tiny' ({status})")
+
+
+def test_once_it_answered_a_500_about_models_is_an_error_that_may_pass() -> None:
+    assert isinstance(verdict(500, error("model tiny not found"), answered=True), RetryableError)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("temperature", error("Unsupported value.", param="temperature", code="unsupported_value")),
+        ("top_p", error("Unsupported parameter: 'top_p' is not supported with this model.")),
+        ("seed", {"detail": "Unexpected fields in the request: {'seed'}"}),
+        ("logprobs", error("logprobs is not allowed for this model")),
+        ("max_tokens", error("max_tokens must be less than 100")),
+        ("temperature", {"detail": [{"loc": ["body", "temperature"], "msg": "Input should be at most 1"}]}),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_parameter_that_is_not_taken_is_named(status: int, name: str, body: object) -> None:
+    found = verdict(status, body)
+    assert isinstance(found, UserError)
+    assert f"http://h/v1 does not take the parameter {name} with model 'tiny' ({status})" in str(found)
+    assert str(found).endswith("; leave it out or give it a value that the model takes")
+
+
+def test_a_parameter_that_was_not_sent_is_not_blamed() -> None:
+    assert isinstance(verdict(400, error("Unsupported seed"), sent=["temperature"]), RejectedRequest)
+
+
+def test_a_wait_of_hours_ends_everything() -> None:
+    assert str(verdict(429, error("Daily limit."), {"Retry-After": "7200"})) == (
+        "http://h/v1 asks to wait 120 minutes (429): Daily limit; run this again after that"
+    )
+
+
+# Another attempt may help
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_passing_errors_are_asked_again(status: int) -> None:
+    found = verdict(status, error("busy"))
+    assert isinstance(found, RetryableError)
+    assert (found.message, found.after) == (f"error of the server ({status}): busy", None)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "everyone"),
+    [(429, {}, True), (429, {"Retry-After": "3"}, True), (503, {"retry-after": "3"}, True), (503, {}, False)],
+)
+def test_who_waits_for_whom(status: int, headers: dict[str, str], everyone: bool) -> None:
+    found = verdict(status, error("busy"), headers)
+    assert isinstance(found, RetryableError)
+    assert (found.everyone, found.after) == (everyone, 3.0 if headers else None)
+
+
+@pytest.mark.parametrize(("status", "busy"), [(429, True), (503, True), (500, False), (502, False)])
+def test_which_server_is_busy(status: int, busy: bool) -> None:
+    found = verdict(status, error("later"))
+    assert isinstance(found, RetryableError)
+    assert found.busy == busy
+
+
+def test_too_many_requests_without_a_word_on_quota_pass() -> None:
+    assert isinstance(verdict(429, error("You exceeded your current quota.", code=429)), RetryableError)
+
+
+# One prompt alone
+
+TOO_LONG = [
+    (400, error("This model's maximum context length is 8192 tokens.", code="context_length_exceeded")),
+    (400, {"object": "error", "message": "This model's maximum context length is 6048 tokens. However, you requested "
+           "6616 tokens (568 in the messages, 6048 in the completion).", "type": "BadRequestError", "code": 400}),
+    (400, {"message": "max_tokens must be at least 1, got -186.", "type": "BadRequestError", "code": 400}),
+    (400, error("'max_tokens' or 'max_completion_tokens' is too large: 600. This model's maximum context length is "
+                "512 tokens and your request has 100 input tokens.")),
+    (400, error("request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it",
+                type="exceed_context_size_error", n_ctx=4096)),
+    (500, error("Context size has been exceeded.", code=500, type="server_error")),
+    (500, error("the request exceeds the available context size. try increasing the context size")),
+    (400, {"error": "the input length exceeds the context length"}),
+    (400, {"error": "input length exceeds maximum context length"}),
+    (422, error("Requested tokens (2285) exceed context window of 2048")),
+    (413, {"error": "Payload Too Large"}),
+    (400, error("prompt is too long: 210000 tokens > 200000 maximum")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body"), TOO_LONG)
+def test_longer_than_the_context_in_the_words_of_many_servers(status: int, body: object) -> None:
+    found = verdict(status, body)
+    assert isinstance(found, RejectedRequest)
+    assert found.kind == "too long"
+
+
+def test_a_text_about_context_is_not_too_long_by_itself() -> None:
+    found = verdict(400, error("Invalid role in messages: expected context"))
+    assert isinstance(found, RejectedRequest)
+    assert (found.kind, found.message) == (
+        "refused",
+        "not taken by the server (400): Invalid role in messages: expected context",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, error("Filtered.", code="content_filter")),
+        (400, error("The response was filtered due to the prompt triggering our content management policy.")),
+        (400, error("Bad.", innererror={"code": "ResponsibleAIPolicyViolation"})),
+        (400, error("Input may be inappropriate.", code="data_inspection_failed")),
+        (403, error("Flagged: content policy.", code="content_policy_violation")),
+    ],
+)
+def test_a_content_filter_is_an_answer_of_its_own(status: int, body: object) -> None:
+    assert isinstance(verdict(status, body), FilteredRequest)
+
+
+# The words
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"error": {"message": "a\\n  b"}}', "a b"),
+        (b'{"error": "plain"}', "plain"),
+        (b'{"detail": "FastAPI"}', "FastAPI"),
+        (b'{"detail": [{"loc": ["body", "x"], "msg": "bad"}, {"loc": [], "msg": "worse"}]}', "body.x: bad; : worse"),
+        (b'{"message": "old vLLM"}', "old vLLM"),
+        (b"<html><h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
+        (b"Internal Server Error", "Internal Server Error"),
+        (b"", ""),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b"[1, 2]", ""),
+        (b'{"error": {"message": null, "code": 7}}', "{'message': None, 'code': 7}"),
+    ],
+)
+def test_the_words_of_an_error_in_the_shapes_there_are(content: bytes, words: str) -> None:
+    assert error_text(content)[0] == words
+
+
+def test_long_words_are_shortened() -> None:
+    words = error_text(json.dumps(error("x" * 5000)).encode())[0]
+    assert words == "x" * 199 + "…"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500])
+def test_the_key_is_in_no_message(status: int) -> None:
+    found = verdict(status, error(f"key {KEY} in Bearer {KEY}, x={KEY}y"))
+    assert KEY not in str(found)
+    assert "[key]" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "clean"),
+    [
+        ("k", "k is a key: k.", "[key] is a key: [key]."),
+        ("sk.a*b+c", "sk.a*b+c skxa*b+c", "[key] skxa*b+c"),
+        (KEY, f"x{KEY}y", "x[key]y"),
+        (KEY, f"{KEY.upper()} {KEY.swapcase()} {KEY.title()}", "[key] [key] [key]"),
+        (None, "none", "none"),
+    ],
+)
+def test_a_key_is_taken_out_of_a_text(key: str | None, text: str, clean: str) -> None:
+    assert redactor(key)(text) == clean
+
+
+def test_a_short_key_may_be_a_word_of_what_is_kept() -> None:
+    assert redactor("anything", least=16)("it takes anything") == "it takes anything"
+    assert redactor(KEY, least=16)(f"it takes {KEY}") == "it takes [key]"
+
+
+# Answers
 
 
 def completion(**choice: object) -> dict[str, object]:
@@ -21,12 +300,12 @@ def rows(*given: tuple[int, list[float]]) -> dict[str, object]:
 
 def test_a_whole_answer() -> None:
     tokens = {"content": [{"token": "Hi", "logprob": -0.5}, {"token": ".", "logprob": -1}]}
-    read = answer(completion(logprobs=tokens), "tiny")
+    read = read_answer(completion(logprobs=tokens), "tiny")
     assert read == Answer("Hi.", "stop", 3, 2, "tiny-2024-07-18", "fp", (-0.5, -1.0))
 
 
 def test_a_bare_answer() -> None:
-    read = answer({"choices": [{"message": {"content": ""}}]}, "tiny")
+    read = read_answer({"choices": [{"message": {"content": ""}}]}, "tiny")
     assert read == Answer("", "stop", None, None, "tiny", None, None)
 
 
@@ -39,17 +318,17 @@ def test_a_bare_answer() -> None:
     ],
 )
 def test_where_the_text_may_stand(message: dict[str, object], text: str) -> None:
-    assert answer(completion(message=message), "tiny").text == text
+    assert read_answer(completion(message=message), "tiny").text == text
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter", "tool_calls"])
 def test_the_finish_is_the_server_s_word(finish: str) -> None:
-    assert answer(completion(finish_reason=finish), "tiny").finish == finish
+    assert read_answer(completion(finish_reason=finish), "tiny").finish == finish
 
 
 @pytest.mark.parametrize("given", [None, {}, {"content": None}, {"content": [{"token": "a"}]}, {"content": [3]}])
 def test_logprobs_that_are_not_offered(given: object) -> None:
-    assert answer(completion(logprobs=given), "tiny").logprobs is None
+    assert read_answer(completion(logprobs=given), "tiny").logprobs is None
 
 
 @pytest.mark.parametrize(
@@ -64,8 +343,8 @@ def test_logprobs_that_are_not_offered(given: object) -> None:
     ],
 )
 def test_what_is_no_answer_is_asked_again(data: dict[str, object], message: str) -> None:
-    with pytest.raises(Again) as caught:
-        answer(data, "tiny")
+    with pytest.raises(RetryableError) as caught:
+        read_answer(data, "tiny")
     assert caught.value.message == message
 
 
@@ -80,8 +359,8 @@ def test_what_is_no_answer_is_asked_again(data: dict[str, object], message: str)
     ],
 )
 def test_what_is_no_json_object_is_asked_again(content: bytes, message: str) -> None:
-    with pytest.raises(Again) as caught:
-        opened(content)
+    with pytest.raises(RetryableError) as caught:
+        json_body(content)
     assert caught.value.message == message
 
 
@@ -90,17 +369,17 @@ def test_what_is_no_json_object_is_asked_again(content: bytes, message: str) -> 
     [(b'{"a": -Infinity}', -np.inf), (b'{"a": "half \\ud83d"}', "half \ud83d"), (b'\xef\xbb\xbf{"a": 1}', 1)],
 )
 def test_what_python_s_servers_write_beside_the_standard_is_read(content: bytes, value: object) -> None:
-    assert opened(content) == {"a": value}
+    assert json_body(content) == {"a": value}
 
 
 def test_the_first_choice_is_told_by_its_index() -> None:
     second = {"index": 1, "message": {"content": "second"}}
     first = {"index": 0, "message": {"content": "first"}}
-    assert answer({"choices": [second, first]}, "tiny").text == "first"
+    assert read_answer({"choices": [second, first]}, "tiny").text == "first"
 
 
 def test_a_fingerprint_is_text() -> None:
-    assert answer({**completion(), "system_fingerprint": 5}, "tiny").revision == "5"
+    assert read_answer({**completion(), "system_fingerprint": 5}, "tiny").revision == "5"
 
 
 def test_what_must_not_be_kept_is_taken_out_of_every_field() -> None:
@@ -109,24 +388,24 @@ def test_what_must_not_be_kept_is_taken_out_of_every_field() -> None:
         "model": "key",
         "system_fingerprint": "key",
     }
-    read = answer(data, "tiny", lambda text: text.replace("key", "[key]"))
+    read = read_answer(data, "tiny", lambda text: text.replace("key", "[key]"))
     assert (read.text, read.finish, read.model, read.revision) == ("a [key]", "[key]", "[key]", "[key]")
 
 
 @pytest.mark.parametrize("count", [-1, "3", 2.5, True, None])
 def test_odd_counts_of_tokens_are_none(count: object) -> None:
     data = {**completion(), "usage": {"prompt_tokens": count, "total_tokens": count}}
-    assert answer(data, "tiny").prompt_tokens is None
-    assert used(data) is None
+    assert read_answer(data, "tiny").prompt_tokens is None
+    assert used_tokens(data) is None
 
 
 def test_tokens_in_all() -> None:
-    assert used(completion()) == 5
-    assert used({}) is None
+    assert used_tokens(completion()) == 5
+    assert used_tokens({}) is None
 
 
 def test_vectors_come_in_the_order_of_their_index() -> None:
-    made = vectors(rows((1, [3.0, 4.0]), (0, [1.0, 2.0])), 2)
+    made = read_vectors(rows((1, [3.0, 4.0]), (0, [1.0, 2.0])), 2)
     assert made.dtype == np.float32
     assert made.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
@@ -149,8 +428,8 @@ def test_vectors_come_in_the_order_of_their_index() -> None:
     ],
 )
 def test_vectors_that_are_not_one_a_text_are_asked_again(data: dict[str, object], message: str) -> None:
-    with pytest.raises(Again) as caught:
-        vectors(data, 2)
+    with pytest.raises(RetryableError) as caught:
+        read_vectors(data, 2)
     assert caught.value.message == message
 
 

@@ -15,10 +15,9 @@ import pytest
 
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.llm.asked import journalled
-from ranktilt.llm.base import Prompt, Sampling
-from ranktilt.llm.journal import Journal
-from ranktilt.llm.named import llm
+from ranktilt.io.journal import Journal
+from ranktilt.llm.base import Prompt, Sampling, llm
+from ranktilt.llm.journal import journalled
 from tests.llm.echo import requests
 from tests.llm.stories import END, SENTENCES, STEPS
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra, UserError
-from ranktilt.llm.asked import journalled
+from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Answer, Failure, Prompt, Sampling
-from ranktilt.llm.drawing import Drawing, kept, seeds
-from ranktilt.llm.journal import Journal
-from ranktilt.llm.transformers import Transformers
-from ranktilt.models import folder as folders
+from ranktilt.llm.journal import journalled
+from ranktilt.llm.transformers import Sampler, Transformers, seeds, within_top_p
+from ranktilt.models import checkpoint
+from ranktilt.models import device as devices
 from tests.llm.echo import requests
 from tests.llm.stories import END, SENTENCES, STEPS, known_model
 
@@ -146,8 +146,8 @@ def test_the_system_message_is_part_of_the_prompt(known: Path) -> None:
 
 def drawn(temperature: float, top_p: float, rows: int = 4_000) -> dict[int, float]:
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().expand(rows, 4)
-    drawing = Drawing(list(range(rows)), Sampling(temperature=temperature, top_p=top_p), "cpu")
-    return {token: n / rows for token, n in Counter(drawing(None, logits).argmax(-1).tolist()).items()}
+    sampler = Sampler(list(range(rows)), Sampling(temperature=temperature, top_p=top_p), "cpu")
+    return {token: n / rows for token, n in Counter(sampler(None, logits).argmax(-1).tolist()).items()}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_tokens_come_as_often_as_they_should(temperature: float, top_p: float, e
 )
 def test_top_p_keeps_the_likeliest(top_p: float, expected: list[int]) -> None:
     chances = torch.tensor([[0.125, 0.375, 0.25, 0.25]])
-    found = kept(chances, top_p)[0].int().tolist()
+    found = within_top_p(chances, top_p)[0].int().tolist()
     assert found[:2] == expected[:2]
     assert sum(found) == sum(expected)
 
@@ -381,7 +381,7 @@ def test_too_little_memory_asks_for_a_smaller_batch(known: Path, monkeypatch: py
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(MissingExtra, match=r'pip install "ranktilt\[neural\]"'):
-        folders.transformers(for_="transformers")
+        checkpoint.transformers(for_="transformers")
 
 
 @pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000\n", 2), ("50000 100000\n", 1)])
@@ -389,6 +389,6 @@ def test_processors_are_those_of_the_container(
     quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(folders, "_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(devices, "_CPU_QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
-    assert folders.processors() == expected
+    assert devices.processors() == expected

@@ -1,6 +1,7 @@
 """Measures as values: what is typed is what is seen, and what cannot be is refused with a reason."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,24 +10,25 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import NAMES, Measure, measure
+from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
 from ranktilt.measures.recall import R
 from ranktilt.measures.reciprocal_rank import RR
 
-VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k)"
+MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
+VALID = "(valid: nDCG@k, AP@k, P@k, R@k, RR@k, "
 GRAMMAR = "expected name[(rel=grade)][@cutoff]"
 
 
 @st.composite
 def measures(draw: st.DrawFn) -> Measure:
-    name = draw(st.sampled_from(NAMES))
+    name = draw(st.sampled_from(list(MADE)))
     cutoff = draw(st.integers(1, 10**6))
     if name not in ("P", "R"):
         cutoff = draw(st.none() | st.just(cutoff))
     rel = 1 if name == "nDCG" else draw(st.integers(1, 9))
-    return Measure(name, cutoff, rel)
+    return replace(MADE[name], cutoff=cutoff, rel=rel)
 
 
 @given(measures())
@@ -86,7 +88,7 @@ def test_measures_can_be_pickled() -> None:
 
 @pytest.mark.parametrize(("name", "binary"), [("nDCG", False), ("AP", True), ("P", True), ("R", True), ("RR", True)])
 def test_only_ndcg_reads_the_grades_themselves(name: str, binary: bool) -> None:
-    assert Measure(name, 5).binary is binary
+    assert MADE[name].binary is binary
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_a_measure_without_its_cutoff_is_refused_when_used() -> None:
         measure(P)
 
 
-@pytest.mark.parametrize("wrong", [lambda: nDCG @ 0, lambda: AP(rel=0), lambda: nDCG(rel=2), lambda: Measure("DCG")])
+@pytest.mark.parametrize("wrong", [lambda: nDCG @ 0, lambda: AP(rel=0), lambda: nDCG(rel=2)])
 def test_python_refuses_the_same(wrong: object) -> None:
     with pytest.raises(UserError):
         wrong()  # type: ignore[operator]

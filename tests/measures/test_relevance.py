@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import numpy as np
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import NAMES, Measure
+from ranktilt.measures.base import Measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
 from ranktilt.measures.ranking import Judged, Ranking, discounts
@@ -21,6 +21,7 @@ from ranktilt.measures.reciprocal_rank import RR
 from ranktilt.measures.relevance import values
 
 Grades = Sequence[int]
+MADE: dict[str, Measure] = {m.name: m for m in (nDCG, AP, P, R, RR)}
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,9 @@ def over_all_orders(measure: Measure, query: Query) -> float:
 def measures() -> st.SearchStrategy[Measure]:
     def made(name: str, cutoff: int, deep: bool, rel: int) -> Measure:
         whole = deep and name not in ("P", "R")
-        return Measure(name, None if whole else cutoff, 1 if name == "nDCG" else rel)
+        return replace(MADE[name], cutoff=None if whole else cutoff, rel=1 if name == "nDCG" else rel)
 
-    return st.builds(made, st.sampled_from(NAMES), st.integers(1, 9), st.booleans(), st.integers(1, 3))
+    return st.builds(made, st.sampled_from(list(MADE)), st.integers(1, 9), st.booleans(), st.integers(1, 3))
 
 
 def blocks(largest: int) -> st.SearchStrategy[tuple[int, ...]]:
@@ -137,11 +138,11 @@ def test_closed_form_is_the_mean_over_all_orders(measure: Measure, given: list[Q
     assert closed(measure, given) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("cutoff", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("rel", [1, 2])
 def test_a_block_of_six_after_two_documents(name: str, cutoff: int, rel: int) -> None:
-    measure = Measure(name, cutoff, 1 if name == "nDCG" else rel)
+    measure = replace(MADE[name], cutoff=cutoff, rel=1 if name == "nDCG" else rel)
     query = Query(((1,), (0,), (3, 2, 0, 1, 0, 0)), unretrieved=(2,))
     assert closed(measure, [query]) == pytest.approx([over_all_orders(measure, query)], abs=1e-13)
 
@@ -273,7 +274,7 @@ def first_hit_mean(above: int, size: int, relevant: int, cutoff: int | None) -> 
 @pytest.mark.parametrize("cutoff", [None, 1, 10, 4000])
 def test_reciprocal_rank_of_a_big_block(size: int, relevant: int, above: int, cutoff: int | None) -> None:
     block = (1,) * relevant + (0,) * (size - relevant)
-    (value,) = closed(Measure("RR", cutoff), [Query((*[(0,)] * above, block))])
+    (value,) = closed(replace(RR, cutoff=cutoff), [Query((*[(0,)] * above, block))])
     assert value == pytest.approx(first_hit_mean(above, size, relevant, cutoff), rel=1e-9, abs=1e-15)
 
 

@@ -1,4 +1,4 @@
-"""Batches: of fixed shapes, planned by length, computed once, stored as they come; company changes no bit."""
+"""Batches: of pad shapes, planned by length, computed once, stored as they come; company changes no bit."""
 
 import subprocess
 import sys
@@ -16,11 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.io.vectors import Shard
 from ranktilt.models import batching as module
-from ranktilt.models.batching import Ints, Job, Part, Shapes, assembled, computing, fill, fixed, plan
+from ranktilt.models.batching import (
+    BatchJob,
+    BatchShapes,
+    Ints,
+    Part,
+    compute_missing,
+    compute_parts,
+    pad,
+    plan_batches,
+)
+from ranktilt.models.device import inference
 from ranktilt.progress import listening
 from tests.toy import no_room, write
 
@@ -31,7 +41,7 @@ def ints(*values: int) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-# The plan
+# The plan_batches
 
 
 @pytest.mark.parametrize(
@@ -39,23 +49,23 @@ def ints(*values: int) -> Ints:
     [(0, 16), (1, 16), (16, 16), (17, 32), (255, 256), (257, 288), (511, 512), (513, 576), (599, 600), (700, 700)],
 )
 def test_an_item_is_padded_a_little_and_no_further_than_the_model_reads(length: int, width: int) -> None:
-    assert Shapes(1000, longest=600).width(ints(length)).tolist() == [width]
+    assert BatchShapes(1000, longest=600).width(ints(length)).tolist() == [width]
 
 
 @pytest.mark.parametrize(("width", "rows"), [(16, 256), (100, 100), (600, 16), (9_999, 1), (20_000, 1)])
 def test_a_width_has_so_many_rows(width: int, rows: int) -> None:
-    assert Shapes(10_000).rows(width) == rows
+    assert BatchShapes(10_000).rows(width) == rows
 
 
 def test_the_longest_come_first_and_each_batch_has_one_width() -> None:
-    batches = plan(ints(3, 100, 1, 90, 20, 100, 2), Shapes(250), most=4)
+    batches = plan_batches(ints(3, 100, 1, 90, 20, 100, 2), BatchShapes(250), most=4)
     assert [b.tolist() for b in batches] == [[1, 5], [3], [4], [0, 6, 2]]
 
 
 @given(LENGTHS, st.integers(1, 100), st.integers(1, 10))
 def test_every_plan_holds_each_item_once_within_its_limits(lengths: list[int], budget: int, most: int) -> None:
-    shapes = Shapes(budget)
-    batches = plan(ints(*lengths), shapes, most=most)
+    shapes = BatchShapes(budget)
+    batches = plan_batches(ints(*lengths), shapes, most=most)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
         (width,) = set(shapes.width(ints(*(lengths[i] for i in batch))).tolist())
@@ -74,7 +84,7 @@ def test_features_are_brought_to_the_shape_of_their_own_length(left: bool) -> No
         ids[row, slice(20 - size, 20) if left else slice(0, size)] = row + 1
         mask[row, slice(20 - size, 20) if left else slice(0, size)] = 1
     features = {"input_ids": ids, "attention_mask": mask, "number": np.arange(4), "prompt_length": 2}
-    parts = fixed(features, Shapes(32), {"input_ids": 9}, left=left)
+    parts = pad(features, BatchShapes(32), {"input_ids": 9}, left=left)
     assert [(some.tolist(), made["input_ids"].shape) for some, made in parts] == [
         ([0, 2], (2, 16)), ([3], (2, 16)), ([1], (1, 32))
     ]  # fmt: skip
@@ -86,7 +96,7 @@ def test_features_are_brought_to_the_shape_of_their_own_length(left: bool) -> No
             own, rest = [number + 1] * size, [9] * (width - size)
             assert made["input_ids"][row].tolist() == (rest + own if left else own + rest)
             assert made["attention_mask"][row].sum() == size
-    back = assembled(lambda made: made["number"][:, None].astype(np.float32), parts)
+    back = compute_parts(lambda made: made["number"][:, None].astype(np.float32), parts)
     assert back[:, 0].tolist() == [0, 1, 2, 3]
 
 
@@ -104,22 +114,22 @@ class Work:
     stop_after: int = 1 << 30
     budget: int = 12
 
-    def job(self) -> Job:
+    def job(self) -> BatchJob:
         keys, lengths = content_keys(self.texts), ints(*(16 * len(text) for text in self.texts))
-        return Job(keys, lengths, self.prepare, self.forward, self.computing, Shapes(16 * self.budget))
+        return BatchJob(keys, lengths, self.prepare, self.forward, self.computing, BatchShapes(16 * self.budget))
 
     def prepare(self, positions: Ints) -> list[Part]:
         texts = [self.texts[i] for i in positions]
         self.prepared.append(texts)
         mask = np.arange(16 * max(map(len, texts))) < 16 * np.array([[len(text)] for text in texts])
         features = {"attention_mask": mask.astype(np.int64), "texts": np.array(texts)}
-        return fixed(features, Shapes(16 * self.budget), {}, left=False)
+        return pad(features, BatchShapes(16 * self.budget), {}, left=False)
 
     def forward(self, parts: list[Part]) -> Vectors:
         if len(self.batches) >= self.stop_after:
             raise KeyboardInterrupt
         self.batches.append([str(t) for some, made in parts for t in made["texts"][: len(some)]])
-        return assembled(self.part, parts)
+        return compute_parts(self.part, parts)
 
     @staticmethod
     def part(features: dict[str, Any]) -> Vectors:
@@ -136,7 +146,7 @@ TEXTS = ["bbbbb", "a", "cccc", "ddddddd", "ee", "fff", "gg", "h"]
 
 
 def all_of(work: Work, folder: Path) -> Vectors:
-    return fill(work.job(), VectorCache(folder), "x").read(0, len(work.texts))
+    return compute_missing(work.job(), VectorCache(folder), "x").read(0, len(work.texts))
 
 
 def test_each_item_gets_its_vector(tmp_path: Path) -> None:
@@ -196,7 +206,7 @@ def test_the_order_of_the_items_changes_no_bit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("piece", "shard", "most"), [(1, None, 1), (2, None, 2), (None, 1, 1), (None, None, 2)])
 def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, most: int) -> None:
     work = Work(TEXTS)
-    with chunked(Chunks(piece=piece, shard=shard)):
+    with limited(MemoryLimits(texts_per_batch=piece, texts_per_write=shard)):
         all_of(work, tmp_path)
     assert max(map(len, work.batches)) <= most
 
@@ -211,7 +221,7 @@ def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, mo
     ],
 )
 def test_a_file_holds_whole_batches_of_so_many_items(tmp_path: Path, shard: int, files: list[int]) -> None:
-    with chunked(Chunks(shard=shard)):
+    with limited(MemoryLimits(texts_per_write=shard)):
         all_of(Work(TEXTS, budget=7), tmp_path)
     assert sorted((len(Shard.open(p).keys) for p in tmp_path.glob("*.vectors")), reverse=True) == files
 
@@ -227,7 +237,7 @@ def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
     all_of(Work(["ddddddd", "a"]), tmp_path)
     steps: list[tuple[str, int, int]] = []
     with listening(lambda *step: steps.append(step)):
-        fill(Work(TEXTS).job(), VectorCache(tmp_path), "filling")
+        compute_missing(Work(TEXTS).job(), VectorCache(tmp_path), "filling")
     missing = 16 * (sum(map(len, TEXTS)) - 8)
     assert steps[0] == ("filling", 0, missing)
     assert steps[-1] == ("filling", missing, missing)
@@ -255,7 +265,9 @@ def test_a_batch_is_prepared_beside_the_one_before(tmp_path: Path) -> None:
         assert second.wait(30)
         return np.zeros((len(positions), 1), dtype=np.float32)
 
-    fill(Job(content_keys("ab"), ints(5, 5), prepare, forward, shapes=Shapes(5)), VectorCache(tmp_path), "x")
+    compute_missing(
+        BatchJob(content_keys("ab"), ints(5, 5), prepare, forward, shapes=BatchShapes(5)), VectorCache(tmp_path), "x"
+    )
     assert len(threads) == 2
     assert here not in threads
 
@@ -264,9 +276,9 @@ def test_an_error_while_preparing_comes_through(tmp_path: Path) -> None:
     def prepare(positions: Ints) -> Any:
         raise UserError("no such token")
 
-    job = Job(content_keys("a"), ints(1), prepare, lambda features: np.zeros((1, 1), dtype=np.float32))
+    job = BatchJob(content_keys("a"), ints(1), prepare, lambda features: np.zeros((1, 1), dtype=np.float32))
     with pytest.raises(UserError, match="no such token"):
-        fill(job, VectorCache(tmp_path), "x")
+        compute_missing(job, VectorCache(tmp_path), "x")
 
 
 def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
@@ -281,7 +293,7 @@ def test_a_cache_that_cannot_be_is_said_before_any_work(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_clear_line_and_what_was_stored_stays(tmp_path: Path) -> None:
     many = [f"{i:03}" for i in range(400)]
-    with chunked(Chunks(shard=1)):
+    with limited(MemoryLimits(texts_per_write=1)):
         all_of(Work(many[:3]), tmp_path)
     with no_room(2000), pytest.raises(UserError) as caught:
         all_of(Work(many), tmp_path)
@@ -297,7 +309,7 @@ def test_what_is_pruned_meanwhile_is_one_clear_line(tmp_path: Path) -> None:
             """Store nothing, as if it was removed at once."""
 
     with pytest.raises(UserError, match=r"what was stored is gone; was the cache pruned meanwhile\? Run it again$"):
-        fill(Work(TEXTS).job(), Pruned(tmp_path), "x")
+        compute_missing(Work(TEXTS).job(), Pruned(tmp_path), "x")
 
 
 # Killed
@@ -308,8 +320,8 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.executing.memory_limits import Chunks, chunked
-from ranktilt.models.batching import Job, Shapes, fill
+from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.models.batching import BatchJob, BatchShapes, compute_missing
 
 folder, log, pause = Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3])
 texts = ["x" * (1 + i % 37) + str(i) for i in range(300)]
@@ -321,8 +333,9 @@ def forward(positions):
     return np.stack([np.random.default_rng(i).normal(size=8) for i in positions]).astype(np.float32)
 
 lengths = np.array([len(t) for t in texts])
-with chunked(Chunks(shard=16)):
-    stored = fill(Job(content_keys(texts), lengths, lambda p: p, forward, shapes=Shapes(100)), VectorCache(folder), "x")
+with limited(MemoryLimits(texts_per_write=16)):
+    job = BatchJob(content_keys(texts), lengths, lambda p: p, forward, shapes=BatchShapes(100))
+    stored = compute_missing(job, VectorCache(folder), "x")
 print(stored.read(0, 300).tobytes().hex())
 """
 
@@ -361,7 +374,7 @@ def test_after_a_kill_nothing_finished_is_computed_again_and_the_bits_are_the_sa
 def test_products_are_computed_in_the_precision_and_without_gradients(precision: str, kind: str) -> None:
     torch = pytest.importorskip("torch")
     one = torch.ones(2, 2, requires_grad=True)
-    with computing("cpu", precision):
+    with inference("cpu", precision):
         made = one @ one
         assert str(made.dtype) == kind
         assert torch.is_inference_mode_enabled()

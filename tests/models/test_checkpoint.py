@@ -10,8 +10,9 @@ import pytest
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.models import catalogue as models
 from ranktilt.models import checkpoint as module
+from ranktilt.models import device as devices
+from ranktilt.models.checkpoint import fingerprint, first_line
 from ranktilt.models.encoder import Encoder, encoder
-from ranktilt.models.folder import fingerprint, first_line
 from tests.rankers.tiny import write_json
 
 
@@ -45,7 +46,7 @@ def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
 def test_auto_precision_is_the_processors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has: bool, expected: str
 ) -> None:
-    monkeypatch.setattr(module, "_has_bfloat16", lambda: has)
+    monkeypatch.setattr(devices, "_has_bfloat16", lambda: has)
     assert encoder(str(tmp_path), max_tokens=None, device=None, precision="auto").precision == expected
 
 
@@ -290,10 +291,13 @@ def test_the_first_line_of_an_error(message: str, expected: str) -> None:
 def test_auto_precision_is_that_of_what_computes(
     monkeypatch: pytest.MonkeyPatch, device: str | None, gpu: int, processor: bool, expected: str
 ) -> None:
-    monkeypatch.setattr(module, "_gpu_major", lambda: gpu)
-    monkeypatch.setattr(module, "_has_bfloat16", lambda: processor)
-    assert module.resolve("auto", device=device) == expected
-    assert [module.resolve(name, device=device) for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
+    monkeypatch.setattr(devices, "_gpu_major", lambda: gpu)
+    monkeypatch.setattr(devices, "_has_bfloat16", lambda: processor)
+    assert devices.choose_precision("auto", device=device) == expected
+    assert [devices.choose_precision(name, device=device) for name in ("float32", "bfloat16")] == [
+        "float32",
+        "bfloat16",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -303,10 +307,10 @@ def test_auto_precision_is_that_of_what_computes(
 def test_a_gpu_is_used_where_there_is_one(
     monkeypatch: pytest.MonkeyPatch, device: str | None, gpu: int, expected: bool
 ) -> None:
-    monkeypatch.setattr(module, "_gpu_major", lambda: gpu)
-    assert module.on_gpu(device) is expected
+    monkeypatch.setattr(devices, "_gpu_major", lambda: gpu)
+    assert devices.on_gpu(device) is expected
 
 
 def test_an_unknown_precision_names_the_ranker() -> None:
     with pytest.raises(UserError, match=r"^unknown precision of monot5 'half'"):
-        module.resolve("half", for_="monot5")
+        devices.choose_precision("half", for_="monot5")

@@ -15,7 +15,7 @@ import pytest
 
 from ranktilt import ranker
 from ranktilt.errors import UserError, shorten
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import Vectors
 from ranktilt.models.encoder import Encoder, encoder
 from ranktilt.models.token_counts import Tokens
@@ -147,9 +147,9 @@ def test_neither_company_nor_order_nor_what_was_cached_changes_a_bit(
     model = found(tiny, precision=precision)
     whole = encoded(model, texts)
     for size in (1, 3):
-        with chunked(Chunks(piece=size, shard=size, cache=tmp_path / f"pieces of {size}")):
+        with limited(MemoryLimits(texts_per_batch=size, texts_per_write=size, cache=tmp_path / f"pieces of {size}")):
             assert encoded(model, texts[:20]).tobytes() == whole[:20].tobytes()
-    with chunked(Chunks(cache=tmp_path / "away")):
+    with limited(MemoryLimits(cache=tmp_path / "away")):
         for start in (70, 30, 0):
             assert encoded(model, texts[start:][::-1])[::-1].tobytes() == whole[start:].tobytes()
 
@@ -177,7 +177,7 @@ def test_an_older_library_that_cannot_be_given_a_shape_encodes_each_text_alone(
 @neural
 def test_the_longest_texts_come_first_and_progress_counts_tokens(tiny: Path, own_cache: Path, calls: Calls) -> None:
     seen: list[tuple[str, int, int]] = []
-    with listening(lambda *step: seen.append(step)), chunked(Chunks(piece=1)):
+    with listening(lambda *step: seen.append(step)), limited(MemoryLimits(texts_per_batch=1)):
         found(tiny).encode(["river", "red apples", "bell", "x" * 90], "document", "encoding")
     assert calls == [["x" * 90], ["red apples"], ["river"], ["bell"]]
     # A letter is a token, two are around every text, and the model cuts after 24.
@@ -392,7 +392,7 @@ def test_vectors_that_unchecked_weights_made_are_not_found_again(
 ) -> None:
     write_json(tmp_path / "config.json", {})
     now = found(tmp_path).fingerprint
-    monkeypatch.setattr("ranktilt.models.encoder.VERSION", 1)
+    monkeypatch.setattr("ranktilt.models.encoder.RESULTS_VERSION", 1)
     assert found(tmp_path).fingerprint != now
 
 
@@ -650,7 +650,7 @@ def test_when_all_vectors_are_cached_nothing_heavy_is_imported(tiny: Path, own_c
 ENCODING = """
 import sys, time
 from pathlib import Path
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.models.encoder import Encoder, encoder
 
 prepare, log, pause = Encoder._prepare, Path(sys.argv[2]), float(sys.argv[3])
@@ -663,7 +663,7 @@ Encoder._prepare = slow
 
 texts = [f"{'ab' * (i % 9)}{i}" for i in range(200)]
 model = encoder(sys.argv[1], max_tokens=None, precision="float32", device="cpu")
-with chunked(Chunks(shard=8)):
+with limited(MemoryLimits(texts_per_write=8)):
     stored, row = model.encode(texts, "document", "x")
 print(stored.take(row).tobytes().hex())
 """

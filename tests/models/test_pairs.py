@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.models.pairs import NO_LIMIT, Inputs, Limits, Pairs, Template, Tokenized, fitted, template_of
+from ranktilt.models.pairs import PairInputs, PairTemplate, TextPairs, Tokenized, TokenLimits, fit_pairs, pair_template
+from ranktilt.models.token_counts import NO_LIMIT
 from tests.rankers.tiny_rerankers import tiny_classifier
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -39,7 +40,7 @@ def letters(n: int, *, roberta: bool = False) -> Any:
 
 
 def test_each_combination_of_texts_is_one_pair() -> None:
-    found = Pairs.of(["q", "r", "q"], ["d", "e", "d"], whole(0, 0, 1, 2, 2, 0), whole(0, 1, 0, 0, 2, 2))
+    found = TextPairs.of(["q", "r", "q"], ["d", "e", "d"], whole(0, 0, 1, 2, 2, 0), whole(0, 1, 0, 0, 2, 2))
     texts = [(found.queries[q], found.documents[d]) for q, d in zip(found.query, found.document, strict=True)]
     assert len(found) == 3
     assert set(texts) == {("q", "d"), ("q", "e"), ("r", "d")}
@@ -48,8 +49,8 @@ def test_each_combination_of_texts_is_one_pair() -> None:
 
 
 def test_no_entries_are_no_pairs() -> None:
-    assert len(Pairs.of([], [], whole(), whole())) == 0
-    assert len(Pairs.of(["q"], [], whole(), whole())) == 0
+    assert len(TextPairs.of([], [], whole(), whole())) == 0
+    assert len(TextPairs.of(["q"], [], whole(), whole())) == 0
 
 
 @given(queries=FEW, documents=FEW, data=st.data())
@@ -57,19 +58,19 @@ def test_a_pairs_key_is_its_texts_and_nothing_else(queries: list[str], documents
     size = data.draw(st.integers(1, 12))
     query = np.array([data.draw(st.integers(0, len(queries) - 1)) for _ in range(size)])
     document = np.array([data.draw(st.integers(0, len(documents) - 1)) for _ in range(size)])
-    found = Pairs.of(queries, documents, query, document)
+    found = TextPairs.of(queries, documents, query, document)
     key = {
         (queries[q], documents[d]): found.keys[e].tobytes()
         for q, d, e in zip(query, document, found.entry, strict=True)
     }
     assert len(found) == len(key) == len(set(key.values()))
     for (one, two), expected in key.items():
-        assert Pairs.of([one], [two], whole(0), whole(0)).keys[0].tobytes() == expected
+        assert TextPairs.of([one], [two], whole(0), whole(0)).keys[0].tobytes() == expected
 
 
 def test_query_and_document_do_not_change_places() -> None:
     keys = [
-        Pairs.of([q], [d], whole(0), whole(0)).keys[0].tobytes() for q, d in (("ab", "c"), ("c", "ab"), ("a", "bc"))
+        TextPairs.of([q], [d], whole(0), whole(0)).keys[0].tobytes() for q, d in (("ab", "c"), ("c", "ab"), ("a", "bc"))
     ]
     assert len(set(keys)) == 3
 
@@ -89,7 +90,7 @@ def test_query_and_document_do_not_change_places() -> None:
     ],
 )
 def test_the_longer_side_is_cut_first(query: int, document: int, room: int, expected: tuple[int, int]) -> None:
-    found = fitted(whole(query), whole(document), room)
+    found = fit_pairs(whole(query), whole(document), room)
     assert (int(found[0][0]), int(found[1][0])) == expected
 
 
@@ -99,33 +100,36 @@ def test_pairs_are_cut_as_the_tokenizers_library_cuts_them(query: int, document:
     reference = letters(2)
     reference.enable_truncation(room + 3, strategy="longest_first")
     sides = reference.encode("a " * query, "b " * document).sequence_ids
-    found = fitted(whole(query), whole(document), room)
+    found = fit_pairs(whole(query), whole(document), room)
     assert (int(found[0][0]), int(found[1][0])) == (sides.count(0), sides.count(1))
 
 
 def test_own_limits_come_before_the_pairs() -> None:
-    limits = Limits(2, 5, 12)
+    limits = TokenLimits(2, 5, 12)
     assert [side.tolist() for side in limits.kept(whole(1, 9, 9), whole(9, 1, 9), 3)] == [[1, 2, 2], [5, 1, 5]]
-    assert [side.tolist() for side in Limits(2, 8, 10).kept(whole(9), whole(9), 3)] == [[2], [5]]
-    assert [side.tolist() for side in Limits(None, None, NO_LIMIT).kept(whole(700), whole(9000), 3)] == [[700], [9000]]
+    assert [side.tolist() for side in TokenLimits(2, 8, 10).kept(whole(9), whole(9), 3)] == [[2], [5]]
+    assert [side.tolist() for side in TokenLimits(None, None, NO_LIMIT).kept(whole(700), whole(9000), 3)] == [
+        [700],
+        [9000],
+    ]
 
 
 @pytest.mark.parametrize(
     ("roberta", "typed", "expected"),
     [
-        (False, True, Template((0,), (1,), (1,), (0, 0, 0, 1, 1))),
-        (False, False, Template((0,), (1,), (1,))),
-        (True, True, Template((0,), (1, 1), (1,), (0, 0, 0, 0, 0))),
+        (False, True, PairTemplate((0,), (1,), (1,), (0, 0, 0, 1, 1))),
+        (False, False, PairTemplate((0,), (1,), (1,))),
+        (True, True, PairTemplate((0,), (1, 1), (1,), (0, 0, 0, 0, 0))),
     ],
 )
-def test_the_template_is_the_tokenizers(roberta: bool, typed: bool, expected: Template) -> None:
-    assert template_of(letters(3, roberta=roberta), typed=typed) == expected
+def test_the_template_is_the_tokenizers(roberta: bool, typed: bool, expected: PairTemplate) -> None:
+    assert pair_template(letters(3, roberta=roberta), typed=typed) == expected
 
 
 def test_a_template_is_found_where_nothing_stands_around() -> None:
     plain = letters(3)
     plain.post_processor = tokenizers.processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
-    assert template_of(plain, typed=False) == Template((), (), ())
+    assert pair_template(plain, typed=False) == PairTemplate((), (), ())
 
 
 @pytest.mark.parametrize("pair", ["<s> $B $A </s>", "$A $B $A"])
@@ -133,7 +137,7 @@ def test_a_template_of_another_order_is_none(pair: str) -> None:
     strange = letters(3)
     special = [("<s>", 0), ("</s>", 1)]
     strange.post_processor = tokenizers.processors.TemplateProcessing(single="$A", pair=pair, special_tokens=special)
-    assert template_of(strange, typed=True) is None
+    assert pair_template(strange, typed=True) is None
 
 
 def test_texts_are_kept_to_their_first_tokens_and_counted_whole() -> None:
@@ -148,16 +152,16 @@ def test_texts_are_kept_to_their_first_tokens_and_counted_whole() -> None:
 @pytest.mark.neural
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize(
-    "limits", [Limits(None, None, 64), Limits(None, None, 20), Limits(3, 7, 64), Limits(9, 30, 20)]
+    "limits", [TokenLimits(None, None, 64), TokenLimits(None, None, 20), TokenLimits(3, 7, 64), TokenLimits(9, 30, 20)]
 )
-def test_batches_are_what_transformers_makes_of_the_pairs(limits: Limits, left: bool, tmp_path: Path) -> None:
+def test_batches_are_what_transformers_makes_of_the_pairs(limits: TokenLimits, left: bool, tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(tiny_classifier(tmp_path))
     queries = ["Red apples", "", "a b c d e f g h i j k l m", "[SEP] what?"]
     documents = ["x " * n for n in (0, 1, 6, 7, 8, 16, 40, 70)] + ["Grüße, naïve café!", "[MASK] of [CLS]"]
     combined = np.array([(q, d) for q in range(len(queries)) for d in range(len(documents))])
-    pairs = Pairs.of(queries, documents, combined[:, 0], combined[:, 1])
+    pairs = TextPairs.of(queries, documents, combined[:, 0], combined[:, 1])
 
     def shortened(texts: list[str], limit: int | None) -> list[str]:
         if limit is None:
@@ -177,9 +181,9 @@ def test_batches_are_what_transformers_makes_of_the_pairs(limits: Limits, left: 
     )
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
-    template = template_of(tokenizer.backend_tokenizer, typed=True)
+    template = pair_template(tokenizer.backend_tokenizer, typed=True)
     assert template is not None
-    inputs = Inputs.of(tokenizer.backend_tokenizer, pairs, template, limits)
+    inputs = PairInputs.of(tokenizer.backend_tokenizer, pairs, template, limits)
     found = inputs.batch(np.arange(len(pairs)), tokenizer.pad_token_id, left=left)
     assert set(found) == set(expected)
     for name, values in found.items():

@@ -32,7 +32,6 @@ class TestLimit:
             ({"tokenizer_config.json": {"model_max_length": int(1e30)}}, None),
             ({"0_Transformer/sentence_bert_config.json": {"max_seq_length": 64}}, 64),
             ({"a/config.json": {"max_position_embeddings": 9}, "config.json": {"max_position_embeddings": 7}}, 7),
-            ({"sentence_bert_config.json": [24]}, None),
             ({}, None),
         ],
     )  # fmt: skip
@@ -105,7 +104,7 @@ class TestCounts:
         self, tiny: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         texts = ["a" * n for n in range(11)]
-        monkeypatch.setattr(module, "_AT_ONCE", 4)
+        monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
         steps: list[tuple[str, int, int]] = []
         with listening(lambda *step: steps.append(step)):
             found = Tokens(tiny, None).counts(texts, "counting")
@@ -155,7 +154,7 @@ class TestEnds:
         assert tokens.ends(["abcde", "abcde", "abcde"], np.array([8, 6, 3])) == [2, 0, 0]
 
     def test_some_at_a_time_are_as_all_at_once(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_AT_ONCE", 2)
+        monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 2)
         assert Tokens(tiny, None).ends(["abcde"] * 5, np.arange(3, 8)) == [1, 2, 3, 4, 5]
 
 

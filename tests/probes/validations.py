@@ -4,11 +4,11 @@ import numpy as np
 
 from ranktilt.auditing.equivalence import Equivalence
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import Check
+from ranktilt.datasets.check_result import CheckResult
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.similarity import Map, Separation, Similarity
-from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
+from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics, SourceStatistics
 from ranktilt.probes.validation import Validation
 from tests.toy import collection_of
 
@@ -16,7 +16,7 @@ PAIRS = 40
 BODY = "The river carries cold water to the sea and the old clock of the town shows the hour"
 
 
-def toy_check(names: tuple[str, ...] = ("human", "llm")) -> Check:
+def toy_check(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
     """The check of forty sound pairs a source, with one cut-off ending in the last source."""
     docs = [
         {
@@ -89,10 +89,12 @@ def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Eq
     )  # fmt: skip
 
 
-def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> Statistics:
+def toy_statistics(names: tuple[str, ...] = ("human", "llm")) -> CollectionStatistics:
     """Forty documents a source; 1,109 queries, of which 300 are judged."""
     rows = [SourceStatistics(n, PAIRS, 0, 20.5 + i, (19.0, 20.0, 22.0), 300, 1.25) for i, n in enumerate(names)]
-    return Statistics(tuple(rows), (QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)), "test")
+    return CollectionStatistics(
+        tuple(rows), (QueryStatistics("all", 1109, 12.38), QueryStatistics("judged", 300, 12.5)), "test"
+    )
 
 
 def toy_validation(names: tuple[str, ...] = ("human", "llm"), *, map: bool = True) -> Validation:

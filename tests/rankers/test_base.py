@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Ranker, Run, __version__, ranker
 from ranktilt.errors import UserError
 from ranktilt.progress import listening
-from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, top_k, worth_a_look
+from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, prefilter, top_k
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.spec import Stage
@@ -92,11 +92,11 @@ def test_the_cut_of_a_long_list_is_that_of_a_full_sort(seed: int, n: int, k: int
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 2000), k=st.integers(1, 40), values=st.sampled_from([1, 3, 10**6]))
-def test_nothing_worth_a_look_is_left_out(seed: int, n: int, k: int, values: int) -> None:
+def test_nothing_prefilter_is_left_out(seed: int, n: int, k: int, values: int) -> None:
     draw = np.random.default_rng(seed)
     scores = draw.integers(0, values + 1, n) * (draw.random(n) < draw.random()).astype(float)
     scores = np.sort(scores)[:: draw.choice([1, -1])] if seed % 2 else scores
-    found = worth_a_look(scores, k)
+    found = prefilter(scores, k)
     positive = np.sort(scores[scores > 0])[::-1]
     last = positive[:k][-1] if len(positive) else np.inf
     assert set(np.flatnonzero((scores >= last) & (scores > 0))) <= set(found)
@@ -106,7 +106,7 @@ def test_nothing_worth_a_look_is_left_out(seed: int, n: int, k: int, values: int
 
 def test_a_long_list_is_not_looked_at_in_full() -> None:
     scores = np.random.default_rng(0).random(100_000)
-    assert 10 <= len(worth_a_look(scores, 10)) < 5_000
+    assert 10 <= len(prefilter(scores, 10)) < 5_000
 
 
 def test_a_cut_through_ties_takes_whole_origins_whatever_ids_and_sources_are() -> None:

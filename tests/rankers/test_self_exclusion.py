@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt import Collection
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.rankers.self_exclusion import own_documents, own_notes, own_spec
+from ranktilt.rankers.self_exclusion import exclusion_notes, exclusion_spec, self_documents
 from tests.toy import collection_of
 
 
@@ -17,7 +17,7 @@ def collection(queries: dict[str, str], docs: list[dict[str, str]], *, judged: l
 
 def left_out(found: Collection, exclude_self: bool | None = None) -> dict[str, list[str]]:
     names = found.judged["id"]
-    own = own_documents(found, exclude_self)
+    own = self_documents(found, exclude_self)
     return {names[query]: found.ids.gather(rows).to_list() for query, rows in own.items()}
 
 
@@ -47,8 +47,8 @@ def test_ids_that_coincide_by_chance_do_not_count() -> None:
 
 
 def test_no_queries_are_no_trouble() -> None:
-    assert own_documents(collection_of(DOCS, {}, {}), None) == {}
-    assert own_documents(collection_of(DOCS, {"0": "x"}, {"z": {"0": 1}}), None) == {}
+    assert self_documents(collection_of(DOCS, {}, {}), None) == {}
+    assert self_documents(collection_of(DOCS, {"0": "x"}, {"z": {"0": 1}}), None) == {}
 
 
 def test_where_nothing_is_judged_every_query_is_asked() -> None:
@@ -75,26 +75,26 @@ DROPPED, DIFFER, DOUBT = "own_documents_dropped", "own_documents_differ", "own_d
 )
 def test_ids_alone_leave_nothing_out_and_are_asked_about(queries: dict[str, str], spec: dict[str, int]) -> None:
     found = collection(queries, DOCS)
-    own = own_documents(found, None)
-    assert own_spec(found, own, None) == spec
+    own = self_documents(found, None)
+    assert exclusion_spec(found, own, None) == spec
     assert len(own) == spec.get(DROPPED, 0)
-    assert own_spec(found, {}, False) == {}
+    assert exclusion_spec(found, {}, False) == {}
 
 
 @pytest.mark.parametrize(("query", "differ"), [("words number", False), ("red apples", True)])
 def test_a_run_says_where_all_that_coincide_are_left_out_on_demand(query: str, differ: bool) -> None:
     found = collection({"0": query, "1": query}, DOCS)
-    spec = own_spec(found, own_documents(found, True), True)
+    spec = exclusion_spec(found, self_documents(found, True), True)
     assert spec == {DROPPED: 2, **({DIFFER: True} if differ else {})}
 
 
 def test_notes_on_own_documents() -> None:
-    assert list(own_notes({DROPPED: 1, DIFFER: True, DOUBT: 2})) == [
+    assert list(exclusion_notes({DROPPED: 1, DIFFER: True, DOUBT: 2})) == [
         "own documents of 1 query left out; their texts differ, as where ids coincide by chance (--no-exclude-self)",
         "2 queries share their id with a document of other words; nothing is left out for that. Are these queries "
         "documents (--exclude-self), or do ids coincide by chance (--no-exclude-self)?",
     ]
-    assert list(own_notes({})) == []
+    assert list(exclusion_notes({})) == []
 
 
 @pytest.mark.data
@@ -108,7 +108,7 @@ def test_grep_bias_ir_numbers_queries_and_documents_alike(shared_data: Path) -> 
     found = collection_of(list(docs.values()), {row["q_id"]: row["query"] for row in rows}, qrels)
     run = BM25(k=10).rank(found)
     assert (run.spec.get(DROPPED), run.spec[DOUBT]) == (None, 117)
-    assert len(own_documents(found, True)) == 117
+    assert len(self_documents(found, True)) == 117
     assert DOUBT not in BM25(k=10, exclude_self=False).rank(found).spec
 
 
@@ -151,7 +151,7 @@ def test_all_versions_go_with_a_document() -> None:
 
 def test_the_row_order_is_the_collections() -> None:
     found = collection({"2": "words 2", "0": "words 0"}, list(reversed(twins(["llm", "human"]))))
-    rows = own_documents(found, None)
+    rows = self_documents(found, None)
     assert [r.tolist() for r in rows.values()] == [[0, 3], [2, 5]]
 
 

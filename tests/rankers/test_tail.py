@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Ranker, Run, UserError, ranker
 from ranktilt.rankers.base import Pipeline
+from ranktilt.rankers.candidates import append_tail
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
-from ranktilt.rankers.tail import appended
 from tests.toy import collection_of, toy
 
 
@@ -75,11 +75,11 @@ class Upside(Ranker):
 def test_the_rest_is_appended(
     best: list[tuple[str, float]], everything: list[tuple[str, float]], expected: list[tuple[str, float]]
 ) -> None:
-    assert listed(appended(run({"q": best}), run({"q": everything}))) == {"q": expected}
+    assert listed(append_tail(run({"q": best}), run({"q": everything}))) == {"q": expected}
 
 
 def test_differences_that_float64_cannot_hold_become_steps_of_one() -> None:
-    found = appended(run({"q": [("a", 1e17)]}), run({"q": [("a", 4.0), ("b", 3.0), ("c", 3.0), ("d", 2.0)]}))
+    found = append_tail(run({"q": [("a", 1e17)]}), run({"q": [("a", 4.0), ("b", 3.0), ("c", 3.0), ("d", 2.0)]}))
     (entries,) = listed(found).values()
     scores = [score for _, score in entries]
     assert [doc for doc, _ in entries] == ["a", "b", "c", "d"]
@@ -88,14 +88,14 @@ def test_differences_that_float64_cannot_hold_become_steps_of_one() -> None:
 
 
 def test_queries_that_were_not_reranked_are_left_out() -> None:
-    found = appended(run({"p": [("a", 1.0)]}), run({"q": [("b", 1.0)], "p": [("a", 2.0), ("b", 1.0)]}))
+    found = append_tail(run({"p": [("a", 1.0)]}), run({"q": [("b", 1.0)], "p": [("a", 2.0), ("b", 1.0)]}))
     assert listed(found) == {"p": [("a", 1.0), ("b", 0.0)]}
 
 
 def test_runs_with_other_id_tables_are_joined_by_id() -> None:
     one, two = run({"q": [("d", 2.0), ("b", 1.0)]}), run({"q": [("a", 9.0), ("b", 8.0), ("c", 7.0), ("d", 6.0)]})
     assert one.ids.to_list() != two.ids.to_list()
-    assert [doc for doc, _ in listed(appended(one, two))["q"]] == ["d", "b", "a", "c"]
+    assert [doc for doc, _ in listed(append_tail(one, two))["q"]] == ["d", "b", "a", "c"]
 
 
 @given(
@@ -105,7 +105,7 @@ def test_runs_with_other_id_tables_are_joined_by_id() -> None:
 )
 def test_order_and_ties_of_the_rest_are_those_of_the_stage_before(scores: list[float], k: int, lowest: float) -> None:
     ranked = [(f"d{i}", s) for i, s in enumerate(sorted(scores, reverse=True))]
-    found = listed(appended(run({"q": [(d, lowest) for d, _ in ranked[:k]]}), run({"q": ranked})))["q"]
+    found = listed(append_tail(run({"q": [(d, lowest) for d, _ in ranked[:k]]}), run({"q": ranked})))["q"]
     assert [d for d, _ in found] == [d for d, _ in ranked]
     rest, before = found[k:], ranked[k:]
     assert all(score < lowest for _, score in rest)
@@ -158,7 +158,7 @@ def test_a_kept_tail_needs_a_stage_before_it() -> None:
 
 
 def test_a_tail_lies_below_even_where_one_is_less_than_a_step_of_float64() -> None:
-    found = appended(
+    found = append_tail(
         run({"q": [("a", 3e16), ("b", 2e16)]}), run({"q": [("a", 4.0), ("b", 3.0), ("c", 2.0), ("d", 1.0)]})
     )
     scores = [score for _, score in listed(found)["q"]]

@@ -2,21 +2,24 @@
 
 import numpy as np
 
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.study import Arm, Study
 from ranktilt.auditing.trend import Trend
+from ranktilt.measures.base import measure as to_measure
+from ranktilt.measures.contrast import RelativeDelta
 
 TEMPERATURES = (0.2, 0.6, 1.0)
 VALUES = {"bm25": (12.4, 6.1, 1.0), "dense:minilm": (-9.5, -15.0, -22.25)}
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}
 
 
-def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "nDCG@3") -> Tilt:
+def toy_tilt(run: str, source: str, value: float, half: float, measure: str = "nDCG@3") -> Effect:
     """A tilt between human and a source with a symmetric interval; significant where it excludes 0."""
     p = 0.004 if abs(value) > half else 0.4
-    return Tilt(
-        run, measure, "human", source, mean_a=0.3 * (1 + value / 200), mean_b=0.3 * (1 - value / 200), value=value,
+    return Effect(
+        run, RelativeDelta(of=to_measure(measure)), "human", source, value=value,
         low=value - half, high=value + half, error=half / 2, p=p / 2, p_corrected=p, queries=300, excluded=23,
-        dropped=0, band_low=0.0, band_high=0.0, twins=True,
+        parts={"mean_a": 0.3 * (1 + value / 200), "mean_b": 0.3 * (1 - value / 200)},
     )  # fmt: skip
 
 

@@ -165,7 +165,7 @@ def test_question_that_was_not_asked_has_no_column() -> None:
 
 def test_score_gap_is_spoken_of_only_where_it_stands() -> None:
     audit = opened().audit
-    plain = replace(audit, estimates=tuple(one for one in audit.estimates if one.kind != "score gap"))
+    plain = replace(audit, estimates=tuple(one for one in audit.estimates if one.estimand.key != "score gap"))
     assert card_overview(audit).note.endswith("the answer is not significant; the score gap only describes.")
     assert card_overview(plain).note.endswith("the answer is not significant.")
 

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, audit, table
-from ranktilt.auditing.verdict import amount, answer
-from ranktilt.reporting.card import QUESTIONS, card_legend, conflict_sentences, lines
+from ranktilt.measures.base import estimand
+from ranktilt.reporting.card import card_legend, conflict_sentences, lines
+from tests.effects import ASKED
 from tests.reporting.audits import clear, ordered, three, twins, uneven
 from tests.toy import run_of, toy
 
@@ -43,10 +44,6 @@ def torn() -> Audit:
     return audit(collection, run_of(collection, scores, ranker="torn"), "nDCG@1", card=True, resamples=500)
 
 
-def estimate(kind: Any, value: float) -> Estimate:
-    return Estimate("r", kind, "x", "a", "b", value, value, value, 0.0, 1.0, 1.0, 1)
-
-
 @pytest.mark.parametrize(
     ("kind", "value", "printed"),
     [
@@ -66,8 +63,9 @@ def estimate(kind: Any, value: float) -> Estimate:
     ],
 )
 def test_an_answer_has_its_sign_and_unit(kind: str, value: float, printed: str) -> None:
-    assert answer(estimate(kind, value)) == printed
-    assert amount(estimate(kind, value), value) == printed.split()[0]
+    asked = estimand(ASKED[kind])
+    assert asked.answer(value) == printed
+    assert asked.amount(value) == printed.split()[0]
 
 
 def grid(found: Audit) -> list[list[str]]:
@@ -138,9 +136,9 @@ class TestMarkdown:
         collection = Collection(docs, collection.queries, collection.qrels)
         found = audit(collection, run_of(collection, scores, ranker="r"), "AP", by="side", card=True, resamples=200)
         page = grid(found)[1]
-        (e,) = (e for e in found.estimates if e.kind == "page")
+        (e,) = (e for e in found.estimates if e.estimand.key == "page")
         assert base.estimates == ()
-        assert page[3].endswith(f"] random [{amount(e, e.band_low)}, {amount(e, e.band_high)}]")
+        assert page[3].endswith(f"] random [{e.estimand.amount(e.band_low)}, {e.estimand.amount(e.band_high)}]")
         assert page[6] == "40 queries; level +.500, the middle of the random band"
 
 
@@ -165,7 +163,7 @@ class TestOtherFormats:
             assert (row["run"], row["group"], row["queries"]) == ("hand", "human|llm", str(e.queries))
             for column in ("value", "low", "high", "p", "p_corrected", "detectable", "level"):
                 assert float(row[column]) == getattr(e, column)
-            for count, value in e.extra.items():
+            for count, value in e.parts.items():
                 if count != "shares":
                     assert float(row[count]) == value
 
@@ -183,7 +181,7 @@ class TestOtherFormats:
             strict=True,
         ):  # fmt: skip
             assert re.split(r"\s{3,}", first.strip()) == [e.name, line.answer, line.interval, f"p = {line.p}"]
-            assert second.strip() == f"{QUESTIONS[e.kind]} {line.basis}"
+            assert second.strip() == f"{e.estimand.question} {line.basis}"
         assert len({line.index("p = ") for line in block[::2]}) == 1
 
     def test_the_plain_page_names_what_is_favoured(self) -> None:
@@ -225,7 +223,7 @@ class TestWords:
         plain = toy().docs.with_columns(origin=pl.col("id"))
         alone = Collection(plain, toy().queries, toy().qrels.clear())
         found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, page=3, resamples=200)
-        assert [e.kind for e in found.estimates] == ["page"]
+        assert [e.estimand.key for e in found.estimates] == ["page"]
         assert card_legend(found) == [
             "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over the card's "
             "1 test."

@@ -10,7 +10,7 @@ import pytest
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import Check, Limits, Row
+from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.reporting.checks import FORMATS, checks, legend, show
 from tests.toy import collection_of, toy
 
@@ -29,7 +29,7 @@ def colours(monkeypatch: pytest.MonkeyPatch, no_terminal: None) -> None:
     monkeypatch.setenv("LINES", "50")
 
 
-def screen(result: Check, monkeypatch: pytest.MonkeyPatch, columns: int, *, notes: bool = True) -> str:
+def screen(result: CheckResult, monkeypatch: pytest.MonkeyPatch, columns: int, *, notes: bool = True) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
     stream = Terminal()
     show(result, stream, notes=notes)
@@ -59,22 +59,22 @@ def pairs(count: int, spoil: Callable[[int], str], *, names: tuple[str, ...] = (
     return collection_of(docs, dict.fromkeys(qrels, "river"), qrels)
 
 
-def fair() -> Check:
+def fair() -> CheckResult:
     return check(pairs(30, lambda n: f"Note {n}. {BODY} Yes."))
 
 
-def void() -> Check:
+def void() -> CheckResult:
     return check(pairs(30, lambda n: f"Rewritten text: {n}. {BODY}" if n % 2 else f"Note {n}. {BODY} And so"))
 
 
-def three() -> Check:
+def three() -> CheckResult:
     return check(pairs(12, lambda n: f"Rewritten text: {n}. {BODY}", names=("human", "llm", "a|b")))
 
 
 CASES = [fair, void, three]
 
 
-def refused(names: tuple[str, ...] = ("human", "llm")) -> Check:
+def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
     return check(pairs(30, lambda n: f"I cannot rewrite this text {n}. Sorry, truly so.", names=names), examples=2)
 
 
@@ -125,7 +125,7 @@ def test_without_notes_the_numbers_and_examples_stay() -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("case", CASES)
-def test_every_row_is_in_every_format(case: Callable[[], Check], format: str) -> None:
+def test_every_row_is_in_every_format(case: Callable[[], CheckResult], format: str) -> None:
     result = case()
     text = checks(result, format)
     assert text.endswith("\n")
@@ -136,14 +136,14 @@ def test_every_row_is_in_every_format(case: Callable[[], Check], format: str) ->
 @pytest.mark.parametrize("columns", [80, 200])
 @pytest.mark.parametrize("case", CASES)
 def test_a_terminal_shows_the_same_words(
-    case: Callable[[], Check], columns: int, monkeypatch: pytest.MonkeyPatch
+    case: Callable[[], CheckResult], columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = plain(screen(case(), monkeypatch, columns))
     assert max(map(len, text.splitlines())) <= max(columns, 69)
     assert text.split() == checks(case()).split()
 
 
-def lengths(factor: float, count: int = 12) -> Check:
+def lengths(factor: float, count: int = 12) -> CheckResult:
     """A check of texts whose twins are longer or shorter by a factor."""
     return check(pairs(count, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."])))
 
@@ -184,8 +184,8 @@ def test_a_length_ratio_within_its_limit_says_why_it_is_a_warning(factor: float,
 
 
 def test_a_length_ratio_of_nothing_has_no_reason() -> None:
-    row = Row("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5")
-    assert checks(Check((row,), "human", ("llm",)), notes=False).splitlines()[2].endswith("0.67–1.5  warning")
+    row = CheckRow("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5")
+    assert checks(CheckResult((row,), "human", ("llm",)), notes=False).splitlines()[2].endswith("0.67–1.5  warning")
 
 
 def test_eighty_columns_hold_each_row_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_eighty_columns_hold_each_row_on_one_line(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("case", CASES)
 def test_colour_marks_the_verdict_and_says_nothing_more(
-    case: Callable[[], Check], monkeypatch: pytest.MonkeyPatch
+    case: Callable[[], CheckResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coloured = screen(case(), monkeypatch, 100)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -262,14 +262,14 @@ def test_csv_is_unrounded_and_leaves_the_undefined_empty() -> None:
 
 
 def test_csv_of_the_undefined() -> None:
-    row = Row("identical pairs", "llm", "", 0, 0, float("nan"), "warning")
-    text = checks(Check((row,), "human", ("llm",)), "csv")
+    row = CheckRow("identical pairs", "llm", "", 0, 0, float("nan"), "warning")
+    text = checks(CheckResult((row,), "human", ("llm",)), "csv")
     assert next(csv.DictReader(io.StringIO(text)))["value"] == ""
-    assert " – " in checks(Check((row,), "human", ("llm",)))
+    assert " – " in checks(CheckResult((row,), "human", ("llm",)))
 
 
 def test_the_legend_prints_its_thresholds() -> None:
-    text = " ".join(legend(check(toy(), limits=Limits(notice=2.5))))
+    text = " ".join(legend(check(toy(), limits=CheckLimits(notice=2.5))))
     assert "a share over 2.5 %" in text
     assert "outside 0.9–1.1" in text
     assert "the share in human itself" in text

@@ -165,7 +165,7 @@ def test_documents_without_text_are_no_texts() -> None:
 
 
 def test_labels_alone_have_no_texts(tmp_path) -> None:
-    from ranktilt.datasets.labelled import labelled
+    from ranktilt.datasets.labels import labelled
 
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,gender,origin\nd1,m,d1\nd2,f,d1\nd3,f,d3\n")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.probes.distribution import Cosines, Distribution
-from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
+from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics, SourceStatistics
 from ranktilt.reporting.validation_layout import PICTURE, Grid, bars, grids, legend
 from tests.probes.validations import toy_validation
 
@@ -50,14 +50,14 @@ def test_the_collection() -> None:
 
 def test_empty_texts_and_undefined_means_are_said() -> None:
     nothing = SourceStatistics("llm", 1234, 1, 3.0, (1.0, 2.0, 3.0), 0, math.nan)
-    counts = Statistics((nothing,), (QueryStatistics("all", 0, math.nan),), None)
+    counts = CollectionStatistics((nothing,), (QueryStatistics("all", 0, math.nan),), None)
     (grid,) = grids(replace(toy_validation(("human",)), statistics=counts))
     assert grid.rows == (("llm", "1,234", "3.00", "1  2  3", "0", "–"),)
     assert grid.below == ("0 queries in all", "llm: 1 text without a word")
 
 
 def test_judgments_without_a_name() -> None:
-    counts = Statistics((), (QueryStatistics("judged", 1, 2.0),), None)
+    counts = CollectionStatistics((), (QueryStatistics("judged", 1, 2.0),), None)
     (grid,) = grids(replace(toy_validation(("human",)), statistics=counts))
     assert grid.below == ("1 query judged, 2.00 words on average",)
 

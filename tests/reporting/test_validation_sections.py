@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import Overlap
-from ranktilt.probes.statistics import Statistics
+from ranktilt.probes.statistics import CollectionStatistics
 from ranktilt.reporting.page import Facts, Figure, Section, Table
 from ranktilt.reporting.validation_sections import OUTCOMES, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
@@ -62,7 +62,7 @@ def test_every_row_fits_its_columns() -> None:
 
 def test_empty_documents_are_named() -> None:
     human, llm = VALIDATION.statistics.sources
-    statistics = Statistics((human, replace(llm, empty=3)), VALIDATION.statistics.queries, "test")
+    statistics = CollectionStatistics((human, replace(llm, empty=3)), VALIDATION.statistics.queries, "test")
     assert tables(section("collection", statistics=statistics))[0].note == (
         "Documents without a word: llm 3; they count with 0."
     )

@@ -6,27 +6,27 @@ import numpy as np
 import pytest
 
 from ranktilt.training.batches import Batch, Batches
-from ranktilt.training.negatives import Lesson, Lessons
+from ranktilt.training.training_set import TrainingQuery, TrainingSet
 
 SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
 
 
-def material(sizes: list[tuple[int, int]] = SIZES) -> Lessons:
+def material(sizes: list[tuple[int, int]] = SIZES) -> TrainingSet:
     """Each query has documents of its own: its positives, then its negatives."""
     queries, place = [], 0
     for number, (good, bad) in enumerate(sizes):
         positives, negatives = np.arange(place, place + good), np.arange(place + good, place + good + bad)
-        queries.append(Lesson(f"q{number}", positives, negatives))
+        queries.append(TrainingQuery(f"q{number}", positives, negatives))
         place += good + bad
-    return Lessons(tuple(queries), [f"d{i}" for i in range(place)], 0)
+    return TrainingSet(tuple(queries), [f"d{i}" for i in range(place)], 0)
 
 
 def batches(sizes: list[tuple[int, int]] = SIZES, **options: int) -> Batches:
     given = {"positives": 8, "negatives": 3, "groups": 4, "seed": 0, **options}
-    lessons = material(sizes)
+    learned = material(sizes)
     rng = np.random.default_rng(1)
-    queries = rng.integers(1, 30, len(lessons.queries))
-    return Batches(lessons, queries, rng.integers(5, 200, len(lessons.documents)), **given)
+    queries = rng.integers(1, 30, len(learned.queries))
+    return Batches(learned, queries, rng.integers(5, 200, len(learned.documents)), **given)
 
 
 def drawn(made: list[Batch]) -> list[tuple[int, ...]]:
@@ -37,7 +37,7 @@ def drawn(made: list[Batch]) -> list[tuple[int, ...]]:
 def test_an_epoch_has_each_positive_once() -> None:
     made = batches()
     assert made.per_epoch == 4  # 14 positives, 4 at once
-    expected = [(q, int(p)) for q, lesson in enumerate(made.lessons.queries) for p in lesson.positives]
+    expected = [(q, int(p)) for q, query in enumerate(made.training_set.queries) for p in query.positives]
     assert sorted(group[:2] for group in drawn(made.epoch(0))) == expected
     assert [len(batch.queries) for batch in made.epoch(0)].count(4) == 3
 
@@ -48,13 +48,13 @@ def test_broad_queries_are_capped_and_take_turns() -> None:
     counts = np.bincount([group[0] for group in drawn(made.epoch(0))])
     assert counts.tolist() == [2, 1, 2, 2]
     seen = {group[1] for number in range(20) for group in drawn(made.epoch(number)) if group[0] == 2}
-    assert seen == set(made.lessons.queries[2].positives.tolist())
+    assert seen == set(made.training_set.queries[2].positives.tolist())
 
 
 def test_negatives_are_the_querys_own_and_differ() -> None:
     made = batches()
     for query, _, *negatives in drawn(made.epoch(0)):
-        own = made.lessons.queries[query].negatives.tolist()
+        own = made.training_set.queries[query].negatives.tolist()
         assert set(negatives) <= set(own)
         assert len(own) < 3 or len(set(negatives)) == 3
 
@@ -62,7 +62,7 @@ def test_negatives_are_the_querys_own_and_differ() -> None:
 def test_all_negatives_have_their_turn() -> None:
     made = batches()
     seen = {n for number in range(30) for q, _, *negatives in drawn(made.epoch(number)) if q == 1 for n in negatives}
-    assert seen == set(made.lessons.queries[1].negatives.tolist())
+    assert seen == set(made.training_set.queries[1].negatives.tolist())
 
 
 def test_a_query_with_few_negatives_repeats_them() -> None:
@@ -103,6 +103,6 @@ def test_batches_of_all_lengths_are_mixed() -> None:
 
 
 def test_size_counts_the_padding() -> None:
-    lessons = material([(1, 3)])
-    made = Batches(lessons, np.array([5]), np.array([10, 40, 7, 7]), 8, 3, 4, 0)
+    learned = material([(1, 3)])
+    made = Batches(learned, np.array([5]), np.array([10, 40, 7, 7]), 8, 3, 4, 0)
     assert [made.size(batch) for batch in made.epoch(0)] == [4 * (5 + 40)]

@@ -113,7 +113,7 @@ def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path
     trained = train(tiny, tmp_path / "model", steps=1, rate=1e-12)
     model = AutoModelForSequenceClassification.from_pretrained(trained.folder)
     tokenizer = AutoTokenizer.from_pretrained(trained.folder)
-    found = module.lessons(marked())
+    found = module.training_set(marked())
     sizes = np.full(len(found.queries), 3), np.full(len(found.documents), 9)
     batch = next(Batches(found, *sizes, 8, 3, 2, 0).starting(0))
     losses = []
@@ -187,7 +187,7 @@ class Stopped(Exception):
 
 @pytest.fixture
 def at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEEP_EVERY", 0.0)
+    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 0.0)
 
 
 def stop_at(step: int, body: Path, folder: Path, **more: Any) -> None:
@@ -238,7 +238,7 @@ from pathlib import Path
 from dataclasses import replace
 from ranktilt.training import cross_encoder
 from tests.training.material import QUICK, marked
-cross_encoder.KEEP_EVERY = 0.0
+cross_encoder.CHECKPOINT_EVERY = 0.0
 cross_encoder.train_cross_encoder(marked(), sys.argv[1], sys.argv[2], options=replace(QUICK, steps=int(sys.argv[3])))
 """
 

@@ -6,162 +6,162 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import DataError, UserError
-from ranktilt.training.directory import Workplace
+from ranktilt.training.directory import TrainingDirectory
 from tests.toy import no_permission, no_room
 
 SPEC = {"kind": "toy", "steps": 5, "sources": ("human",)}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workplace:
-    return Workplace(tmp_path / "model")
+def place(tmp_path: Path) -> TrainingDirectory:
+    return TrainingDirectory(tmp_path / "model")
 
 
-def finished(place: Workplace) -> Workplace:
+def finished(place: TrainingDirectory) -> TrainingDirectory:
     place.begin(SPEC, 5)
-    (place.place() / "weights").write_text("w")
+    (place.model_folder() / "weights").write_text("w")
     place.finish({"spec": SPEC, "figures": {}})
     return place
 
 
-def test_a_new_folder_may_be_used(place: Workplace) -> None:
-    place.require_ours(SPEC)
+def test_a_new_folder_may_be_used(place: TrainingDirectory) -> None:
+    place.require_same(SPEC)
     assert (place.steps, place.record) == (None, None)
     assert not place.folder.exists()
 
 
-def test_an_empty_folder_may_be_used(place: Workplace) -> None:
+def test_an_empty_folder_may_be_used(place: TrainingDirectory) -> None:
     place.folder.mkdir()
-    place.require_ours(SPEC)
+    place.require_same(SPEC)
     place.begin(SPEC, 3)
     assert place.steps == 3
 
 
-def test_an_unfinished_training_is_known_again(place: Workplace) -> None:
+def test_an_unfinished_training_is_known_again(place: TrainingDirectory) -> None:
     place.begin(SPEC, 7)
-    place.require_ours(SPEC)
-    place.require_ours({"kind": "toy"})
+    place.require_same(SPEC)
+    place.require_same({"kind": "toy"})
     assert place.steps == 7
     assert place.record is None
 
 
-def test_a_finished_training_is_known_again(place: Workplace) -> None:
-    finished(place).require_ours(SPEC)
+def test_a_finished_training_is_known_again(place: TrainingDirectory) -> None:
+    finished(place).require_same(SPEC)
     assert place.record == {"spec": {**SPEC, "sources": ["human"]}, "figures": {}}
     assert [path.name for path in sorted(place.folder.iterdir())] == ["training.json", "weights"]
 
 
-def test_whoever_may_read_the_record_may_read_the_weights(place: Workplace) -> None:
+def test_whoever_may_read_the_record_may_read_the_weights(place: TrainingDirectory) -> None:
     place.begin(SPEC, 5)
-    (place.place() / "weights").touch(mode=0o600)
+    (place.model_folder() / "weights").touch(mode=0o600)
     place.finish({"spec": SPEC, "figures": {}})
     modes = {path.stat().st_mode for path in place.folder.iterdir()}
     assert len(modes) == 1
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_another_spec_is_refused(place: Workplace, done: bool) -> None:
+def test_another_spec_is_refused(place: TrainingDirectory, done: bool) -> None:
     if done:
         finished(place)
     else:
         place.begin(SPEC, 5)
     what = "a model trained" if done else "an unfinished training"
     with pytest.raises(UserError) as caught:
-        place.require_ours({**SPEC, "steps": 6})
+        place.require_same({**SPEC, "steps": 6})
     assert str(caught.value) == (
         f"{place.folder}: holds {what} with steps 5, asked is 6; name another folder, or remove this one"
     )
     with pytest.raises(UserError, match=r"with sources \['human'\], asked is None \(and steps, seed\); name"):
-        place.require_ours({"kind": "toy", "sources": None, "steps": 6, "seed": 1})
+        place.require_same({"kind": "toy", "sources": None, "steps": 6, "seed": 1})
 
 
-def test_a_folder_of_something_else_is_refused(place: Workplace) -> None:
+def test_a_folder_of_something_else_is_refused(place: TrainingDirectory) -> None:
     place.folder.mkdir()
     (place.folder / "letters.txt").write_text("mine")
     with pytest.raises(UserError, match=r"model: holds files of something else; name a new folder$"):
-        place.require_ours(SPEC)
+        place.require_same(SPEC)
 
 
-def test_a_file_in_its_place_is_refused(place: Workplace) -> None:
+def test_a_file_in_its_place_is_refused(place: TrainingDirectory) -> None:
     place.folder.write_text("mine")
     with pytest.raises(UserError, match=r"model: expected a folder to write to, this is a file$"):
-        place.require_ours(SPEC)
+        place.require_same(SPEC)
 
 
 @pytest.mark.parametrize(("content", "said"), [("{", "as JSON"), ("[]", "with its spec"), ('{"spec": 1}', "its spec")])
-def test_a_record_that_is_none_is_refused(place: Workplace, content: str, said: str) -> None:
+def test_a_record_that_is_none_is_refused(place: TrainingDirectory, content: str, said: str) -> None:
     place.folder.mkdir()
     (place.folder / "training.json").write_text(content)
     with pytest.raises(DataError, match=said) as caught:
-        place.require_ours(SPEC)
+        place.require_same(SPEC)
     assert caught.value.path == str(place.folder / "training.json")
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with no_permission(tmp_path), pytest.raises(UserError, match="cannot be written: Permission denied"):
-        Workplace(tmp_path / "model").require_ours(SPEC)
+        TrainingDirectory(tmp_path / "model").require_same(SPEC)
 
 
-def test_a_kill_before_the_plan_leaves_a_new_folder(place: Workplace) -> None:
+def test_a_kill_before_the_plan_leaves_a_new_folder(place: TrainingDirectory) -> None:
     (place.folder / ".training").mkdir(parents=True)
     (place.folder / ".training" / ".abc.tmp").write_text("half")
-    place.require_ours(SPEC)
+    place.require_same(SPEC)
     assert place.steps is None
 
 
-def test_a_kill_before_the_last_file_leaves_an_unfinished_training(place: Workplace) -> None:
+def test_a_kill_before_the_last_file_leaves_an_unfinished_training(place: TrainingDirectory) -> None:
     place.begin(SPEC, 5)
     (place.folder / "weights").write_text("moved already")
-    place.require_ours(SPEC)
+    place.require_same(SPEC)
     assert (place.steps, place.record) == (5, None)
 
 
-def test_the_place_for_the_model_is_empty(place: Workplace) -> None:
-    (place.place() / "old").write_text("half a model")
-    assert list(place.place().iterdir()) == []
+def test_the_place_for_the_model_is_empty(place: TrainingDirectory) -> None:
+    (place.model_folder() / "old").write_text("half a model")
+    assert list(place.model_folder().iterdir()) == []
 
 
 @pytest.mark.neural
-def test_a_checkpoint_comes_back(place: Workplace) -> None:
+def test_a_checkpoint_comes_back(place: TrainingDirectory) -> None:
     torch = pytest.importorskip("torch")
-    assert place.kept("cpu") is None
-    place.keep({"step": 3, "model": {"w": torch.arange(3.0)}, "losses": [0.5]})
-    state = place.kept("cpu")
+    assert place.load_checkpoint("cpu") is None
+    place.save_checkpoint({"step": 3, "model": {"w": torch.arange(3.0)}, "losses": [0.5]})
+    state = place.load_checkpoint("cpu")
     assert state is not None
     assert (state["step"], state["losses"], state["model"]["w"].tolist()) == (3, [0.5], [0, 1, 2])
 
 
 @pytest.mark.neural
-def test_what_a_killed_write_left_is_cleared(place: Workplace) -> None:
+def test_what_a_killed_write_left_is_cleared(place: TrainingDirectory) -> None:
     pytest.importorskip("torch")
-    place.keep({"step": 3})
+    place.save_checkpoint({"step": 3})
     leftover = place.folder / ".training" / ".abc.tmp"
     leftover.write_text("half")
-    assert place.kept("cpu") == {"step": 3}
+    assert place.load_checkpoint("cpu") == {"step": 3}
     assert not leftover.exists()
 
 
 @pytest.mark.neural
-def test_a_full_disk_keeps_the_checkpoint_before(place: Workplace) -> None:
+def test_a_full_disk_keeps_the_checkpoint_before(place: TrainingDirectory) -> None:
     torch = pytest.importorskip("torch")
-    place.keep({"step": 3})
+    place.save_checkpoint({"step": 3})
     with no_room(10_000), pytest.raises(UserError, match=r"checkpoint\.pt: cannot be written"):
-        place.keep({"step": 4, "model": torch.zeros(100_000)})
-    assert place.kept("cpu") == {"step": 3}
+        place.save_checkpoint({"step": 4, "model": torch.zeros(100_000)})
+    assert place.load_checkpoint("cpu") == {"step": 3}
 
 
 @pytest.mark.neural
-def test_a_broken_checkpoint_is_named(place: Workplace) -> None:
+def test_a_broken_checkpoint_is_named(place: TrainingDirectory) -> None:
     pytest.importorskip("torch")
     place.begin(SPEC, 5)
     file = place.folder / ".training" / "checkpoint.pt"
     file.write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(DataError, match="cannot be read; remove its folder to start anew") as caught:
-        place.kept("cpu")
+        place.load_checkpoint("cpu")
     assert caught.value.path == str(file)
 
 
-def test_the_plan_is_readable(place: Workplace) -> None:
+def test_the_plan_is_readable(place: TrainingDirectory) -> None:
     place.begin(SPEC, 5)
     text = (place.folder / ".training" / "plan.json").read_text()
     assert json.loads(text) == {"spec": {**SPEC, "sources": ["human"]}, "steps": 5}

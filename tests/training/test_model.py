@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.training.model import Body
+from ranktilt.training.model import TrainableModel
 from tests.rankers.tiny import write_json
 
 pytestmark = pytest.mark.neural
@@ -32,8 +32,8 @@ def changed(tiny: Path, tmp_path: Path) -> Changed:
     return change
 
 
-def load(folder: Path, seed: int = 0) -> Body:
-    return Body.load(str(folder), "cpu", seed)
+def load(folder: Path, seed: int = 0) -> TrainableModel:
+    return TrainableModel.load(str(folder), "cpu", seed)
 
 
 def test_an_encoder_gets_a_head_of_one_number(tiny: Path) -> None:

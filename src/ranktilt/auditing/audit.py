@@ -164,15 +164,6 @@ def audit(
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     primary = [e for e in found_tilts if card and e.measure == repr(found[0])]
-    notes = [note for one in aligned for note in run_notes(one, collection, missing)]
-    notes += judgment_notes(judgments, collection)
-    repeated = {one.run.name: one.repeated for one in aligned if one.repeated}
-    notes += repeated_notes(repeated)
-    absent = any(one.left_out(missing).any() for one in aligned)
-    notes += group_notes(groups, work.left_out, found_tilts, resamples, absent=absent)
-    notes += sparse_notes(found_tilts, names, groups, values)
-    notes += twin_notes(collection, groups, [p for p in work.pairs if p not in work.level_pairs], judgments)
-    notes += card_notes(collection, groups, twins=any(len(t.rows) for t in work.twins.values())) if questions else ()
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
     if others and asked[0] is others[0]:
         spec["primary"] = repr(asked[0])
@@ -185,10 +176,10 @@ def audit(
         values,
         found_tilts,
         pl.concat(counts),
-        tuple(notes),
+        tuple(work.notes(aligned, values, found_tilts, missing)),
         work.card(aligned, answers, primary),
         work.confounds(collection, runs) if confounds and by == "source" else (),
-        repeated=repeated,
+        repeated={one.run.name: one.repeated for one in aligned if one.repeated},
         heads=Heads.of(runs, heads) if heads else None,
     )
 
@@ -266,7 +257,8 @@ class _AuditPlan:
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
         *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: InferenceOptions,
     ) -> None:  # fmt: skip
-        self.groups, self.judgments, self.measures, self.ties, self.how = groups, judgments, measures, ties, how
+        self.collection, self.groups, self.judgments = collection, groups, judgments
+        self.measures, self.ties, self.how = measures, ties, how
         held = judgments.held(groups)
         self.pairs = [p for p in pairs if set(p) <= held]
         self.left_out = [p for p in pairs if measures and not set(p) <= held]
@@ -334,6 +326,22 @@ class _AuditPlan:
             return ()
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
         return effects([sample for _, sample in ordered], self.how, beside=first)
+
+    def notes(
+        self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect], missing: str
+    ) -> Iterator[str]:
+        """What a reader should know: exclusions, small samples, unknown documents."""
+        groups, judgments, collection = self.groups, self.judgments, self.collection
+        for one in aligned:
+            yield from run_notes(one, collection, missing)
+        yield from judgment_notes(judgments, collection)
+        yield from repeated_notes({one.run.name: one.repeated for one in aligned if one.repeated})
+        absent = any(one.left_out(missing).any() for one in aligned)
+        yield from group_notes(groups, self.left_out, tilts, self.how.resamples, absent=absent)
+        yield from sparse_notes(tilts, [one.run.name for one in aligned], groups, values)
+        yield from twin_notes(collection, groups, [p for p in self.pairs if p not in self.level_pairs], judgments)
+        if self.asked.asked:
+            yield from card_notes(collection, groups, twins=any(len(t.rows) for t in self.twins.values()))
 
     def confounds(self, collection: Collection, runs: Sequence[Run]) -> tuple[Confound, ...]:
         """What else differs between the sources of each pair."""

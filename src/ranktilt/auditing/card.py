@@ -14,12 +14,12 @@ from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
-from ranktilt.measures.base import Answers, Estimand, GroupEstimand, TwinEstimand
+from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.head_to_head import HeadToHead
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.measures.rank_gap import RankGap
 from ranktilt.measures.score_gap import ScoreGap
-from ranktilt.measures.twins import TwinLists
+from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
 from ranktilt.progress import report
 from ranktilt.run import codes
 from ranktilt.statistics.permutation import exchanged

@@ -23,7 +23,7 @@ from ranktilt.measures.contrast import relative_delta
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker
-from ranktilt.rankers.self_exclusion import own_documents
+from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval
 from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
@@ -205,7 +205,7 @@ class _Controls:
         if all(changed.collection.texts(c).equals(self.collection.texts(c)) for c in choices):
             return run
         for choice in (None, True):  # a query's own document stays its own, whatever a control makes of its text
-            changed.collection.memo(("own", choice), partial(own_documents, self.collection, choice))
+            changed.collection.memo(("self documents", choice), partial(self_documents, self.collection, choice))
         return ranker.rank(changed.collection)
 
     def _moves(self, run: str, result: Audit, pair: tuple[str, str]) -> tuple[Move, ...]:

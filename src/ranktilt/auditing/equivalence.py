@@ -16,7 +16,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.candidates import reranked
+from ranktilt.rankers.candidates import check_reranked
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from ranktilt.statistics.permutation import t_test_p
@@ -193,7 +193,7 @@ class _Ranked:
     def _make(self, ranker: Ranker, side: Collection) -> _Values:
         groups = grouping(side, None)
         judgments = Judgments.of(side, groups)
-        run = reranked(ranker.rank(side), None, ranker)
+        run = check_reranked(ranker.rank(side), None, ranker)
         found = group_values(Aligned.of(run, side, judgments), self._measures, groups, "expected")
         return _Values({query: i for i, query in enumerate(judgments.queries)}, found[:, 0])
 

@@ -13,7 +13,7 @@ from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
-from ranktilt.rankers.self_exclusion import own_notes
+from ranktilt.rankers.self_exclusion import exclusion_notes
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -34,7 +34,7 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
             f"{counted(strange.n_unique(), 'document', 'documents')} {lacking(collection)} (first: {strange[0]!r}); "
             "these keep their ranks and belong to no group"
         )
-    yield from (f"{name}: {note}" for note in own_notes(spec))
+    yield from (f"{name}: {note}" for note in exclusion_notes(spec))
 
 
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import polars as pl
 from ranktilt.auditing.alignment import Aligned, Judgments, deepest
 from ranktilt.auditing.groups import Groups, Pair
 from ranktilt.auditing.inference import InferenceOptions, Sample
-from ranktilt.executing.memory_limits import memory
+from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ranking
@@ -68,7 +68,7 @@ class Shuffles:
         """Draw them block by block, and report under `label` that a `share` of the work is being done."""
         rng = np.random.default_rng(self.seed)
         width = max(len(self.judgments.group), 1)
-        step = max(_ENTRIES // width, min(_FEWEST, memory() // (_SHARE * _BYTES * width)), 1)
+        step = max(_ENTRIES // width, min(_FEWEST, memory_limit() // (_SHARE * _BYTES * width)), 1)
         for start in range(0, self.count, step):
             rows = slice(start, min(start + step, self.count))
             yield rows, shuffled_labels(self.judgments, rng, rows.stop - start)
@@ -76,7 +76,7 @@ class Shuffles:
 
     def batches(self, tasks: int, numbers: int) -> Iterator[slice]:
         """Cut tasks into parts whose results, so many numbers for each shuffle, are held in the memory together."""
-        step = max(memory() // _SHARE // max(8 * numbers * self.count, 1), 1)
+        step = max(memory_limit() // _SHARE // max(8 * numbers * self.count, 1), 1)
         return (slice(start, min(start + step, tasks)) for start in range(0, tasks, step))
 
 

@@ -22,7 +22,7 @@ from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, signed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.candidates import reranked
+from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
@@ -230,7 +230,7 @@ def _check_judged(pair: Collection, collection: Collection) -> None:
 def _audited(
     pair: Collection, rankers: Sequence[Ranker], measures: Any, names: tuple[str, str], how: Mapping[str, Any]
 ) -> Audit:
-    runs: list[Run] = [reranked(one.rank(pair), None, one) for one in rankers]
+    runs: list[Run] = [check_reranked(one.rank(pair), None, one) for one in rankers]
     return audit(pair, runs, measures, pairs=[names], confounds=False, **how)
 
 

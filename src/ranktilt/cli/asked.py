@@ -71,7 +71,7 @@ class Asked:
 
         if self.folder is None:
             return self._labelled(column or "source", split, score_order)
-        from ranktilt.datasets.labelled import with_labels
+        from ranktilt.datasets.labels import with_labels
         from ranktilt.datasets.load import load
 
         collection = load(self.folder, split=split, qrels=self.qrels, ignore_unknown=ignore_unknown)
@@ -82,7 +82,7 @@ class Asked:
         return collection, ranked(rankers, collection)
 
     def _labelled(self, column: str, split: str | None, score_order: str) -> tuple[Collection, list[Run]]:
-        from ranktilt.datasets.labelled import labelled
+        from ranktilt.datasets.labels import labelled
         from ranktilt.datasets.load import NO_QRELS
         from ranktilt.run import Run
 
@@ -100,11 +100,11 @@ class Asked:
 
 def ranked(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
     """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
-    from ranktilt.rankers.candidates import reranked
+    from ranktilt.rankers.candidates import check_reranked
 
     for one in rankers:
         one.check()
-    return [reranked(one.rank(collection), None, one) for one in rankers]
+    return [check_reranked(one.rank(collection), None, one) for one in rankers]
 
 
 def _replay(path: Path, score_order: str = "score") -> str:

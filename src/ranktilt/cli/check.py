@@ -15,7 +15,7 @@ from ranktilt.cli.places import check_places, collection_files, without_judgment
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
-    from ranktilt.datasets.check_result import Check
+    from ranktilt.datasets.check_result import CheckResult
 
 UNFAIR = 1
 
@@ -54,14 +54,14 @@ def command(
     """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
     with reporting(quiet=quiet):
         from ranktilt.datasets.check import check
-        from ranktilt.datasets.check_result import Limits
+        from ranktilt.datasets.check_result import CheckLimits
         from ranktilt.datasets.load import NO_QRELS, load
         from ranktilt.reporting.checks import FORMATS
 
         if format not in FORMATS:
             raise unknown("format", format, FORMATS)
         check_places({"--json": json}, stdout=("--json",), inputs=collection_files(folder))
-        limits = Limits(
+        limits = CheckLimits(
             missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
             cut_off=max_cut_off, one_sided=max_one_sided, shortest=min_length_ratio, longest=max_length_ratio,
             near_identical=near_identical, notice=notice,
@@ -75,7 +75,7 @@ def command(
         raise typer.Exit(UNFAIR)
 
 
-def _text(result: Check, format: str, *, quiet: bool) -> str:
+def _text(result: CheckResult, format: str, *, quiet: bool) -> str:
     from ranktilt.reporting.checks import checks, show
 
     if format != "table":

@@ -124,9 +124,9 @@ Save = Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write 
 @contextmanager
 def within(memory: str | None) -> Iterator[None]:
     """Let search hold no more than ``--memory`` says inside the ``with`` block; the usual share where it is None."""
-    from ranktilt.executing.memory_limits import Chunks, chunked, read_size
+    from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
 
-    with chunked(Chunks(memory=None if memory is None else read_size(memory))):
+    with limited(MemoryLimits(memory=None if memory is None else read_size(memory))):
         yield
 
 

@@ -147,7 +147,7 @@ def _keep(file: Path, run: Run) -> None:
 
 def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
     """Say what was found, what was not read, and what was left out."""
-    from ranktilt.rankers.self_exclusion import own_notes
+    from ranktilt.rankers.self_exclusion import exclusion_notes
 
     lengths = sorted(int(n) for n in run.offsets[1:] - run.offsets[:-1])
     least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)
@@ -162,7 +162,7 @@ def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
         if any(cut["share"].values()):
             shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
-    yield from (f"{run.name}: {note}" for note in own_notes(run.spec))
+    yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))
 
 
 def _same(named: dict[str, str | None], exclude_self: bool | None, ignore_unknown: bool) -> list[str]:

@@ -147,7 +147,7 @@ def command(
         from ranktilt.executing.memory_limits import read_size
         from ranktilt.generation.rewrite.plan import Rewriting
         from ranktilt.generation.rewrite.save import recover
-        from ranktilt.llm.named import llm as named
+        from ranktilt.llm.base import llm as named
 
         if output is not None:
             recover(output)
@@ -161,7 +161,7 @@ def command(
         given = {
             "base_url": base_url, "concurrency": concurrency, "batch": batch, "rpm": rpm, "tpm": tpm,
             "timeout": timeout, "retries": retries,
-            "max_answer": None if max_answer is None else read_size(max_answer, what="--max-answer", least=1000),
+            "max_answer": None if max_answer is None else read_size(max_answer, option="--max-answer", least=1000),
             "device": device if llm.startswith("transformers:") or pool is None else None,
         }  # fmt: skip
         _check_options(llm, given)

@@ -24,19 +24,10 @@ def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataFrame, pl.Series]:
-    """Read the documents of all files.
+    """Read the documents of all files, given as (source, file); a source of None stands in the file, or is ``"human"``.
 
-    Parameters
-    ----------
-    corpora : iterable of (str or None, Path)
-        Source and file; None where the file itself says the source, ``"human"`` where it does not.
-
-    Returns
-    -------
-    docs : polars.DataFrame
-        As a `Collection` wants them. Where files share ids, ``<id>-<source>`` with the origin ``<id>-human``.
-    bare : polars.Series
-        Each document's id as its file has it.
+    Returns them as a `Collection` wants them, and each one's id as its file has it: where files share ids, documents
+    are called ``<id>-<source>``, with the origin ``<id>-human``.
     """
     frames = []
     for source, file in corpora:
@@ -64,32 +55,10 @@ def judged(
     documents: tuple[pl.DataFrame, pl.Series], queries: pl.DataFrame, qrels: pl.DataFrame, file: str | Path,
     *, spec: Mapping[str, Any], ignore_unknown: bool = False,
 ) -> Collection:  # fmt: skip
-    """Make a collection with judgments.
+    """Make a collection of `read_documents`' tables, queries and judgments (``line`` says where in `file` they stand).
 
-    Parameters
-    ----------
-    documents : tuple of (polars.DataFrame, polars.Series)
-        As `read_documents` gives them; a judgment of a bare id holds for every version.
-    queries : polars.DataFrame
-        ``id`` and ``text``.
-    qrels : polars.DataFrame
-        ``query_id``, ``doc_id``, ``grade`` and, where they come from a file, ``line``.
-    file : str or Path
-        Where the judgments come from, for messages.
-    spec : mapping
-        The collection's.
-    ignore_unknown : bool, optional
-        Keep judgments of documents or queries that are not there.
-
-    Returns
-    -------
-    Collection
-        The collection.
-
-    Raises
-    ------
-    DataError
-        If something unknown is judged, or one pair has two grades.
+    A judgment of a bare id holds for every version. `DataError` if something unknown is judged and that is not to be
+    ignored, or one pair has two grades.
     """
     docs, bare = documents
     if (bare != docs["id"]).any():
@@ -101,23 +70,7 @@ def judged(
 
 
 def only_judged(collection: Collection) -> Collection:
-    """Leave out the documents that no judgment names, and of which no version is named.
-
-    Parameters
-    ----------
-    collection : Collection
-        With judgments.
-
-    Returns
-    -------
-    Collection
-        Its spec has ``docs: "judged"`` and, as ``docs_of``, the number of documents before.
-
-    Raises
-    ------
-    UserError
-        If there are no judgments.
-    """
+    """Keep the documents that a judgment names, and their versions; `UserError` if there are no judgments."""
     if not collection.qrels.height:
         raise UserError("docs 'judged' needs judgments, and there are none")
     docs = collection.docs

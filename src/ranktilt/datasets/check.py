@@ -21,12 +21,11 @@ from ranktilt.datasets.check_result import (
     ONE_SIDED,
     POOL,
     REPEATED,
-    Check,
-    Limits,
-    Row,
+    CheckLimits,
+    CheckResult,
+    CheckRow,
     Verdict,
 )
-from ranktilt.datasets.prefix import cut_at, title_prefixed
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.progress import report
 from ranktilt.text import quality
@@ -52,7 +51,9 @@ MEANINGS = {
 """Names of the checks, in order, each with why it matters."""
 
 
-def check(collection: Collection, *, reference: str | None = None, limits: Limits = LIMITS, examples: int = 3) -> Check:
+def check(
+    collection: Collection, *, reference: str | None = None, limits: CheckLimits = LIMITS, examples: int = 3
+) -> CheckResult:
     """Check whether a collection makes a fair comparison of its sources.
 
     Parameters
@@ -62,14 +63,14 @@ def check(collection: Collection, *, reference: str | None = None, limits: Limit
         counted.
     reference : str, optional
         The source that each of the others is held against: ``"human"`` where there is one, or else the first.
-    limits : Limits, optional
+    limits : CheckLimits, optional
         From where on a fault voids the comparison.
     examples : int, optional
         Most ids to name in a row.
 
     Returns
     -------
-    Check
+    CheckResult
         A row for each other source and check. Pairs are documents with one origin. ``void``: beyond the limit, or
         every pair identical or near-identical, which leaves nothing to compare;
         ``warning``: over ``limits.notice`` %, for title prefixes and cuts so many points between the sides, a median
@@ -100,7 +101,7 @@ def check(collection: Collection, *, reference: str | None = None, limits: Limit
         "judgments": collection.qrels.height,
         "ranktilt": __version__,
     }
-    return Check(tuple(rows), first, others, limits, spec)
+    return CheckResult(tuple(rows), first, others, limits, spec)
 
 
 _FEATURES = {
@@ -149,7 +150,7 @@ def _relevant(collection: Collection) -> pl.Series:
 class _Twins:
     """A source beside the reference: the documents of both, and their pairs."""
 
-    def __init__(self, docs: pl.DataFrame, reference: str, other: str, limits: Limits, examples: int) -> None:
+    def __init__(self, docs: pl.DataFrame, reference: str, other: str, limits: CheckLimits, examples: int) -> None:
         self.name, self.limits, self.examples = other, limits, examples
         self.reference = docs.filter(pl.col("source") == reference)
         self.docs = docs.filter(pl.col("source") == other)
@@ -157,7 +158,7 @@ class _Twins:
         # A source that holds a twin of what a pool left out was not made from that pool.
         self.pooled = not self.pairs.select(pl.col("outside") | pl.col("outside_b")).to_series().any()
 
-    def lone(self) -> tuple[pl.Series, str]:
+    def unpaired(self) -> tuple[pl.Series, str]:
         """Ids of one document for each origin that only one side has and should not; and a word on the others."""
         left = self.reference.join(self.docs, on="origin", how="anti", maintain_order="left")
         right = self.docs.join(self.reference, on="origin", how="anti", maintain_order="left")
@@ -172,25 +173,25 @@ class _Twins:
         missing = found.filter(~pl.col("outside") | pl.col("relevant")) if self.pooled else found
         return missing["id"], note
 
-    def row(self, name: str, found: pl.Series, total: int, *, limit: float | None = None, **more: Any) -> Row:
+    def row(self, name: str, found: pl.Series, total: int, *, limit: float | None = None, **more: Any) -> CheckRow:
         """What was found of a total, judged by its share."""
         value = 100 * len(found) / total if total else math.nan
-        return Row(
+        return CheckRow(
             name, self.name, MEANINGS[name], len(found), total, value, _verdict(value, limit, self.limits.notice),
             limit="" if limit is None else f"≤ {limit:g} %", examples=tuple(found.head(self.examples)), **more,
         )  # fmt: skip
 
-    def twins(self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = "") -> Row:
+    def twins(self, name: str, fault: pl.Expr | pl.Series, *, limit: float | None = None, note: str = "") -> CheckRow:
         """Pairs with a fault, named by their other side."""
         return self.row(name, self.pairs.filter(fault)["id_b"], self.pairs.height, limit=limit, note=note)
 
-    def texts(self, name: str, column: str, *, limit: float | None = None) -> Row:
+    def texts(self, name: str, column: str, *, limit: float | None = None) -> CheckRow:
         """Documents of the other side with a fault, beside the reference's own share."""
         beside = 100 * int(self.reference[column].sum()) / self.reference.height
         found = self.docs.filter(pl.col(column))["id"]
         return self.row(name, found, self.docs.height, limit=limit, reference=beside)
 
-    def apart(self, name: str, column: str, *, note: str = "") -> Row:
+    def apart(self, name: str, column: str, *, note: str = "") -> CheckRow:
         """Documents of the other side with something that favours the side that has more of it, on either side."""
         row = self.texts(name, column)
         gap = abs(row.value - row.reference)
@@ -202,9 +203,9 @@ def _limits(twins: _Twins) -> str:
     return "; ".join(f"{source} at {limit:,} words" for source, limit in sides if limit is not None)
 
 
-def _compared(twins: _Twins, collection: Collection) -> Iterator[Row]:
+def _compared(twins: _Twins, collection: Collection) -> Iterator[CheckRow]:
     pairs, limits = twins.pairs, twins.limits
-    lone, note = twins.lone()
+    lone, note = twins.unpaired()
     alike = pl.Series(quality.likeness(pairs["given"], pairs["given_b"], limits.near_identical))
     titled = (pl.col("title") == pl.col("title_b")) & (pl.col("title").str.strip_chars() != "")
     total, one_sided = _one_sided(pairs, collection)
@@ -237,7 +238,7 @@ def _verdict(value: float, limit: float | None, notice: float) -> Verdict:
     return "ok" if value <= notice else "warning"  # what is undefined is no reason to be at ease
 
 
-def _length(twins: _Twins) -> Row:
+def _length(twins: _Twins) -> CheckRow:
     """Words of the rewrite over words of the reference, pairs without words in the reference left out."""
     limits, known = twins.limits, twins.pairs.filter(pl.col("words") > 0)
     ratio = known["words_b"].to_numpy() / known["words"].to_numpy()
@@ -247,7 +248,7 @@ def _length(twins: _Twins) -> Row:
     if median < limits.shortest or median > limits.longest:
         verdict = "void"
     note = f"words for each word of the reference, median; quartiles {low:.2f} and {high:.2f}"
-    return Row(
+    return CheckRow(
         LENGTH, twins.name, MEANINGS[LENGTH], int(outside.sum()), len(ratio), float(median), verdict,
         limit=f"{limits.shortest:g}–{limits.longest:g}", note=note if len(ratio) else "",
         examples=tuple(known["id_b"].filter(pl.Series(outside, dtype=pl.Boolean)).head(twins.examples)),
@@ -268,27 +269,84 @@ def _one_sided(pairs: pl.DataFrame, collection: Collection) -> tuple[int, pl.Ser
     return both.height, odd["name"]
 
 
-def _dangling(collection: Collection, examples: int) -> Row:
+def _dangling(collection: Collection, examples: int) -> CheckRow:
     """Judgments that name a document or a query that the collection does not hold."""
     qrels = collection.qrels
     sound = qrels.join(collection.docs, left_on="doc_id", right_on="id", how="semi")
     sound = sound.join(collection.queries, left_on="query_id", right_on="id", how="semi")
     odd = qrels.join(sound, on=["query_id", "doc_id"], how="anti", maintain_order="left")
-    total = qrels.height
-    value = 100 * odd.height / total if total else math.nan
-    names = odd.head(examples).select(pl.format("{} {}", "query_id", "doc_id").alias("name"))["name"]
-    return Row(
-        DANGLING, "", MEANINGS[DANGLING], odd.height, total, value, _verdict(value, None, 0),
-        examples=tuple(names),
-    )  # fmt: skip
+    names = odd.select(pl.format("{} {}", "query_id", "doc_id").alias("name"))["name"]
+    return _whole(DANGLING, names, qrels.height, examples)
 
 
-def _repeated(collection: Collection, examples: int) -> Row:
+def _repeated(collection: Collection, examples: int) -> CheckRow:
     """Queries with the text of an earlier one."""
     asked = collection.judged.with_columns(pl.col("text").str.strip_chars())
     again = asked.filter((pl.col("text") != "") & ~pl.col("text").is_first_distinct())["id"]
-    value = 100 * len(again) / asked.height if asked.height else math.nan
-    return Row(
-        REPEATED, "", MEANINGS[REPEATED], len(again), asked.height, value, _verdict(value, None, 0),
-        examples=tuple(again.head(examples)),
-    )  # fmt: skip
+    return _whole(REPEATED, again, asked.height, examples)
+
+
+def _whole(name: str, found: pl.Series, total: int, examples: int) -> CheckRow:
+    """A row on the collection as a whole; anything found is a warning."""
+    value = 100 * len(found) / total if total else math.nan
+    named = tuple(found.head(examples))
+    return CheckRow(name, "", MEANINGS[name], len(found), total, value, _verdict(value, None, 0), examples=named)
+
+
+PAGE_TITLE = "page_title"
+"""A column that keeps the title of documents whose title stands in their text, so that it is not ranked twice."""
+
+SHORTEST_CUT = 20
+"""Fewer words than this are no cut, but short texts."""
+_FEWEST, _SHARE, _LONGER, _NEIGHBOURS, _PILE = 5, 0.02, 0.05, 10, 5
+_AHEAD, _ROOM = 4, 64
+_FOLD = r"[^\p{L}\p{N}]+"
+
+
+def title_prefixed(docs: pl.DataFrame) -> pl.Series:
+    """Tell which texts begin with the document's own title; null where no title is known.
+
+    Such a text holds the words of its title twice, and titles are what queries name: a side whose texts begin with them
+    has an advantage over a side whose rewrites dropped them. Compared word by word, without case and punctuation; a
+    document without a title (or `PAGE_TITLE`) has that of the document it was rewritten from.
+    """
+    table = docs.select(
+        "id", "title", "text", "origin", _page=PAGE_TITLE if PAGE_TITLE in docs.columns else pl.lit(None)
+    )
+    own = pl.when(pl.col("title").str.strip_chars() != "").then("title").otherwise("_page")
+    table = table.with_columns(_folded(own).alias("own"))
+    origins = table.select(pl.col("id").alias("origin"), pl.col("own").alias("given")).unique("origin", keep="first")
+    table = table.join(origins, on="origin", how="left", maintain_order="left")
+    title = pl.coalesce(_known("own"), _known("given"))
+    start = pl.col("text").str.head(_AHEAD * title.str.len_chars() + _ROOM)  # folding a whole text takes long
+    begins = pl.concat_str(_folded(start), pl.lit(" ")).str.starts_with(pl.concat_str(title, pl.lit(" ")))
+    return table.select(begins.alias("title_prefixed"))["title_prefixed"]
+
+
+def _folded(text: pl.Expr) -> pl.Expr:
+    return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(_FOLD, " ").str.strip_chars()
+
+
+def _known(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) != "").then(name)
+
+
+def cut_at(lengths: pl.Series) -> tuple[int | None, pl.Series]:
+    """Find the length (in words) at which the texts of a source were cut, and which have it; None if they were not.
+
+    Texts cut at a number of words pile up at exactly that number, with next to none longer. Found is the most frequent
+    length among those that at most 5 % of the texts exceed, at least `SHORTEST_CUT`; at least 5 texts and 2 % of them
+    have it, and 5 times as many as have any other length within 10 words of it.
+    """
+    total = len(lengths)
+    counts = lengths.rename("length").value_counts(name="texts").sort("length", descending=True)
+    counts = counts.with_columns(longer=pl.col("texts").cum_sum() - pl.col("texts"))
+    least = max(_FEWEST, _SHARE * total)
+    high = counts.filter(
+        (pl.col("longer") <= _LONGER * total) & (pl.col("texts") >= least) & (pl.col("length") >= SHORTEST_CUT)
+    )
+    for limit, texts, _ in high.sort("texts", "length", descending=True).head(1).iter_rows():
+        near = counts.filter(((pl.col("length") - limit).abs() <= _NEIGHBOURS) & (pl.col("length") != limit))
+        if texts >= _PILE * max(near["texts"], default=0):
+            return int(limit), (lengths == limit).alias("cut")
+    return None, pl.repeat(False, total, dtype=pl.Boolean, eager=True).alias("cut")

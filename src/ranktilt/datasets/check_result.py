@@ -27,7 +27,7 @@ LENGTH_NOTICE = (0.9, 1.1)
 
 
 @dataclass(frozen=True)
-class Limits:
+class CheckLimits:
     """From where on a fault voids a comparison; shares in %.
 
     Parameters
@@ -78,11 +78,11 @@ class Limits:
             )
 
 
-LIMITS = Limits()
+LIMITS = CheckLimits()
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckRow:
     """What one check found."""
 
     name: str
@@ -106,30 +106,30 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Check(Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"):
+class CheckResult(Result, format="ranktilt-check", version=1, noun="a check", command="ranktilt check"):
     """The result of `check`.
 
     Parameters
     ----------
-    rows : tuple of Row
+    rows : tuple of CheckRow
         By source, and those on the whole collection last.
     reference : str
         The source that the others are held against.
     sources : tuple of str
         The others.
-    limits : Limits
+    limits : CheckLimits
         The limits used.
     spec : mapping, optional
         What was checked: path, split, counts, version.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[CheckRow, ...]
     reference: str
     sources: tuple[str, ...]
-    limits: Limits = LIMITS
+    limits: CheckLimits = LIMITS
     spec: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, verdict: Verdict) -> tuple[Row, ...]:
+    def of(self, verdict: Verdict) -> tuple[CheckRow, ...]:
         """Return the rows with a verdict."""
         return tuple(row for row in self.rows if row.verdict == verdict)
 
@@ -148,7 +148,7 @@ class Check(Result, format="ranktilt-check", version=1, noun="a check", command=
         names = ", ".join(self._named(row) for row in warnings)
         return f"{text}; {counted(len(warnings), 'warning', 'warnings')}: {names}." if warnings else f"{text}."
 
-    def _named(self, row: Row, *, amounts: bool = False) -> str:
+    def _named(self, row: CheckRow, *, amounts: bool = False) -> str:
         where = f" of {row.source}" if row.source and len(self.sources) > 1 else ""
         amount = f"median {shown(row)}" if row.name == LENGTH else f"{row.found:,} of {row.total:,}, {shown(row)}"
         return f"{row.name}{where}" + (f" ({amount}; limit {row.limit})" if amounts else "")
@@ -158,7 +158,7 @@ class Check(Result, format="ranktilt-check", version=1, noun="a check", command=
         return {"fair": self.fair, "sentence": self.sentence}
 
 
-def shown(row: Row) -> str:
+def shown(row: CheckRow) -> str:
     """Print a row's value with its unit, a dash where it is undefined."""
     if math.isnan(row.value):
         return "–"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import shutil
 import uuid
 import zipfile
 import zlib
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, read_documents, read_rows, unjudged
-from ranktilt.datasets.hub_layouts import SUFFIXES, Inventory, inventory, is_hidden
 from ranktilt.datasets.named import NO_QRELS, Named, Wanted
-from ranktilt.errors import DataError, UserError
+from ranktilt.errors import DataError, UserError, unknown
 from ranktilt.io.cache import cache_folder
 from ranktilt.io.files import cannot_write
 from ranktilt.io.jsonl import stack
@@ -26,23 +27,98 @@ from ranktilt.io.parquet import read_judgments
 from ranktilt.io.qrels import read_qrels
 from ranktilt.optional import may_fetch, need
 
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".tsv", ".tsv.gz")
+_ROWS = (".jsonl", ".jsonl.gz", ".parquet")
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_NUMBER = re.compile(r"^\d+$")
+_WHOLE = {"corpus", "train", "test", "dev", "validation", "default", "data"}
+"""Names of files in corpus/ that say nothing of a source."""
+_SPLITS = {"train", "test", "dev", "validation", "valid", "val"}
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Which file of a data set holds what."""
+
+    layout: str
+    corpora: tuple[tuple[str | None, Path], ...] = ()
+    """Source and file, human text first; None where the file itself says the source."""
+    queries: tuple[Path, ...] = ()
+    splits: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+
+    def split(self, name: str | None, where: str) -> tuple[str, tuple[Path, ...]]:
+        """Name and files of a split's judgments; ``test``, or the only one, where none is named."""
+        if not self.splits:
+            shown = ", ".join(self.files) or "none"
+            raise UserError(f"{where}: expected judgments in qrels/<split> or <split>.tsv; its files: {shown}")
+        if name is None:
+            name = next(iter(self.splits)) if len(self.splits) == 1 else "test"
+        if name not in self.splits:
+            raise UserError(f"{where}: {unknown('split', name, sorted(self.splits))}; choose one with --split")
+        return name, self.splits[name]
+
+
+def inventory(folder: Path, *, judgments_only: bool = False) -> Inventory:
+    """Find out which files of a snapshot or unpacked archive hold documents, queries and judgments.
+
+    Documents: ``corpus.jsonl`` or files in ``corpus/``, each of which is a source of its own if one is called ``human``
+    or they have several names. Queries: ``queries.jsonl`` or files in ``queries/``. Judgments: ``<split>`` in
+    ``qrels/``, ``data/``, ``default/`` or on top. JSON lines and TSV may be gzipped, Parquet may be in shards.
+    """
+    there = [p.relative_to(folder) for p in sorted(folder.rglob("*")) if p.name.endswith(SUFFIXES) and p.is_file()]
+    files = [p for p in there if not is_hidden(p)]
+    corpora = [] if judgments_only else [(_name(p), folder / p) for p in files if _is(p, "corpus")]
+    queries = [] if judgments_only else [folder / p for p in files if _is(p, "queries")]
+    splits: dict[str, list[Path]] = {}
+    for place in files:
+        if _is_judgments(place, judgments_only=judgments_only):
+            splits.setdefault(_name(place), []).append(folder / place)
+    names = {name for name, _ in corpora}
+    apart = bool(names - _WHOLE) and ("human" in names or len(names) > 1)
+    named = [(name if apart else None, file) for name, file in corpora]
+    return Inventory(
+        "cocktail" if apart else "beir",
+        tuple(sorted(named, key=lambda c: (c[0] not in (None, "human"), c[0] or "", str(c[1])))),
+        tuple(queries),
+        {name: tuple(found) for name, found in splits.items()},
+        tuple(p.as_posix() for p in files),
+    )
+
+
+def is_hidden(place: PurePath) -> bool:
+    """Whether a path is what an operating system or version control leaves behind."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in place.parts)
+
+
+def _name(place: PurePath) -> str:
+    """Name of a file without ending and shard; of its folder where it is only a number."""
+    name = place.name
+    for suffix in SUFFIXES[::-1]:
+        name = name.removesuffix(suffix)
+    name = _SHARD.sub("", name)
+    return place.parts[-2] if _NUMBER.match(name) and len(place.parts) > 1 else name
+
+
+def _is(place: PurePath, what: str) -> bool:
+    inside = len(place.parts) > 1 and place.parts[0] == what
+    return place.name.endswith(_ROWS) and (inside or (len(place.parts) == 1 and _name(place) == what))
+
+
+def _is_judgments(place: PurePath, *, judgments_only: bool) -> bool:
+    if len(place.parts) == 1:
+        known = _name(place) in _SPLITS or judgments_only
+        return known and not (_is(place, "corpus") or _is(place, "queries"))
+    return place.parts[0] in ("qrels", "data", "default")
+
+
 _PATTERNS = [*(f"*{suffix}" for suffix in SUFFIXES), "*.zip"]
 _TOO_MANY = 8
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The files of a data set at one commit.
-
-    Parameters
-    ----------
-    id : str
-        ``OWNER/NAME``.
-    folder : Path
-        Where they lie.
-    commit : str
-        The full hash.
-    """
+    """The files of a data set ``OWNER/NAME`` at one commit, given by its full hash."""
 
     id: str
     folder: Path
@@ -50,26 +126,10 @@ class Snapshot:
 
 
 def load_hub(name: Named, wanted: Wanted) -> Collection:
-    """Load a data set of the Hugging Face hub.
+    """Load a data set of the Hugging Face hub; ``spec`` has the commit as ``revision``.
 
-    Parameters
-    ----------
-    name : Named
-        Its owner, name and revision.
-    wanted : Wanted
-        What of it. Judgments that it lacks are looked for in ``OWNER/NAME-qrels``, as BEIR keeps them.
-
-    Returns
-    -------
-    Collection
-        ``spec`` has the commit as ``revision``.
-
-    Raises
-    ------
-    UserError
-        If it cannot be had, or lies in no layout that is known; see `ranktilt.datasets.hub_layouts.inventory`.
-    DataError
-        Naming the file, and the line, of what is wrong.
+    Judgments that it lacks are looked for in ``OWNER/NAME-qrels``, as BEIR keeps them. `UserError` if it is unavailable
+    or lies in no known layout; `DataError` names the file and line of what is wrong.
     """
     fetched = snapshot(name)
     found = inventory(_unpacked(fetched))
@@ -110,26 +170,7 @@ def _judgments(name: Named, found: Inventory, wanted: Wanted) -> tuple[dict[str,
 
 
 def snapshot(name: Named) -> Snapshot:
-    """Fetch the files of a data set, or find them in the hub's cache.
-
-    Parameters
-    ----------
-    name : Named
-        Its owner, name and revision.
-
-    Returns
-    -------
-    Snapshot
-        Folder and commit.
-
-    Raises
-    ------
-    MissingExtra
-        If huggingface_hub is not installed.
-    UserError
-        If there is no such data set or revision, one needs leave to read it, or the hub cannot be reached
-        and its cache does not hold it.
-    """
+    """Fetch the files of a data set, or find them in the hub's cache; `UserError` says why that cannot be."""
     hub = need("huggingface_hub", extra="datasets", for_=str(name))
     try:
         folder = hub.snapshot_download(

@@ -28,31 +28,10 @@ _AGREE = "confirm you agree"
 
 
 def load_irds(name: Named, wanted: Wanted) -> Collection:
-    """Load a collection of ir_datasets.
+    """Load a collection of ir_datasets; its id, such as ``beir/scifact/test``, names the subset too.
 
-    Parameters
-    ----------
-    name : Named
-        Its id, which names the subset too: ``beir/scifact/test``.
-    wanted : Wanted
-        What of it; there is no split. ``docs="judged"`` holds no other document in memory at any time.
-
-    Returns
-    -------
-    Collection
-        Title and text of a document are its fields ``title`` and ``text`` (or ``body``); where it has neither of the
-        latter, its text is what ir_datasets calls the default text. A query's text is its field ``text``, or else
-        its default text.
-
-    Raises
-    ------
-    MissingExtra
-        If ir_datasets is not installed.
-    UserError
-        If the id is unknown, the subset has no documents, queries or judgments, or its files are not there and
-        cannot be fetched.
-    DataError
-        If something unknown is judged.
+    Title and text of a document are its fields ``title`` and ``text`` (or ``body``), or what ir_datasets calls the
+    default text; a query's text likewise. ``docs="judged"`` holds no other document in memory at any time.
     """
     if wanted.split is not None:
         raise UserError(

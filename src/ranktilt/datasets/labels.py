@@ -1,4 +1,4 @@
-"""A label file in place of texts: which document belongs to which source or group."""
+"""A label file, in place of texts or beside them: which document belongs to which source or group."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ranktilt.collection import Collection
+from ranktilt.collection import DOC_COLUMNS, Collection
 from ranktilt.errors import DataError, UserError, counted, shorten, unknown
 from ranktilt.io.files import decode_lines, line_chunks, open_bytes, require_regular
 from ranktilt.io.parquet import read_table
+from ranktilt.io.qrels import read_qrels
+from ranktilt.run import Run
 
 ENDINGS = (".tsv", ".tsv.gz", ".csv", ".csv.gz", ".parquet")
 NO_SOURCE = "unknown"
@@ -32,33 +34,15 @@ _OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
 
 def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
-    """Read a table of documents and their labels.
+    """Read documents and their labels: TSV (quotes are plain), CSV (RFC 4180), each plain or .gz, or Parquet.
 
-    Parameters
-    ----------
-    path : str or Path
-        By its ending: TSV (tabs split, quotes are plain characters), CSV (quotes as in RFC 4180), each plain
-        or ``.gz`` with the column names in the first line, or Parquet. Columns: ``doc_id``, the one named,
-        optionally ``origin`` (the document that it is a version of), and any others; those without a name or
-        called id, text or title, and Parquet's nested ones, are passed over; its bytes that are UTF-8 are text.
-    by : str, optional
-        The column of labels. ``COLUMN:N``, the notation of bins, names COLUMN.
+    Columns: ``doc_id``, the one named by `by` (``COLUMN:N``, the notation of bins, names COLUMN), optionally ``origin``
+    (the document that it is a version of), and any others; those without a name or called id, text or title, and
+    Parquet's nested ones, are passed over. Returns ``doc_id`` (unique), the label column, ``origin`` where given, then
+    the others. A blank or NaN is null: no label. Ids and labels of a text file stay strings; every other column, and a
+    label column that is asked for in bins, becomes one of numbers where all its values are.
 
-    Returns
-    -------
-    polars.DataFrame
-        ``doc_id`` (String, unique), the label column, ``origin`` where given, then the others. A blank or NaN is
-        null: no label. Of a text file, ids and labels stay strings; every other column, and a label column
-        that is asked for in bins, becomes one of numbers where all its values are. A row that comes twice
-        is kept once.
-
-    Raises
-    ------
-    DataError
-        One line, naming the place: another ending, a column that is not there, a line with another number of
-        fields than the first, an empty ``doc_id``, a document with two labels, no row, or no label at all.
-    UserError
-        If the column asked for is one that no label file can have: the texts' lengths, an id, a text or a title.
+    `DataError` names the place of a fault; `UserError` says that no label file can have the column.
     """
     path = Path(path)
     form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
@@ -94,33 +78,10 @@ def from_labels(
 ) -> Collection:
     """Make a collection without texts from labels, for auditing runs that were made elsewhere.
 
-    Parameters
-    ----------
-    labels : polars.DataFrame
-        As `read_labels` gives it.
-    queries : iterable of str
-        Ids of the queries to know, such as those of the runs; repeated ones are taken once.
-    qrels : polars.DataFrame, optional
-        ``query_id``, ``doc_id``, ``grade``; may judge unknown documents. Its queries are added, so that one
-        that no run holds counts as missing.
-    by : str, optional
-        As given to `read_labels`. A document without a ``source`` label is left out, because a collection
-        takes one without a source for human; in a run it is then one that the collection does not hold. Under
-        any other column it stays, and is in no group.
-    labels_file, qrels_file : str or Path, optional
-        Where labels and judgments came from, for the spec.
-
-    Returns
-    -------
-    Collection
-        Texts, titles and query texts are empty. A document's origin is its own id where none is given. Its
-        source is ``unknown`` where the file does not say it. The spec holds the paths (``labels``, ``qrels``,
-        ``files``), ``by``, and ``unlabelled``, the number of documents without a label.
-
-    Raises
-    ------
-    UserError
-        If the label column is not there, or no document has a label.
+    Queries are those given, each once, and those of the judgments, which may name unknown documents. A document without
+    a ``source`` label is left out, because a collection takes one without a source for human; under any other column it
+    stays and is in no group. Its source is ``unknown`` where the file does not say it. The spec holds the paths
+    (``labels``, ``qrels``, ``files``), ``by``, and ``unlabelled``, the number of documents without a label.
     """
     column = label_column(by, labels.columns)
     if column not in labels.columns:
@@ -151,20 +112,7 @@ def label_column(by: str, columns: Iterable[str]) -> str:
 
 
 def no_overlap(documents: Sequence[str] | pl.Series, collection: Collection) -> str:
-    """Say that none of a run's documents is in a collection, or among the labels that stand for one.
-
-    Parameters
-    ----------
-    documents : sequence of str
-        Ids of the run.
-    collection : Collection
-        What they were looked up in.
-
-    Returns
-    -------
-    str
-        One line that shows the first id of either side.
-    """
+    """Say that none of a run's documents is in a collection, or among its labels, with the first id of either side."""
     where, theirs = "in the collection", "the collection's ids look"
     if "path" not in collection.spec and "labels" in collection.spec:
         where, theirs = f"in {collection.spec['labels']}", "its doc_ids look"
@@ -301,3 +249,71 @@ def _as_numbers(series: pl.Series) -> pl.Series:
             if numbers.null_count() == series.null_count() < len(series):
                 return numbers
     return series
+
+
+def labelled(
+    labels: str | Path, runs: Sequence[Run], *, by: str = "source", qrels: str | Path | None = None
+) -> Collection:
+    """Make a collection without texts from a label file, for auditing runs that were made elsewhere.
+
+    Parameters
+    ----------
+    labels : str or Path
+        A table ``doc_id``, the column `by`, and optionally ``origin``; see `ranktilt.datasets.labels.read_labels`.
+    runs : sequence of Run
+        Their queries are the collection's, beside those of the judgments.
+    by : str, optional
+        The column of labels.
+    qrels : str or Path, optional
+        A file of judgments. Without one only the card's questions that need none can be asked.
+
+    Returns
+    -------
+    Collection
+        To be audited with the runs themselves.
+
+    Raises
+    ------
+    DataError
+        If a file is not what it should be, or none of a run's queries is judged.
+    """
+    judgments = None if qrels is None else read_qrels(qrels).drop("line")
+    if judgments is not None:
+        judged = set(judgments["query_id"].unique())
+        for run in runs:
+            if judged.isdisjoint(run.queries):
+                first = f" (first: {run.queries[0]!r})" if run.queries else ""
+                message = f"no overlap: none of its {counted(len(run.queries), 'query', 'queries')} has a judgment"
+                raise DataError(run.spec.get("file", run.name), f"{message}{first}")
+    table = read_labels(labels, by=by)
+    queries = (query for run in runs for query in run.queries)
+    return from_labels(table, queries=queries, qrels=judgments, by=by, labels_file=labels, qrels_file=qrels)
+
+
+def with_labels(collection: Collection, labels: str | Path, *, by: str) -> Collection:
+    """Add a column of labels from a file to a collection's documents, and the file's origins where it has some.
+
+    Labels of documents that are not there are left out; documents without a label are in no group. `DataError` if the
+    file names none of the documents or leaves one without a source; `UserError` if `by` is a column that every
+    collection has, other than ``source``.
+    """
+    column = label_column(by, collection.docs.columns)
+    if column in DOC_COLUMNS and column != "source":
+        raise UserError(f"--groups cannot replace the column {column!r} of a collection; call it something else")
+    table = read_labels(labels, by=by).rename({"doc_id": "id"})
+    kept = [name for name in ("id", column, "origin") if name in table.columns]
+    joined = collection.docs.select("id").join(table.select(kept), on="id", how="left", maintain_order="left")
+    missing = joined[column].null_count()
+    if missing == joined.height:
+        raise DataError(labels, f"names none of the collection's {joined.height:,} documents")
+    if column == "source" and missing:
+        first = joined["id"].filter(joined[column].is_null())[0]
+        message = f"no source for {counted(missing, 'document', 'documents')} of the collection (first: {first!r})"
+        raise DataError(labels, f"{message}; label all of them, or name another column with --by")
+    docs = collection.docs.with_columns(joined[column])
+    if "origin" in kept:
+        docs = docs.with_columns(pl.coalesce(joined["origin"], docs["origin"]).alias("origin"))
+    files = [*collection.spec.get("files", ()), str(labels)]
+    return Collection(
+        docs, collection.queries, collection.qrels, {**collection.spec, "labels": str(labels), "files": files}
+    )

@@ -16,17 +16,7 @@ DOCS = ("all", "judged")
 
 @dataclass(frozen=True)
 class Named:
-    """A collection's name, taken apart.
-
-    Parameters
-    ----------
-    kind : {"hub", "irds"}
-        The library that keeps it.
-    id : str
-        The library's own name for it.
-    revision : str, optional
-        A branch, tag or commit of the hub; its main branch by default.
-    """
+    """A collection's name, taken apart: its library (``hub`` or ``irds``), its name there, and the hub's revision."""
 
     kind: str
     id: str
@@ -47,24 +37,9 @@ class Wanted:
 
 
 def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:
-    """Read the name of a collection that a library keeps.
+    """Read the name of a collection that a library keeps; None for a folder: what has no prefix, or is on disk.
 
-    Parameters
-    ----------
-    path : str or Path
-        What the user typed.
-    revision : str, optional
-        The hub's revision, where the name has none of its own.
-
-    Returns
-    -------
-    Named or None
-        None for a folder: whatever has neither prefix, or is there on disk under this very name.
-
-    Raises
-    ------
-    UserError
-        If nothing follows the prefix, or a revision is given twice or where there are none.
+    `UserError` if nothing follows the prefix, or a revision is given twice or where there are none.
     """
     kind, colon, rest = str(path).partition(":")
     if not colon or kind not in KINDS or os.path.exists(path):

@@ -13,8 +13,8 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.datasets.prefix import PAGE_TITLE
-from ranktilt.datasets.wikipedia_pages import NotAPage, Page, fold_title, read_page
+from ranktilt.datasets.check import PAGE_TITLE
+from ranktilt.datasets.wikipedia_pages import NotAPage, WikipediaPage, fold_title, read_page
 from ranktilt.errors import DataError, DataWarning, UserError, shorten, unknown
 from ranktilt.io.files import line_chunks
 from ranktilt.io.jsonl import parse_line
@@ -31,17 +31,7 @@ TRAINING = 307_373
 
 @dataclass(frozen=True)
 class Built:
-    """A collection that was built, and its counts beside the published ones.
-
-    Parameters
-    ----------
-    collection : Collection
-        The collection.
-    counts : mapping of str to float
-        By the names of `PUBLISHED`.
-    train_lines : int
-        Training questions read, of which only the pages are kept.
-    """
+    """A collection that was built, its counts by the names of `PUBLISHED`, and the training questions read."""
 
     collection: Collection
     counts: Mapping[str, float]
@@ -54,7 +44,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Question:
     """A question, and the line it stands in."""
 
     file: Path
@@ -76,7 +66,7 @@ class _Pages:
     number: dict[str, int] = field(default_factory=dict)
     rows: list[tuple[str, str, str, str | None, str | None]] = field(default_factory=list)
 
-    def add(self, asked: _Asked) -> str:
+    def add(self, asked: _Question) -> str:
         """The id of a question's page, which is taken up if its title is new."""
         try:
             page = read_page(asked.row)
@@ -88,7 +78,7 @@ class _Pages:
             raise asked.fault(str(error)) from error
         return str(self.number[key])
 
-    def _row(self, id: str, page: Page) -> tuple[str, str, str, str | None, str | None]:
+    def _row(self, id: str, page: WikipediaPage) -> tuple[str, str, str, str | None, str | None]:
         title, text = " ".join(page.title.split()), page.text(self.words)
         if self.titles == "field":
             return id, title, text, None, page.url or None
@@ -188,7 +178,7 @@ def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
     return train, dev
 
 
-def _questions(files: Iterable[Path], label: str, expected: int) -> Iterator[_Asked]:
+def _questions(files: Iterable[Path], label: str, expected: int) -> Iterator[_Question]:
     """The questions of files; no more than a few megabytes and one line are held."""
     done = 0
     for file in files:
@@ -201,7 +191,7 @@ def _questions(files: Iterable[Path], label: str, expected: int) -> Iterator[_As
     report(label, expected, expected)
 
 
-def _question(file: Path, number: int, line: bytes) -> _Asked:
+def _question(file: Path, number: int, line: bytes) -> _Question:
     shown = shorten(line[:200].decode(errors="replace"))
     try:
         row = parse_line(line)
@@ -213,4 +203,4 @@ def _question(file: Path, number: int, line: bytes) -> _Asked:
     id, text = row.get("example_id"), row.get("question_text")
     if not isinstance(id, str | int) or id == "" or not isinstance(text, str):
         raise DataError(file, f"expected the fields example_id and question_text: {shown}", line=number)
-    return _Asked(file, number, str(id), text, row)
+    return _Question(file, number, str(id), text, row)

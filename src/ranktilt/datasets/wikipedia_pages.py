@@ -23,41 +23,18 @@ class NotAPage(ValueError):
 
 
 @dataclass(frozen=True)
-class Page:
-    """A question's page, taken apart only when its text is wanted.
-
-    Parameters
-    ----------
-    title : str
-        The page's title.
-    content : str or list
-        Words and tags between blanks, or the tokens of the full format.
-    url : str
-        Its address, empty where the line has none.
-    """
+class WikipediaPage:
+    """A question's page, taken apart only when its text is wanted; `content` is a text or a list of tokens."""
 
     title: str
     content: str | list[Any]
     url: str
 
     def text(self, words: int) -> str:
-        """Return the first words of the page's text.
+        """Return the first so many words of the page, between single spaces, without tags.
 
-        Parameters
-        ----------
-        words : int
-            How many at most.
-
-        Returns
-        -------
-        str
-            Words between single spaces, without tags, from the first paragraph on (all of the page where it has
-            none) up to the end of the last list but one: behind it are the page's references and links.
-
-        Raises
-        ------
-        NotAPage
-            If a token is no object with a text.
+        From the first paragraph on (all of the page where it has none) up to the end of the last list but one: behind
+        it are the page's references and links. `NotAPage` if a token is no object with a text.
         """
         tokens = self._tokens()
         start = tokens.index("<P>") if "<P>" in tokens else 0
@@ -80,25 +57,11 @@ def _words(tokens: Iterable[str]) -> Iterator[str]:
     return (token for token in tokens if not _TAG.fullmatch(token))
 
 
-def read_page(row: Mapping[str, Any]) -> Page:
-    """Read the page of one line, simplified or full.
+def read_page(row: Mapping[str, Any]) -> WikipediaPage:
+    """Read the page of one line, simplified (``document_text``) or full (``document_title``, ``document_tokens``).
 
-    Parameters
-    ----------
-    row : mapping
-        A line of the simplified training set (``document_text``, words and tags between blanks) or of the full
-        format (``document_title``, ``document_tokens`` with a ``token`` each).
-
-    Returns
-    -------
-    Page
-        Its title is ``document_title`` where the line has it; else what stands between the first ``<H1>`` and
-        ``</H1>``; else the one in ``document_url``.
-
-    Raises
-    ------
-    NotAPage
-        If neither form is there, or a page has no title at all.
+    Its title is ``document_title`` where the line has it; else what stands between the first ``<H1>`` and ``</H1>``;
+    else the one in ``document_url``. `NotAPage` if neither form is there, or a page has no title at all.
     """
     text, listed = row.get("document_text"), row.get("document_tokens")
     content = text if isinstance(text, str) else listed
@@ -110,7 +73,7 @@ def read_page(row: Mapping[str, Any]) -> Page:
     title = (given if isinstance(given, str) else "") or _heading(content) or _named(address)
     if not title.strip():
         raise NotAPage("expected a title in document_title, <H1> or document_url, found none")
-    return Page(title, content, address)
+    return WikipediaPage(title, content, address)
 
 
 def _heading(content: str | list[Any]) -> str:
@@ -126,18 +89,10 @@ def _named(url: str) -> str:
 
 
 def fold_title(title: str) -> str:
-    """Fold a title as BERT's uncased tokenizer does before it looks words up, so that equal pages meet.
+    """Fold a title as BERT's uncased tokenizer does, so that equal pages meet.
 
-    Parameters
-    ----------
-    title : str
-        A page's title, tokenized or not: ``"Beyoncé (singer)"`` and ``"Beyonce ( Singer )"`` are one.
-
-    Returns
-    -------
-    str
-        Lower case, without accents and control characters; punctuation marks and Chinese characters stand alone,
-        all between single spaces.
+    Lower case, without accents and control characters; punctuation marks and Chinese characters stand alone: ``"Beyoncé
+    (singer)"`` and ``"Beyonce ( Singer )"`` are one.
     """
     kept = "".join(" " if c in "\t\n\r" else c for c in title if c in "\t\n\r" or not _control(c))
     plain = "".join(c for c in unicodedata.normalize("NFD", kept.lower()) if unicodedata.category(c) != "Mn")

@@ -15,7 +15,7 @@ from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.base import FirstStage, Ranker, cut
-from ranktilt.rankers.candidates import reranked
+from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import collection_rows
 
 JUDGED = "judged"
@@ -181,7 +181,7 @@ def _side(collection: Collection, of: str) -> Collection:
 
 def _found(ranker: Ranker, side: Collection, depth: int) -> Flags:
     """Which documents a ranker finds for any query, down to a depth."""
-    run = reranked(_no_deeper(ranker, depth).rank(side), None, ranker)
+    run = check_reranked(_no_deeper(ranker, depth).rank(side), None, ranker)
     rows = collection_rows(run, side)
     bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
     known = ((rows[run.docs[low:high]], run.scores[low:high]) for low, high in bounds)

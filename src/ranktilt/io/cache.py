@@ -31,32 +31,13 @@ _PATIENCE = 100
 
 
 def cache_folder() -> Path:
-    """Return where RankTilt keeps what is expensive to make again.
-
-    Returns
-    -------
-    Path
-        The environment's ``RANKTILT_CACHE``, or the platform's user cache.
-    """
+    """Return where expensive results are kept: ``RANKTILT_CACHE``, or the platform's user cache."""
     named = os.environ.get("RANKTILT_CACHE")
     return Path(named).expanduser() if named else platformdirs.user_cache_path("ranktilt")
 
 
 def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
-    """Hash texts.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        The content.
-    prefix : str, optional
-        What else the cached value depends on.
-
-    Returns
-    -------
-    ndarray of 16-byte records
-        Equal for equal content, and for no other.
-    """
+    """Hash texts, and what else a cached value depends on, to 16 bytes each."""
     start = hashlib.blake2b(prefix.encode() + b"\0", digest_size=KEY_BYTES)
     digests = []
     for text in texts:
@@ -67,17 +48,7 @@ def content_keys(texts: Iterable[str], *, prefix: str = "") -> Keys:
 
 
 class Stored:
-    """Vectors that lie in files, in the order in which their keys were looked up; nothing is held until it is read.
-
-    Parameters
-    ----------
-    vectors : sequence of ndarray, each of shape (m, d)
-        Memory-mapped parts.
-    part : ndarray of int32, shape (n,)
-        Part that holds each row; -1 where a row was not found.
-    row : ndarray of int64, shape (n,)
-        Row within the part.
-    """
+    """Vectors that lie in files, by part (−1: not found) and row, in the order in which keys were looked up."""
 
     def __init__(
         self, vectors: Sequence[npt.NDArray[np.floating[Any]]], part: npt.NDArray[np.int32], row: npt.NDArray[np.int64]
@@ -96,33 +67,11 @@ class Stored:
         return len(self._row)
 
     def read(self, start: int, stop: int) -> Vectors:
-        """Read rows that follow each other.
-
-        Parameters
-        ----------
-        start, stop : int
-            As of a slice: from `start`, `stop` not included.
-
-        Returns
-        -------
-        ndarray of float32, shape (stop - start, d)
-            C-contiguous; zeros where a row was not found.
-        """
+        """Read rows `start` to `stop`, as of a slice; zeros where one was not found."""
         return self._gather(self._part[start:stop], self._row[start:stop])
 
     def take(self, rows: npt.ArrayLike) -> Vectors:
-        """Read any rows.
-
-        Parameters
-        ----------
-        rows : array of int, shape (m,)
-            Their numbers, repeats allowed.
-
-        Returns
-        -------
-        ndarray of float32, shape (m, d)
-            C-contiguous; zeros where a row was not found.
-        """
+        """Read any rows, repeats allowed; zeros where one was not found."""
         which = np.asarray(rows, dtype=np.int64)
         return self._gather(self._part[which], self._row[which])
 
@@ -137,17 +86,8 @@ class Stored:
 class VectorCache:
     """Vectors of one length under content keys, in files that are written whole and never changed.
 
-    Several processes may use one folder at the same time, and each may be killed at any moment: a file is either
-    there, whole, or it is not.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when something is stored.
-    dtype : {"float32", "float16"}, optional
-        As which vectors are stored; they are read as float32.
-    about : mapping, optional
-        What is kept here and what made it, for ``ranktilt cache``; written beside the vectors.
+    Several processes may use one folder at the same time, and each may be killed at any moment: a file is either there,
+    whole, or it is not. `about` says for ``ranktilt cache`` what is kept here.
     """
 
     def __init__(self, folder: Path, *, dtype: str = "float32", about: Mapping[str, Any] | None = None) -> None:
@@ -158,20 +98,7 @@ class VectorCache:
         self._about = about
 
     def get(self, keys: Keys) -> tuple[npt.NDArray[np.bool_], Stored]:
-        """Look up keys.
-
-        Parameters
-        ----------
-        keys : ndarray of 16-byte records, shape (n,)
-            As `content_keys` makes them, repeats allowed.
-
-        Returns
-        -------
-        found : ndarray of bool, shape (n,)
-            Which keys are there.
-        stored : Stored, shape (n, d)
-            Their vectors, to be read.
-        """
+        """Look up keys, repeats allowed: which are there, and their vectors, to be read."""
         part = np.full(len(keys), -1, dtype=np.int32)
         row = np.zeros(len(keys), dtype=np.int64)
         shards = self._shards()
@@ -191,20 +118,7 @@ class VectorCache:
         return found, Stored([shard.vectors for shard in shards], part, row)
 
     def put(self, keys: Keys, vectors: Vectors) -> None:
-        """Store vectors; what is stored survives an interruption at any later moment.
-
-        Parameters
-        ----------
-        keys : ndarray of 16-byte records, shape (n,)
-            Each once.
-        vectors : ndarray of float32, shape (n, d)
-            Their vectors.
-
-        Raises
-        ------
-        UserError
-            If the folder cannot be written, or float16 cannot hold a number.
-        """
+        """Store vectors under keys, each once; what is stored survives an interruption at any later moment."""
         if not vectors.size:
             return
         with np.errstate(over="ignore"):

@@ -21,20 +21,9 @@ def whole_or_fractions(grades: pl.Series) -> pl.Series:
 
 
 def json_series(name: str, values: list[Any]) -> pl.Series:
-    """Make a column of values that were read from JSON.
+    """Make a column of values read from JSON, of their own type where they are all of one kind.
 
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    values : list
-        None, strings, numbers, truth values, lists and dictionaries.
-
-    Returns
-    -------
-    polars.Series
-        Of the values' own type where they are all strings, whole numbers within 64 bits, numbers, or
-        truth values; otherwise Binary, each value as compact JSON.
+    That is strings, whole numbers within 64 bits, numbers, or truth values; otherwise Binary, each as compact JSON.
     """
     kinds = {type(v) for v in values} - {type(None)}
     if not kinds:

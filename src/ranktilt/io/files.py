@@ -119,23 +119,10 @@ def require_regular(path: Path) -> None:
 
 
 def line_chunks(path: Path) -> Iterator[tuple[int, int, list[bytes]]]:
-    """Yield the lines of a file, a few megabytes at a time.
+    """Yield the lines of a file, a few megabytes at a time: first line's number, byte offset, lines without their ends.
 
-    A byte-order mark is dropped; LF, CRLF and lone CR all end a line.
-
-    Yields
-    ------
-    first_line : int
-        1-based number of the chunk's first line.
-    offset : int
-        Byte offset of the chunk in the (decompressed) file.
-    lines : list of bytes
-        The chunk's lines without their ends; empty lines are kept, so that numbers stay true.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is cut off, is empty, or seems to have no end.
+    A byte-order mark is dropped; LF, CRLF and lone CR all end a line; empty lines are kept, so that numbers stay true.
+    `DataError` if the file cannot be read, is cut off, is empty, or seems to have no end.
     """
     with open_bytes(path) as stream:
         start = _read(stream, path, len(_BOM))
@@ -234,12 +221,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files, each whole and all of them or none; compresses where a name ends in ``.gz``.
 
     A file that is there already keeps its mode and, where it may be given, its owner; a link stays one, and what it
-    names is written.
-
-    Raises
-    ------
-    UserError
-        If there is no room, no permission, or no such folder; nothing is left behind.
+    names is written. Where that fails (`UserError`) nothing is left behind.
     """
     path, waiting, made = Path(), dict[Path, Path](), list[Path]()
     try:
@@ -248,7 +230,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
             made = [p for p in (target.parent, *target.parent.parents) if not p.exists()] + made
             target.parent.mkdir(parents=True, exist_ok=True)
             data = gzip.compress(data, compresslevel=6, mtime=0) if path.suffix == ".gz" else data
-            before = _there(path)
+            before = _stat(path)
             if before is not None and not stat.S_ISREG(before.st_mode):
                 _write_through(path, data)
                 continue
@@ -265,7 +247,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         _clear(waiting.values(), made)
 
 
-def _there(path: Path) -> os.stat_result | None:
+def _stat(path: Path) -> os.stat_result | None:
     """What is in a place, links followed; None for nothing, and for a link to nothing."""
     try:
         return os.stat(path)
@@ -305,15 +287,9 @@ def _clear(temporaries: Iterable[Path], folders: list[Path]) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Find out before hours of work whether a file can be written, by trying where it leaves no trace.
-
-    Raises
-    ------
-    UserError
-        If its folder can neither be written nor made, its name is too long, or its links lead nowhere.
-    """
+    """Find out before hours of work whether a file can be written, without a trace; `UserError` if not."""
     try:
-        before = _there(path)
+        before = _stat(path)
         if before is not None and not stat.S_ISREG(before.st_mode):
             if not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -321,7 +297,7 @@ def require_place(path: Path) -> None:
         target = Path(os.path.realpath(path))
         folder = next(p for p in target.parents if os.path.lexists(p))
         for name in target.relative_to(folder).parts:
-            _there(folder / name)  # too long a name is found here, though the folders above it are still to be made
+            _stat(folder / name)  # too long a name is found here, though the folders above it are still to be made
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

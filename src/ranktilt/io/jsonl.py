@@ -23,28 +23,11 @@ STRINGS = ("title", "source", "origin")
 
 
 def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read a BEIR corpus or query file.
+    """Read a BEIR corpus or query file, one JSON object a line; fields in `strings` must be strings where given.
 
-    Parameters
-    ----------
-    path : Path
-        One JSON object a line with ``_id`` and ``text``; plain or gzip.
-    strings : tuple of str, optional
-        Further fields that must be strings where they are given.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as
-        column ``_id``). A field is a column of its own type where its values are all strings, all whole
-        numbers, all fractional ones or all truth values, and a Binary column of raw JSON otherwise.
-        A field that a line lacks, or gives as null, NaN or an infinity, is null.
-
-    Raises
-    ------
-    DataError
-        Naming the line: broken JSON, no object, ``_id`` or ``text`` missing or of another type (NaN too),
-        invalid UTF-8, or an id that came before.
+    ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``). A
+    field is a column of its own type where its values are all of one kind, and a Binary column of raw JSON otherwise;
+    null where a line lacks it or gives null, NaN or an infinity. `DataError` names the line of a fault.
     """
     size = path.stat().st_size if path.is_file() else 0
     frames = []
@@ -95,22 +78,7 @@ def _parsed(lines: list[bytes], used: tuple[str, ...]) -> list[Any]:
 def parse_line(line: bytes, *, used: Iterable[str] = ()) -> Any:
     """Parse JSON in which Python's json may have written NaN, Infinity or -Infinity.
 
-    Parameters
-    ----------
-    line : bytes
-        One value.
-    used : iterable of str, optional
-        Fields of an object in which such a number stays a float, to be refused; in all others it is null.
-
-    Returns
-    -------
-    object
-        As orjson gives it.
-
-    Raises
-    ------
-    orjson.JSONDecodeError
-        If anything else is wrong.
+    In the fields `used` of an object such a number stays a float, to be refused; in all others it is null.
     """
     try:
         return orjson.loads(line)
@@ -139,17 +107,9 @@ def _column(values: list[Any]) -> pl.Series:
 
 
 def stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Stack tables by column name; a column whose type differs between them becomes one of raw JSON.
+    """Stack tables by column name, null where one lacks a column; columns of several types become raw JSON.
 
-    Parameters
-    ----------
-    frames : list of polars.DataFrame
-        As `read_jsonl` makes them.
-
-    Returns
-    -------
-    polars.DataFrame
-        Null where a table lacks a column. A `Collection` turns raw JSON that is numbers only into numbers.
+    A `Collection` turns raw JSON that is numbers only into numbers.
     """
     kinds: dict[str, set[pl.DataType]] = {}
     for frame in frames:
@@ -221,18 +181,9 @@ def _nth_line(path: Path, row: int) -> int:
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:
-    """Write a table as JSON lines, the inverse of `read_jsonl`.
+    """Write a table as JSON lines, the inverse of `read_jsonl`, the same for any order of its columns.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        With ``id`` and ``text``; Binary columns hold raw JSON.
-
-    Returns
-    -------
-    bytes
-        One object a line: id, title, text, source and origin, then the other fields by name. Nulls are
-        left out. The same for any order of the table's columns.
+    First id, title, text, source and origin, then the other fields by name; nulls are left out.
     """
     rest = sorted(set(frame.columns) - set(_FIRST))
     frame = frame.select(*(name for name in _FIRST if name in frame.columns), *rest)

@@ -28,25 +28,9 @@ _JUDGMENT = {
 
 
 def read_parquet(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read documents or queries from a Parquet file.
+    """Read documents or queries from a Parquet file, as `ranktilt.io.jsonl.read_jsonl` does from JSON lines.
 
-    Parameters
-    ----------
-    path : Path
-        A table with the columns ``_id`` (or ``id``) and ``text``.
-    strings : tuple of str, optional
-        Further columns that must be strings where they are given.
-
-    Returns
-    -------
-    polars.DataFrame
-        As `ranktilt.io.jsonl.read_jsonl` gives it: ``id`` and ``text`` first, the others in their order;
-        lists and structures are Binary columns of raw JSON.
-
-    Raises
-    ------
-    DataError
-        If it is no Parquet file, or a column is missing, of another type, or without a value in some row.
+    The id's column is ``_id`` or ``id``; lists and structures are Binary columns of raw JSON.
     """
     table = _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
@@ -66,23 +50,9 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
 
 def read_judgments(path: Path) -> pl.DataFrame:
-    """Read judgments from a Parquet file, or from JSON lines.
+    """Read judgments from a Parquet file or JSON lines with ``query-id``, ``corpus-id`` and ``score``.
 
-    Parameters
-    ----------
-    path : Path
-        With the columns or fields ``query-id``, ``corpus-id`` and ``score``, a number.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction), and ``line``, the number of the
-        line or row, from 1.
-
-    Raises
-    ------
-    DataError
-        Naming the line: a field is missing or empty, or a score is no number.
+    As `ranktilt.io.qrels.read_qrels` gives them; ``line`` is the number of the line or row, from 1.
     """
     table, lines = _rows(path) if path.suffix != PARQUET else (_rows_of(path), None)
     found = _require(path, table, _JUDGMENT)

@@ -41,25 +41,10 @@ _TREC = _Form("query-id, iteration, document-id, grade (4 fields)", (0, 2, 3), "
 def read_qrels(path: str | Path) -> pl.DataFrame:
     """Read judgments in BEIR's format or TREC's; the first line tells which.
 
-    Parameters
-    ----------
-    path : str or Path
-        Plain or gzip. BEIR: three fields a line, split by tabs, or by blanks where there is none: query-id,
-        corpus-id, score. TREC: four fields split by any blanks and tabs: query-id, iteration (not read),
-        document-id, grade. Both may begin with a header, such as ``query-id corpus-id score``. Scores and grades
-        are numbers, mostly whole ones.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is a fraction), and ``line``, the line number.
-        A judgment that is repeated with the same grade is kept once.
-
-    Raises
-    ------
-    DataError
-        Naming the line: another number of fields, an empty id, a grade that is no number, a second, different
-        grade for a pair, or a run in place of judgments.
+    BEIR: three fields a line, split by tabs, or by blanks where there is none. TREC: four fields, of which the second
+    is not read. Both may begin with a header. Returns ``query_id``, ``doc_id``, ``grade`` (Int32, Float64 where one is
+    a fraction) and ``line``; a judgment that is repeated with the same grade is kept once. `DataError` names the line
+    of a fault, such as a second, different grade for a pair, or a run in place of judgments.
     """
     path = Path(path)
     frames, form = list[pl.DataFrame](), None
@@ -163,23 +148,7 @@ def _check(path: Path, frame: pl.DataFrame, noun: str) -> None:
 
 
 def to_tsv(qrels: pl.DataFrame) -> bytes:
-    """Write judgments as a BEIR file, the inverse of `read_qrels`.
-
-    Parameters
-    ----------
-    qrels : polars.DataFrame
-        ``query_id``, ``doc_id``, ``grade``.
-
-    Returns
-    -------
-    bytes
-        Header and one line a judgment.
-
-    Raises
-    ------
-    UserError
-        If an id has a tab or a line end in it.
-    """
+    """Write judgments as a BEIR file, the inverse of `read_qrels`; `UserError` if an id has a tab or line end in it."""
     ids = pl.concat([qrels["query_id"], qrels["doc_id"]])
     unfit = ids.filter(ids.str.contains(r"[\t\r\n]"))
     if len(unfit):

@@ -53,36 +53,12 @@ class RunFile:
 
 
 def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
-    """Read a run's file; its content tells the format, whatever its name.
+    """Read a run's file; its content tells the format, whatever its name. Entries are not sorted yet.
 
-    Parameters
-    ----------
-    path : Path
-        Plain or gzip. TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id,
-        document-id, rank and score alone, split by any blanks and tabs; every line has as many fields as the
-        first. JSON: ``{query: {document: score}}``; a file whose first character is ``{``, unless it is no JSON
-        and its first line has TREC's fields.
-    score_order : {"score", "rank"}, optional
-        What orders a query's documents. Under ``"rank"`` the score column is not read: the rank, a whole
-        number, is; scores become −rank, and equal ranks are ties.
-
-    Returns
-    -------
-    RunFile
-        Not sorted; a document may still come twice.
-
-    Raises
-    ------
-    DataError
-        Naming the line (TREC), or query and document (JSON), of what is wrong; and where JSON, which has
-        no ranks, is asked for its ranks.
-    UserError
-        If `score_order` is neither.
-
-    Warns
-    -----
-    DataWarning
-        If a TREC file's ranks contradict its scores.
+    TREC: query-id, Q0, document-id, rank, score and a tag, or no tag, or query-id, document-id, rank and score alone;
+    every line has as many fields as the first. JSON: ``{query: {document: score}}``. With the order ``"rank"`` the rank
+    is read in place of the score; scores become −rank. `DataError` names the line, or query and document, of a fault; a
+    `DataWarning` says where a TREC file's ranks contradict its scores.
     """
     if score_order not in SCORE_ORDERS:
         raise unknown("score order", score_order, SCORE_ORDERS)

@@ -37,18 +37,8 @@ _states: dict[tuple[str, int, int], npt.NDArray[np.int8]] = {}
 class Shard:
     """One file: a header, sorted keys, their vectors, and a checksum for each block of them; all memory-mapped.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    keys : ndarray of 16-byte records, shape (n,)
-        Sorted.
-    vectors : ndarray of float32 or float16, shape (n, d)
-        One a key.
-    sums : ndarray of uint32, shape (n_blocks,), or None
-        CRC-32 of the vectors, `rows_at_once` at a time; None in a file of an earlier version, which has none.
-    state : ndarray of int8, shape (n_blocks,)
-        What is known of each block so far.
+    `sums` is the CRC-32 of `rows_at_once` vectors each, None in files of earlier versions; `state` what is known of
+    each block so far.
     """
 
     path: Path
@@ -59,15 +49,7 @@ class Shard:
 
     @classmethod
     def open(cls, path: Path) -> Shard:
-        """Map a file.
-
-        Raises
-        ------
-        OSError
-            If it cannot be opened.
-        ValueError
-            If it is no whole file of this format, or its keys or checksums have changed since it was written.
-        """
+        """Map a file; `ValueError` if it is no whole file of this format or its keys or checksums have changed."""
         with path.open("rb") as stream:
             header = stream.read(_HEADER.size)
             about = os.fstat(stream.fileno())
@@ -94,19 +76,7 @@ class Shard:
         return cls(path, keys, vectors, sums[:-1], state)
 
     def sound(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """Say which rows are as they were written.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (m,)
-            Their numbers.
-
-        Returns
-        -------
-        ndarray of bool, shape (m,)
-            False for all rows of a block that has changed. A block is read for this once in a process. Of a file
-            without checksums nothing is known, and all is taken for sound.
-        """
+        """Say which rows are as they were written; a block is read for this once, without checksums all is sound."""
         if self.sums is None:
             return np.ones(len(rows), dtype=np.bool_)
         block = rows // rows_at_once(self.vectors.shape[1], self.vectors.dtype)
@@ -134,19 +104,7 @@ def _start(count: int) -> int:
 
 
 def write_shard(folder: Path, keys: Keys, dimension: int, blocks: Iterable[npt.NDArray[np.floating[Any]]]) -> None:
-    """Write a file whole.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is put.
-    keys : ndarray of 16-byte records, shape (n,)
-        Sorted, at least one.
-    dimension : int
-        Length of a vector.
-    blocks : iterable of ndarray, each of shape (m, d)
-        All vectors in the order of the keys; each block but the last of a multiple of `rows_at_once`.
-    """
+    """Write a file whole: sorted keys, and their vectors in blocks of a multiple of `rows_at_once`."""
     front, sums = b"", list[int]()
     with whole_file(folder / f"{uuid.uuid4().hex}{SUFFIX}") as stream:
         for block in blocks:

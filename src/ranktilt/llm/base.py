@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -14,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, shorten, unknown
 
 Vectors = npt.NDArray[np.float32]
 LARGEST_SEED = 2**53
 """Whole numbers up to here are the same in every server's JSON."""
-Trouble = Literal["too long", "refused", "unavailable"]
+FailureKind = Literal["too long", "refused", "unavailable"]
 """Why a prompt has no answer: it does not fit the context; the server does not take it (its rules, or a bad
 request); or every attempt failed (errors of the server, of the line, or no answer in time)."""
 
@@ -130,12 +132,12 @@ class Failure:
     Parameters
     ----------
     kind : {"too long", "refused", "unavailable"}
-        See `Trouble`.
+        See `FailureKind`.
     message : str
         One line for the reader, with the server's own words.
     """
 
-    kind: Trouble
+    kind: FailureKind
     message: str
 
 
@@ -153,12 +155,19 @@ class Reply:
         Why there is none.
     calls : int
         Requests it took, the repeated ones included; 0 where none was sent.
+    fresh : bool, optional
+        Whether it was asked for this prompt. False where the answer was in the journal, came from another process, or
+        was asked for an equal request of the same call.
+    time : str or None, optional
+        When the answer was journalled, in UTC, as ISO 8601; None where it is not.
     """
 
     number: int
     answer: Answer | None
     failure: Failure | None
     calls: int
+    fresh: bool = True
+    time: str | None = None
 
 
 class LLM(ABC):
@@ -282,3 +291,49 @@ def _one_by_one(arrivals: Generator[list[Reply], None, None]) -> Generator[Reply
             yield from replies
     finally:
         arrivals.close()
+
+
+KINDS = {
+    "openai": ("ranktilt.llm.openai", "OpenAI"),
+    "transformers": ("ranktilt.llm.transformers", "Transformers"),
+}
+"""Module and class by the name before the colon."""
+_EXAMPLES = {"openai": "openai:gpt-4o-mini", "transformers": "transformers:FOLDER"}
+
+
+def llm(text: str, **options: Any) -> LLM:
+    """Make a language model of its text; asks and loads nothing.
+
+    Parameters
+    ----------
+    text : str
+        ``openai:MODEL``, a model behind any server that speaks OpenAI's protocol, or ``transformers:FOLDER``, a
+        model in a local folder.
+    **options
+        Those of the class, by name; None leaves one as it is by default. `OpenAI`: base_url, concurrency, timeout,
+        retries, rpm, tpm, max_answer.
+
+    Returns
+    -------
+    LLM
+        The model.
+
+    Raises
+    ------
+    UserError
+        If there is no such kind or option, or nothing is named.
+    """
+    kind, colon, name = text.strip().partition(":")
+    if kind not in KINDS:
+        raise unknown("language model", shorten(kind)[1:-1], (f"{one}:…" for one in KINDS))
+    if not colon or not name.strip():
+        raise UserError(f"{kind}: names no model; expected something like {_EXAMPLES[kind]}")
+    module, made = KINDS[kind]
+    model = getattr(importlib.import_module(module), made)
+    given = {option: value for option, value in options.items() if value is not None}
+    taken = list(inspect.signature(model).parameters)[1:]
+    for option in given:
+        if option not in taken:
+            raise unknown(f"option of {kind}", option, taken)
+    built: LLM = model(name.strip(), **given)
+    return built

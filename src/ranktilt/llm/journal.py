@@ -1,34 +1,34 @@
-"""The journal: every answer of a language model on disk, one line each, before it counts."""
+"""Asking with a journal: what was answered before is never asked again, and nothing counts before it is written."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
+import math
 import time
-import warnings
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ranktilt.errors import DataWarning, UserError, shorten
-from ranktilt.io.cache import ABOUT, cache_folder
-from ranktilt.io.files import CHUNK, cannot_write, write_bytes
-from ranktilt.llm.base import LLM, Answer
-from ranktilt.llm.claims import Claims, file_lock, write
-from ranktilt.llm.entry import KEY_BYTES, Entry, key, key_of, read
+from ranktilt.errors import UserError
+from ranktilt.io.cache import cache_folder
+from ranktilt.io.journal import Journal
+from ranktilt.io.records import sealed
+from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
+from ranktilt.progress import report
 
-__all__ = ["Entry", "Journal", "journal_folder", "key"]
-
-ANSWERS, CLAIMS, LOCK = "answers.jsonl", "claims", "journal.lock"
-_BLOCK = 16_384
-_BINARY = getattr(os, "O_BINARY", 0)
-_SYNC = 1.0
-"""Seconds between two waits for the disk: what a loss of power may take, and nothing else can."""
+KEY_BYTES = 16
+_LOOK = 1_000
+"""Requests that are looked up in one go: what is answered already waits no longer for its turn."""
+_LEASES = 32
+_PAUSES = (0.05, 0.5)
+_WAITED = 20
 
 
 def journal_folder(llm: LLM) -> Path:
@@ -37,292 +37,318 @@ def journal_folder(llm: LLM) -> Path:
     return cache_folder() / "llm" / name
 
 
-class Journal:
-    """The answers of one model, in a file that grows line by line.
+def journal_of(llm: LLM) -> Journal:
+    """Return the journal of a model, in its folder of the cache."""
+    return Journal(journal_folder(llm), about=llm.spec)
 
-    Several processes may use one folder at the same time, and each may be killed at any moment: what was appended
-    stays, and a line that was cut off is taken away by the next who appends. Reading needs no right to write. An
-    object may be used by several threads.
+
+@dataclass(frozen=True)
+class Request:
+    """One thing to ask.
 
     Parameters
     ----------
-    folder : Path
-        Of one model only; made when something is claimed or appended.
-    about : mapping, optional
-        What the model is, for people; written beside the answers. Plain JSON values, never a key.
+    prompt : Prompt
+        What the model is told.
+    document : str
+        Hash of the content that it was made of, for the journal.
+    attempt : int, optional
+        From 1 on: a second attempt at the same prompt is another request, with the next seed where there is one.
     """
 
-    def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
-        self.folder = folder
-        self.path = folder / ANSWERS
-        self._about = about
-        self._claims = Claims(folder / CLAIMS)
-        self._between_threads = threading.RLock()
-        self._offsets: dict[str, int] = {}
-        self._read = self._lines = 0
-        self._reading: int | None = None
-        self._ready = self._looked = self._unsynced = False
-        self._synced = time.monotonic()
+    prompt: Prompt
+    document: str
+    attempt: int = 1
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalRecord:
+    """One answer and what was asked for it.
+
+    `prompt` is the digest of the messages, `document` the hash of the content that the prompt was made of, `asked` the
+    name of the model that was asked for (that of the model that answered is the answer's), `time` in UTC.
+    """
+
+    key: str
+    prompt: str
+    document: str
+    attempt: int
+    parameters: Mapping[str, Any]
+    asked: str
+    answer: Answer
+    time: str = field(default_factory=_now)
+
+    def sealed(self) -> bytes:
+        """Return the record as the journal keeps it."""
+        answer = self.answer
+        content = {
+            "key": self.key,
+            "time": self.time,
+            "document": self.document,
+            "prompt": self.prompt,
+            "attempt": self.attempt,
+            "parameters": dict(self.parameters),
+            "asked": self.asked,
+            "answered": answer.model,
+            "revision": answer.revision,
+            "finish": answer.finish,
+            "prompt_tokens": answer.prompt_tokens,
+            "completion_tokens": answer.completion_tokens,
+            "text": answer.text,
+        }
+        logprobs = {} if answer.logprobs is None else {"logprobs": list(answer.logprobs)}
+        return sealed(content | logprobs)
 
     @classmethod
-    def of(cls, llm: LLM) -> Journal:
-        """Return the journal of a model, in its folder of the cache."""
-        return cls(journal_folder(llm), about=llm.spec)
+    def of(cls, content: Mapping[str, Any]) -> JournalRecord:
+        """Read a record as the journal gives it; a log-probability that JSON could not hold is NaN."""
+        logprobs = content.get("logprobs")
+        answer = Answer(
+            text=content["text"],
+            finish=content["finish"],
+            prompt_tokens=content["prompt_tokens"],
+            completion_tokens=content["completion_tokens"],
+            model=content["answered"],
+            revision=content["revision"],
+            logprobs=None if logprobs is None else tuple(math.nan if p is None else p for p in logprobs),
+        )
+        names = ("key", "prompt", "document", "attempt", "parameters", "asked", "time")
+        return cls(answer=answer, **{name: content[name] for name in names})
 
-    def __enter__(self) -> Journal:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
+    """Return how an answer is drawn, as it stands in the journal; `seed` is that of the prompt."""
+    return {
+        "temperature": float(sampling.temperature),
+        "top_p": float(sampling.top_p),
+        "max_tokens": sampling.max_tokens,
+        "seed": seed,
+        "logprobs": sampling.logprobs,
+    }
 
-    def __len__(self) -> int:
-        """Answers known so far."""
-        self._look()
-        return len(self._offsets)
 
-    def __contains__(self, key: str) -> bool:
-        """Whether the answer to a request is known so far."""
-        self._look()
-        return key in self._offsets
+def seed_of(prompt: Prompt, sampling: Sampling, attempt: int) -> int | None:
+    """Return the seed of an attempt: the prompt's own or that of all, one more with each attempt; None stays None."""
+    seed = sampling.seed if prompt.seed is None else prompt.seed
+    return None if seed is None else seed + attempt - 1
 
-    def found(self, key: str) -> Answer | None:
-        """Look up an answer.
 
-        Parameters
-        ----------
-        key : str
-            As `key` makes it.
+def request_key(llm: LLM, prompt: Prompt, sampling: Sampling, attempt: int = 1) -> str:
+    """Hash a request: equal for equal model, messages, parameters and attempt, and for no other; 32 hex digits."""
+    drawn = parameters(sampling, seed=seed_of(prompt, sampling, attempt))
+    whole = orjson.dumps([llm.identity, prompt.digest, drawn, attempt])
+    return hashlib.blake2b(whole, digest_size=KEY_BYTES).hexdigest()
 
-        Returns
-        -------
-        Answer or None
-            None where no answer is known so far.
-        """
-        entry = self.entry(key)
-        return None if entry is None else entry.answer
 
-    def entry(self, key: str) -> Entry | None:
-        """Look up an answer together with what was asked for it; as `found`."""
-        with self._between_threads:
-            self._look()
-            offset = self._offsets.get(key)
-            if offset is None:
-                return None
-            try:
-                return read(self._line(offset))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise self._changed() from error
+def journalled(
+    llm: LLM,
+    requests: Iterable[Request],
+    journal: Journal,
+    *,
+    sampling: Sampling,
+    label: str = "answers",
+    total: int | None = None,
+) -> Generator[Reply, None, None]:
+    """Answer requests from the journal, and ask the model for the rest.
 
-    def _line(self, offset: int) -> bytes:
-        if self._reading is None:
-            self._reading = os.open(self.path, os.O_RDONLY | _BINARY)
-        os.lseek(self._reading, offset, os.SEEK_SET)
-        blocks = [os.read(self._reading, _BLOCK)]
-        while blocks[-1] and b"\n" not in blocks[-1]:
-            blocks.append(os.read(self._reading, _BLOCK))
-        return b"".join(blocks).partition(b"\n")[0]
+    Equal requests are asked once. Requests that another live process is asking are left for last, and its answers
+    are taken from the journal; should it die or give up, they are asked here. Nothing is asked before the journal
+    can be written. Answers are in the journal before they are yielded.
 
-    def append(self, *entries: Entry) -> None:
-        """Write answers down; they survive an interruption or kill at any later moment.
+    Parameters
+    ----------
+    llm : LLM
+        Who is asked.
+    requests : iterable of Request
+        Pulled as they are needed: at most a thousand beyond those that are under way.
+    journal : Journal
+        Of this model.
+    sampling : Sampling
+        How answers are drawn.
+    label : str, optional
+        Names the progress, which counts requests.
+    total : int, optional
+        Number of requests, for the progress; known without it where `requests` has a length.
 
-        Parameters
-        ----------
-        *entries : Entry
-            Any number; written at once.
+    Yields
+    ------
+    Reply
+        Exactly one a request, in any order, numbered as the requests are. A failure is asked again by the next run.
+        Closing the iterator gives up what is under way.
 
-        Raises
-        ------
-        UserError
-            If the disk is full or the folder cannot be written; the file is left with whole lines: with all of these
-            entries where `keep_room` has kept enough.
-        """
-        with self._alone() as handle:
-            start, lines = os.fstat(handle).st_size, [entry.line() for entry in entries]
-            try:
-                write(handle, b"".join(lines), unit=b"\n")
-            except OSError:
-                self._catch_up(handle)
-                if self._claims.give_room():  # nothing paid for is lost; asking for more ends all the same
-                    write(handle, b"".join(e.line() for e in entries if e.key not in self._offsets), unit=b"\n")
-                    self._catch_up(handle)
-                    self._unsynced = True
-                raise
-            for entry, line in zip(entries, lines, strict=True):
-                self._offsets.setdefault(entry.key, start)
-                self._claims.answered(entry.key)
-                start += len(line)
-            self._read, self._lines, self._unsynced = start, self._lines + len(lines), True
-            if time.monotonic() - self._synced > _SYNC:
-                self._sync(handle)
+    Raises
+    ------
+    UserError
+        As `LLM.arrivals`, or if the journal cannot be written: nothing more is asked then, and what is under way is
+        written into the room that was kept for it.
+    """
+    count = len(requests) if total is None and isinstance(requests, Sized) else total
+    work = _Work(llm, requests, journal, sampling)
+    try:
+        for done, reply in enumerate(work.replies(label), start=1):
+            if count:
+                report(label, done, max(count, done))
+            yield reply
+    finally:
+        journal.release(work.open)
 
-    def keep_room(self, size: int) -> None:
-        """Keep bytes of the disk for answers that are under way when it fills up; `UserError` where it has not as many.
 
-        Parameters
-        ----------
-        size : int
-            Bytes; 0 for none. They are held until they are needed, or until `close`.
-        """
-        if size and self._claims.room is None:
-            with self._alone():
-                self._claims.keep_room(size)
+class _Work:
+    """The requests of one call: which are to be asked here, which are asked elsewhere, and which have an answer."""
 
-    def claim(self, keys: Collection[str], *, most: int | None = None) -> set[str]:
-        """Take requests for this process, so that no other asks them.
+    def __init__(self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling) -> None:
+        self._llm, self._journal, self._sampling = llm, journal, sampling
+        self._source = enumerate(requests)
+        self._at_once = self._fewest = min(llm.concurrency, _LEASES)
+        self._numbers: dict[str, list[int]] = {}  # of every request that has no answer yet
+        self._failed: dict[str, Failure] = {}
+        self._mine: deque[tuple[str, Request]] = deque()
+        self._sent: dict[int, tuple[str, Request]] = {}
+        self._waiting: dict[str, Request] = {}
+        self._ready: deque[Reply] = deque()
+        self._full: UserError | None = None
 
-        Also learns what others have answered meanwhile: of the keys that are not taken, those that are in the
-        journal now have their answer, the others are being asked by someone who is alive.
+    @property
+    def open(self) -> list[str]:
+        """Keys that were leased here and have neither answer nor failure."""
+        return [name for name, _ in (*self._mine, *self._sent.values())]
 
-        Parameters
-        ----------
-        keys : collection of str
-            Requests without an answer so far.
-        most : int, optional
-            Take no more than that.
-
-        Returns
-        -------
-        set of str
-            Those that are to be asked here. They are held until `append`, `release` or `close`, or the end of the
-            process, however it ends.
-
-        Raises
-        ------
-        UserError
-            If the folder cannot be written.
-        """
-        with self._alone():
-            others = [held for _, held in self._claims.of_others()]
-            free = [
-                k for k in keys if not (k in self._offsets or k in self._claims.mine or any(k in o for o in others))
-            ]
-            taken = list(dict.fromkeys(free))[:most]
-            if taken:
-                self._claims.take(taken)
-            return set(taken)
-
-    def release(self, keys: Collection[str]) -> None:
-        """Give back requests that got no answer: another process may ask them."""
-        if any(key in self._claims.mine for key in keys):
-            with self._alone():
-                self._claims.give_back(keys)
-
-    def holders(self, keys: Collection[str]) -> list[int]:
-        """List the processes that hold some of these requests, by number; this one is not among them."""
-        with self._alone():
-            wanted = set(keys)
-            return sorted({int(name.partition("-")[0]) for name, held in self._claims.of_others() if held & wanted})
-
-    def close(self) -> None:
-        """Give back every claim and bring what was appended to the disk; the journal can be used again."""
-        with self._between_threads:
-            if self._reading is not None:
-                os.close(self._reading)
-                self._reading = None
-            self._claims.close()
-            if self._unsynced:
-                self._to_disk()
-
-    def _look(self) -> None:
-        """Read the file when it is asked for the first time; later, whoever claims or appends reads on."""
-        if self._looked:
-            return
-        with self._between_threads:
-            try:
-                handle = os.open(self.path, os.O_RDONLY | _BINARY)
-            except FileNotFoundError:
-                self._looked = True
+    def replies(self, label: str) -> Iterator[Reply]:
+        while not self._mine and self._look():
+            yield from self._known()
+        while True:
+            if self._mine:
+                yield from self._ask()
+            yield from self._known()
+            if not self._waiting:
                 return
-            except OSError as error:
-                raise UserError(f"{self.path}: cannot be read: {error.strerror}") from error
+            self._wait(label)
+
+    def _look(self) -> bool:
+        """Look up the next requests and lease what is to be asked; False where there are none."""
+        batch = list(islice(self._source, self._at_once))
+        new: dict[str, Request] = {}
+        for number, request in batch:
+            name = request_key(self._llm, request.prompt, self._sampling, request.attempt)
+            if name in self._failed:
+                self._ready.append(Reply(number, None, self._failed[name], 0, fresh=False))
+            elif name in self._numbers:
+                self._numbers[name].append(number)
+            else:
+                self._numbers[name] = [number]
+                new[name] = request
+        self._found(new)
+        self._lease(new)
+        # More at a time while all is known: one look-up each would take longer than the answers.
+        self._at_once = self._fewest if new else min(2 * self._at_once, _LOOK)
+        return bool(batch)
+
+    def _found(self, among: dict[str, Request]) -> None:
+        """Take out of `among` what is in the journal."""
+        found = self._journal.read(among) if among else {}
+        for name in [name for name in among if name in found]:
+            record = JournalRecord.of(found[name])
+            del among[name]
+            for number in self._numbers.pop(name):
+                self._ready.append(Reply(number, record.answer, None, 0, fresh=False, time=record.time))
+
+    def _lease(self, new: dict[str, Request], *, most: int | None = None) -> None:
+        """Sort requests into those to be asked here, those that have an answer by now, and those asked elsewhere."""
+        if not new:
+            return
+        self._journal.keep_room(self._llm.room)
+        taken = self._journal.lease(new, most=most)
+        self._mine.extend((name, request) for name, request in new.items() if name in taken)
+        rest = {name: request for name, request in new.items() if name not in taken}
+        self._found(rest)
+        self._waiting = {name: request for name, request in self._waiting.items() if name not in new} | rest
+
+    def _ask(self) -> Iterator[Reply]:
+        with closing(self._llm.arrivals(self._prompts(), self._sampling)) as arrivals:
+            for replies in arrivals:
+                yield from self._settle(replies)
+                yield from self._known()
+        if self._full is not None:
+            raise self._full
+
+    def _prompts(self) -> Iterator[Prompt]:
+        number = 0
+        while self._full is None:  # once the disk is full, what is under way still comes, and is written
             try:
-                self._catch_up(handle)
-                self._looked = True
-            finally:
-                os.close(handle)
+                if not self._mine and not self._look():
+                    return
+            except UserError as error:
+                self._full = error
+                return
+            if not self._mine:
+                continue
+            name, request = self._mine.popleft()
+            self._sent[number] = name, request
+            yield replace(request.prompt, seed=seed_of(request.prompt, self._sampling, request.attempt))
+            number += 1
 
-    @cached_property
-    def _lock(self) -> Any:
-        return file_lock(self.folder / LOCK)
+    def _settle(self, replies: list[Reply]) -> Iterator[Reply]:
+        """Write down what has arrived, and only then count it."""
+        sent = [(*self._sent.pop(reply.number), reply, _whole(reply.answer)) for reply in replies]
+        records = {name: self._record(name, request, answer) for name, request, _, answer in sent if answer is not None}
+        if records:
+            self._keep(records)
+        failed = {name: reply.failure for name, _, reply, _ in sent if reply.failure is not None}
+        self._failed.update(failed)
+        self._journal.release(failed)
+        for name, _, reply, answer in sent:
+            first, *others = self._numbers.pop(name)
+            when = records[name].time if name in records else None
+            yield Reply(first, answer, reply.failure, reply.calls, time=when)
+            for number in others:
+                yield Reply(number, answer, reply.failure, 0, fresh=False, time=when)
 
-    @contextmanager
-    def _alone(self) -> Iterator[int]:
-        """Keep everyone else out; gives the file, whole and read to its end."""
-        with self._between_threads:
-            try:
-                self._prepare()
-                with self._lock:
-                    handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
-                    try:
-                        self._catch_up(handle)
-                        self._repair(handle)
-                        yield handle
-                    finally:
-                        os.close(handle)
-            except OSError as error:
-                raise UserError(
-                    f"{cannot_write(self.path, error)} (RANKTILT_CACHE names the cache's folder)"
-                ) from error
-
-    def _prepare(self) -> None:
-        if self._ready:
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self._about is not None and not (self.folder / ABOUT).exists():
-            about = orjson.dumps({"what": "llm", **self._about}, option=orjson.OPT_APPEND_NEWLINE)
-            write_bytes(self.folder / ABOUT, about)
-        self._ready = True
-
-    def _catch_up(self, handle: int) -> None:
-        """Read the whole lines that were added since the last look."""
-        if os.fstat(handle).st_size < self._read:
-            raise self._changed()
-        rest, _ = b"", os.lseek(handle, self._read, os.SEEK_SET)
-        while block := os.read(handle, CHUNK):
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                self._note(line)
-
-    def _note(self, line: bytes) -> None:
-        """Remember where a line stands, which comes without its end."""
-        offset = self._read
-        self._read, self._lines = offset + len(line) + 1, self._lines + 1
-        name = key_of(line)
-        if name is not None:
-            self._offsets.setdefault(name, offset)
-            self._claims.answered(name)
-        elif line.strip():
-            message = f"{self.path}:{self._lines}: a damaged line is passed over, its answer is asked again: "
-            warnings.warn(message + shorten(line.decode(errors="replace").strip()), DataWarning, stacklevel=2)
-
-    def _repair(self, handle: int) -> None:
-        """Cut off what stands behind the last whole line: whoever wrote it is dead, for nobody else has the lock."""
-        size = os.fstat(handle).st_size
-        if size == self._read:
-            return
-        os.lseek(handle, self._read, os.SEEK_SET)
-        rest = os.read(handle, size - self._read)
-        if key_of(rest) is not None:  # nothing but the line's end is missing
-            write(handle, b"\n")
-            self._note(rest)
-            return
-        os.ftruncate(handle, self._read)
-        message = f"{self.path}:{self._lines + 1}: the last line was cut off when a process was killed, and is removed"
-        warnings.warn(message, DataWarning, stacklevel=2)
-
-    def _to_disk(self) -> None:
+    def _keep(self, records: Mapping[str, JournalRecord]) -> None:
         try:
-            handle = os.open(self.path, os.O_RDWR | _BINARY)
-            try:
-                self._sync(handle)
-            finally:
-                os.close(handle)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
+            self._journal.append({name: record.sealed() for name, record in records.items()})
+        except UserError as error:
+            self._full = self._full or error
+            if len(self._journal.read(records)) < len(records):
+                raise
 
-    def _sync(self, handle: int) -> None:
-        self._unsynced, self._synced = False, time.monotonic()
-        os.fsync(handle)
+    def _record(self, name: str, request: Request, answer: Answer) -> JournalRecord:
+        seed = seed_of(request.prompt, self._sampling, request.attempt)
+        return JournalRecord(
+            key=name,
+            prompt=request.prompt.digest,
+            document=request.document,
+            attempt=request.attempt,
+            parameters=parameters(self._sampling, seed=seed),
+            asked=self._llm.name,
+            answer=answer,
+        )
 
-    def _changed(self) -> UserError:
-        return UserError(f"{self.path}: something else changed the file while it was in use; run the command again")
+    def _known(self) -> Iterator[Reply]:
+        while self._ready:
+            yield self._ready.popleft()
+
+    def _wait(self, label: str) -> None:
+        """Wait until others have answered something, or leave something to us."""
+        pause, tries = _PAUSES[0], 0
+        while True:
+            self._lease(dict(self._waiting), most=_LEASES)
+            if self._mine or self._ready:
+                return
+            tries += 1
+            if tries == _WAITED:
+                holders = ", ".join(map(str, self._journal.holders(self._waiting)))
+                report(f"{label} that process {holders} asks for", 0, len(self._waiting))
+            time.sleep(pause)
+            pause = min(2 * pause, _PAUSES[1])
+
+
+def _whole(answer: Answer | None) -> Answer | None:
+    """The answer with a mark in place of halves of characters, which no file can hold."""
+    if answer is None:
+        return None
+    text = answer.text.encode(errors="replace").decode()
+    return answer if text == answer.text else replace(answer, text=text)

@@ -13,17 +13,17 @@ from typing import Generic, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Asked = TypeVar("Asked", contravariant=True)
+Given = TypeVar("Given", contravariant=True)
 Made = TypeVar("Made", covariant=True)
 
-_GLANCE = 0.2
+_TURN = 0.2
 _GOODBYE = 2.0
 
 
-class Desk(Protocol[Asked, Made]):
+class Client(Protocol[Given, Made]):
     """What turns one item into one result, inside the loop."""
 
-    async def serve(self, number: int, item: Asked) -> Made:
+    async def serve(self, number: int, item: Given) -> Made:
         """Make the result of one item; what it raises ends everything."""
 
 
@@ -33,14 +33,14 @@ def ahead(concurrency: int) -> int:
 
 
 def flow(
-    opened: Callable[[], AbstractAsyncContextManager[Desk[Item, Result]]], items: Iterable[Item], concurrency: int
+    opened: Callable[[], AbstractAsyncContextManager[Client[Item, Result]]], items: Iterable[Item], concurrency: int
 ) -> Generator[list[Result], None, None]:
     """Serve items in an asynchronous loop in a thread of its own.
 
     Parameters
     ----------
     opened : callable
-        Gives the context in which the desk is open; entered and left inside the loop.
+        Gives the context in which the client is open; entered and left inside the loop.
     items : iterable
         Pulled in the caller's thread, at most `concurrency` and a quarter beyond the results taken.
     concurrency : int
@@ -71,9 +71,11 @@ def flow(
 
 
 class _Loop(Generic[Item, Result]):
-    """An asynchronous loop in a daemon thread: items in, results out, handed over in batches."""
+    """The loop in a daemon thread; results are handed over in batches."""
 
-    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[Desk[Item, Result]]], concurrency: int) -> None:
+    def __init__(
+        self, opened: Callable[[], AbstractAsyncContextManager[Client[Item, Result]]], concurrency: int
+    ) -> None:
         self._opened, self._concurrency = opened, concurrency
         self._out: queue.SimpleQueue[list[Result] | BaseException] = queue.SimpleQueue()
         self._pending: deque[tuple[int, Item]] = deque()
@@ -82,7 +84,7 @@ class _Loop(Generic[Item, Result]):
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
         self._thread: threading.Thread | None = None
-        self._desk: Desk[Item, Result] | None = None
+        self._client: Client[Item, Result] | None = None
 
     def send(self, given: list[tuple[int, Item]]) -> None:
         if self._thread is None:
@@ -97,7 +99,7 @@ class _Loop(Generic[Item, Result]):
         """Wait in short turns: once polars is imported, Ctrl-C does not interrupt a wait without an end."""
         while True:
             with suppress(queue.Empty):
-                results = self._out.get(timeout=_GLANCE)
+                results = self._out.get(timeout=_TURN)
                 break
         if isinstance(results, BaseException):
             raise results
@@ -119,8 +121,8 @@ class _Loop(Generic[Item, Result]):
             self._out.put(error)
 
     async def _serve(self) -> None:
-        async with self._opened() as desk:
-            self._desk = desk
+        async with self._opened() as client:
+            self._client = client
             self._start()
             await self._stopped.wait()
             for task in self._tasks:
@@ -132,10 +134,10 @@ class _Loop(Generic[Item, Result]):
         self._start()
 
     def _start(self) -> None:
-        if self._desk is None or self._stopped.is_set():
+        if self._client is None or self._stopped.is_set():
             return
         while self._pending and len(self._tasks) < self._concurrency:
-            task = self._loop.create_task(self._one(self._desk, *self._pending.popleft()))
+            task = self._loop.create_task(self._one(self._client, *self._pending.popleft()))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
 
@@ -143,9 +145,9 @@ class _Loop(Generic[Item, Result]):
         self._tasks.discard(task)
         self._start()
 
-    async def _one(self, desk: Desk[Item, Result], number: int, item: Item) -> None:
+    async def _one(self, client: Client[Item, Result], number: int, item: Item) -> None:
         try:
-            result = await desk.serve(number, item)
+            result = await client.serve(number, item)
         except Exception as error:
             self._hand_over()
             self._out.put(error)

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from ranktilt.errors import UserError
-from ranktilt.llm.address import Address
-from ranktilt.llm.base import LLM, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.desk import Chat, Desk, Embedding, Texts, connected, estimated
-from ranktilt.llm.faults import LONG_KEY, VARIABLE
-from ranktilt.llm.limits import Limits
+from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
+from ranktilt.llm.client import (
+    Address,
+    ChatClient,
+    EmbeddingClient,
+    ServerClient,
+    Texts,
+    connected,
+    estimated_tokens,
+)
 from ranktilt.llm.loop import ahead, flow
-from ranktilt.llm.traffic import Line, Patience
-from ranktilt.llm.watch import Watch
+from ranktilt.llm.responses import LONG_KEY, VARIABLE, same_model
+from ranktilt.llm.retry import RateLimiter, Retrier, RetryPolicy
 from ranktilt.optional import need
 
 TEXTS_A_REQUEST = 64
 TOKENS_A_REQUEST = 16_384
 MOST_BYTES = 1_000_000
-_BESIDE = 2_048
-"""Bytes that a line of the journal holds beside the answer."""
+_BESIDE = 32_768
+"""Bytes that a record of the journal takes beside the answer: pages that it shares with others are written anew."""
+FIRST_CONTACT = 4
+"""Attempts while the server has never answered."""
+FEWEST = 8
+"""Prompts that fail in a row until the server is taken to answer nobody."""
 
 
 class OpenAI(LLM):
@@ -86,8 +96,8 @@ class OpenAI(LLM):
         self.name, self.concurrency = model.strip(), concurrency
         self._address = Address.of(base_url)
         self.identity = f"openai:{self.name}" + (f" at {self._address.url}" if self._address.url else "")
-        self._patience = Patience(timeout=timeout, retries=retries, pause=pause)
-        self._limits = Limits(rpm, tpm)
+        self._policy = RetryPolicy(timeout=timeout, attempts=retries + 1, pause=pause, first_contact=FIRST_CONTACT)
+        self._limiter = RateLimiter(rpm, tpm)
         self._max_answer = max_answer
 
     @property
@@ -121,21 +131,21 @@ class OpenAI(LLM):
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts; see `LLM.arrivals`."""
         self.check()
-        line, watch = Line(self._limits, self._patience), Watch(self.name, self._address.where, self.concurrency)
-        chat = partial(Chat, sampling=sampling, new_style=self._address.url is None)
-        with closing(flow(partial(self._opened, line, chat), prompts, self.concurrency)) as stream:
+        retrier, monitor = Retrier(self._policy, self._limiter), self._monitor()
+        chat = partial(ChatClient, sampling=sampling, own=self._address.url is None)
+        with closing(flow(partial(self._opened, retrier, chat), prompts, self.concurrency)) as stream:
             for replies in stream:
                 yield replies
-                watch.over(replies, reached=line.reached)
+                monitor.look(replies, reached=retrier.reached)
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         """Turn texts into vectors, up to 64 a request; see `LLM.embed`. An empty text is sent as a blank."""
         self.check()
-        line, watch = Line(self._limits, self._patience), Watch(self.name, self._address.where, self.concurrency)
+        retrier, monitor = Retrier(self._policy, self._limiter), self._monitor()
         dimension = 0
-        with closing(flow(partial(self._opened, line, Embedding), batches(texts), self.concurrency)) as stream:
+        with closing(flow(partial(self._opened, retrier, EmbeddingClient), batches(texts), self.concurrency)) as stream:
             for positions, vectors, model in chain.from_iterable(chain.from_iterable(stream)):
-                watch.model(model)
+                monitor.model(model)
                 dimension = dimension or vectors.shape[1]
                 if vectors.shape[1] != dimension:
                     raise UserError(
@@ -144,30 +154,76 @@ class OpenAI(LLM):
                     )
                 yield positions, vectors
 
-    def _opened(self, line: Line, kind: Callable[..., Desk]) -> AbstractAsyncContextManager[Any]:
-        most = self._max_answer * (TEXTS_A_REQUEST if kind is Embedding else 1)
+    def _monitor(self) -> ServerMonitor:
+        return ServerMonitor(self.name, self._address.where, self.concurrency)
+
+    def _opened(self, retrier: Retrier, kind: Callable[..., ServerClient]) -> AbstractAsyncContextManager[Any]:
+        most = self._max_answer * (TEXTS_A_REQUEST if kind is EmbeddingClient else 1)
         return connected(
-            kind, line, self._address, model=self.name, key=_key(), concurrency=self.concurrency, most=most
+            kind, retrier, self._address, model=self.name, key=_key(), concurrency=self.concurrency, most=most
         )
 
 
+class ServerMonitor:
+    """Looks at replies as they come: a server that answers nobody ends everything, another model is warned of."""
+
+    def __init__(self, asked: str, where: str, concurrency: int) -> None:
+        self.asked, self.where = asked, where
+        self._most = max(FEWEST, concurrency)
+        self._known = {asked}
+        self._row = 0
+        self._answered = False
+
+    def look(self, replies: Iterable[Reply], *, reached: bool) -> None:
+        """Raise a `UserError` once the server can be taken to answer nobody.
+
+        It was never reached, or `FEWEST` prompts in a row, or as many as are under way at once if that is more, failed
+        for good. Prompts that are too long do not count, and refused ones only as long as none was answered.
+        """
+        for reply in replies:
+            if reply.answer is not None:
+                self._answered = True
+                self.model(reply.answer.model)
+            if reply.failure is None or not self._counts(reply.failure):
+                self._row = 0
+                continue
+            self._row += 1
+            if not reached:
+                hint = "is the server running, the base URL right, and the timeout long enough?"
+                raise UserError(f"cannot reach {self.where}: {reply.failure.message}; {hint}")
+            if self._row >= self._most:
+                raise self._nobody(reply.failure.message)
+
+    def _counts(self, failure: Failure) -> bool:
+        return failure.kind == "unavailable" or (failure.kind == "refused" and not self._answered)
+
+    def _nobody(self, message: str) -> UserError:
+        if self._answered:
+            what = f"{counted(self._row, 'prompt', 'prompts')} in a row got no answer"
+            return UserError(f"{self.where} stopped answering: {what}, the last one: {message}; run this again later")
+        return UserError(
+            f"{self.where} answers nobody: {message}; does it serve a model named {self.asked!r}, and is it well?"
+        )
+
+    def model(self, returned: str) -> None:
+        """Warn once a name if it is not the asked model or a dated version of it."""
+        if returned in self._known:
+            return
+        self._known.add(returned)
+        if not same_model(self.asked, returned):
+            warnings.warn(
+                f"asked {self.where} for model {self.asked!r}, and {returned!r} answered: both names are recorded",
+                DataWarning,
+                stacklevel=2,
+            )
+
+
 def batches(texts: Sequence[str]) -> Iterator[Texts]:
-    """Cut texts into requests: at most 64 texts, and about 16,384 tokens, each.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The texts.
-
-    Yields
-    ------
-    list of tuple of int and str
-        Positions and texts. A text above the budget goes alone.
-    """
+    """Cut texts into requests of at most 64 texts and about 16,384 tokens; a text above that goes alone."""
     batch: Texts = []
     tokens = 0.0
     for position, text in enumerate(texts):
-        size = estimated(text)
+        size = estimated_tokens(text)
         if batch and (len(batch) == TEXTS_A_REQUEST or tokens + size > TOKENS_A_REQUEST):
             yield batch
             batch, tokens = [], 0.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import secrets
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +13,10 @@ from typing import Any
 
 from ranktilt.errors import UserError, unknown
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
-from ranktilt.llm.drawing import Drawing, seeds
-from ranktilt.models import folder as folders
+from ranktilt.models import checkpoint
+from ranktilt.models.device import PRECISIONS, set_threads
 from ranktilt.optional import need
 
-PRECISIONS = ("auto", "float32", "bfloat16")
 BATCH, WINDOW = 8, 4
 """Prompts that are answered together; batches among whose prompts those of like length are put together."""
 MOST = 2_048
@@ -81,9 +82,8 @@ class Transformers(LLM):
     @cached_property
     def revision(self) -> str:
         """Hash of the folder's files."""
-        if not self.folder.is_dir():
-            folders.require_folder(self.folder, for_="transformers")
-        return folders.fingerprint(self.folder)
+        self._require_folder()
+        return checkpoint.fingerprint(self.folder)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -99,8 +99,15 @@ class Transformers(LLM):
             If something is missing, the tokenizer has no chat template, or the folder would run code of its own.
         """
         need("torch", extra="neural", for_="transformers")
-        folders.require_folder(self.folder, for_="transformers")
+        self._require_folder()
+        checkpoint.require(self.folder, tokenizer=False)
+        checkpoint.require_embeddings(self.folder)
         _ = self._tokenizer, self._device
+
+    def _require_folder(self) -> None:
+        if not self.folder.is_dir():
+            message = f"transformers: {self.folder} is no folder; expected one with a model as transformers saves it"
+            raise UserError(message)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count tokens with the model's own tokenizer.
@@ -156,7 +163,7 @@ class Transformers(LLM):
         try:
             text = self._tokenizer.apply_chat_template(prompt.messages(), tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
-            said = folders.first_line(error)
+            said = checkpoint.first_line(error)
             return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
         tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         left = MOST if self._context is None else self._context - len(tokens)
@@ -167,28 +174,28 @@ class Transformers(LLM):
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")
-        drawing = Drawing(seeds([job.prompt for job in jobs], sampling), sampling, self._device)
+        sampler = Sampler(seeds([job.prompt for job in jobs], sampling), sampling, self._device)
         try:
-            written = self._generate(torch, jobs, drawing)
+            written = self._generate(torch, jobs, sampler)
         except torch.OutOfMemoryError as error:
             what = f"the memory of {self._device} is not enough for {len(jobs)} prompts at once"
             raise UserError(f"{self.folder}: {what}; choose a smaller batch") from error
-        logprobs = torch.stack(drawing.steps, dim=1).tolist() if drawing.steps else [None] * len(jobs)
+        logprobs = torch.stack(sampler.steps, dim=1).tolist() if sampler.steps else [None] * len(jobs)
         return [self._reply(*row) for row in zip(jobs, written, logprobs, strict=True)]
 
-    def _generate(self, torch: Any, jobs: list[_Job], drawing: Drawing) -> list[list[int]]:
+    def _generate(self, torch: Any, jobs: list[_Job], sampler: Sampler) -> list[list[int]]:
         width = max(len(job.tokens) for job in jobs)
         pad = self._model.generation_config.pad_token_id
         rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in jobs]
         mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in jobs]
         limits = torch.tensor([width + job.limit for job in jobs], device=self._device)
-        with torch.inference_mode(), folders.quiet(folders.transformers(for_="transformers")):
+        with torch.inference_mode(), checkpoint.quiet(for_="transformers"):
             found = self._model.generate(
                 input_ids=torch.tensor(rows, device=self._device),
                 attention_mask=torch.tensor(mask, device=self._device),
                 max_new_tokens=max(job.limit for job in jobs),
                 do_sample=False,
-                logits_processor=[drawing],
+                logits_processor=[sampler],
                 stopping_criteria=[lambda ids, _: limits <= ids.shape[1]],
             )
         return [list(row) for row in found[:, width:].tolist()]
@@ -210,13 +217,25 @@ class Transformers(LLM):
 
     @cached_property
     def _tokenizer(self) -> Any:
-        return folders.load_tokenizer(self.folder, for_="transformers")
+        with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="transformers"):
+            found = checkpoint.load_tokenizer(self.folder, for_="transformers")
+        if not found.chat_template:
+            raise UserError(
+                f"{self.folder}: its tokenizer has no chat template, so it is no model that follows instructions; "
+                "choose the one made for chat (often named …-instruct or …-chat)"
+            )
+        found.model_max_length = int(1e30)  # whoever asks counts the tokens; a warning on the terminal helps nobody
+        return found
 
     @cached_property
     def _model(self) -> Any:
-        model = folders.load_model(self.folder, for_="transformers", device=self._device, precision=self._precision)
+        set_threads()
+        with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
+            kind = "AutoModelForCausalLM"
+            model = checkpoint.load(self.folder, kind, for_="transformers", torch_dtype=self._precision)
+            model = model.to(self._device)
         ends, pad = sorted(_ends(model, self._tokenizer)), self._tokenizer.pad_token_id
-        library = folders.transformers(for_="transformers")
+        library = checkpoint.transformers(for_="transformers")
         model.generation_config = library.GenerationConfig(
             eos_token_id=ends or None, pad_token_id=pad if pad is not None else (ends or [0])[0]
         )
@@ -239,7 +258,7 @@ class Transformers(LLM):
         try:
             torch.empty(0, device=name)
         except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in
-            raise UserError(f"transformers: device {name!r} cannot be used: {folders.first_line(error)}") from error
+            raise UserError(f"transformers: device {name!r} cannot be used: {checkpoint.first_line(error)}") from error
         return name
 
 
@@ -249,3 +268,60 @@ def _ends(model: Any, tokenizer: Any) -> set[int]:
     for said in (model.generation_config.eos_token_id, model.config.eos_token_id, tokenizer.eos_token_id):
         found |= set(said) if isinstance(said, list) else set() if said is None else {said}
     return found
+
+
+def seeds(prompts: list[Prompt], sampling: Sampling) -> list[int]:
+    """Make the seed of each prompt's chance, 0 to 2⁶³ − 1, of its own seed or that of the sampling, and its messages.
+
+    So two prompts with one seed meet different chance; at random where there is no seed.
+    """
+    made = []
+    for prompt in prompts:
+        seed = sampling.seed if prompt.seed is None else prompt.seed
+        whole = secrets.token_bytes(16) if seed is None else f"{seed} {prompt.digest}".encode()
+        made.append(int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), "big") >> 1)
+    return made
+
+
+def within_top_p(probabilities: Any, top_p: float) -> Any:
+    """Say which tokens of each row top_p leaves: the likeliest that together have at least that share; at least one."""
+    torch = need("torch", extra="neural", for_="a local model")
+    if top_p >= 1:
+        return torch.ones_like(probabilities, dtype=torch.bool)
+    ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
+    before = ordered.cumsum(dim=-1) - ordered
+    return torch.zeros_like(probabilities, dtype=torch.bool).scatter(-1, order, before < top_p)
+
+
+class Sampler:
+    """Draws the next token of each row of a batch, and writes down how likely the model held it.
+
+    A token is drawn as the one with the highest sum of log-probability and Gumbel noise, which gives each its
+    probability. The noise of a row comes from its own seed, so that what else is in the batch does not matter.
+    """
+
+    def __init__(self, seeds: list[int], sampling: Sampling, device: str) -> None:
+        self._torch = need("torch", extra="neural", for_="a local model")
+        self._sampling = sampling
+        self._chance = [self._torch.Generator(device=device).manual_seed(seed) for seed in seeds]
+        self.steps: list[Any] = []
+        """Per step a tensor of shape (rows,): natural log-probability of what was drawn, before temperature and
+        top_p; kept only where the sampling asks for it."""
+
+    def __call__(self, _: Any, logits: Any) -> Any:
+        """Draw: of logits (rows, vocabulary) leave the drawn token of each row, as transformers takes them."""
+        torch = self._torch
+        logits = logits.float()
+        drawn = logits.argmax(dim=-1) if self._sampling.temperature == 0 else self._draw(logits)
+        if self._sampling.logprobs:
+            self.steps.append(logits.log_softmax(dim=-1).gather(-1, drawn[:, None])[:, 0])
+        return torch.full_like(logits, -torch.inf).scatter(-1, drawn[:, None], 0.0)
+
+    def _draw(self, logits: Any) -> Any:
+        torch = self._torch
+        scaled = (logits / self._sampling.temperature).log_softmax(dim=-1)
+        scaled = scaled.masked_fill(~within_top_p(scaled.exp(), self._sampling.top_p), -torch.inf)
+        noise = torch.stack(
+            [torch.empty_like(row).exponential_(generator=one) for row, one in zip(logits, self._chance, strict=True)]
+        )
+        return (scaled - noise.clamp_min(torch.finfo(noise.dtype).tiny).log()).argmax(dim=-1)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Judged, Ranking, in_block, per_block, per_query, rank_spans, running
-from ranktilt.measures.relabelled import Hits
+from ranktilt.measures.ranking import Hits, Judged, Ranking, in_block, per_block, per_query, rank_spans, running
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

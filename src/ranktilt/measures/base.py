@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.statistics.two_way import Cells
 
 if TYPE_CHECKING:
-    from ranktilt.measures.ranking import Judged, Ranking
-    from ranktilt.measures.relabelled import Hits
-    from ranktilt.measures.twins import TwinLists
+    from ranktilt.measures.ranking import Hits, Judged, Ranking
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -183,7 +180,7 @@ class Estimand:
         return counted(effect.queries, "query", "queries")
 
     def counts(self, one: Floats, two: Floats) -> Bools:
-        """Queries that say something, from their total and weight (see `Answers`)."""
+        """Queries that say something, from their total and weight (see `ranktilt.measures.twins.Answers`)."""
         return two > 0
 
     def value(self, one: Floats, two: Floats, *, rounding: str = "none") -> float:
@@ -217,18 +214,6 @@ class Estimand:
         if self.needs_cutoff and self.cutoff is None:
             raise UserError(f"measure {self.name} needs a cutoff, such as {self.name}@10")
         return self
-
-
-class Answers(NamedTuple):
-    """One run's answers, query by query: the value is ``Σ total / Σ weight``."""
-
-    total: Floats
-    weight: Floats
-    """What each query counts: pairs, or 1; 0 where it says nothing."""
-    parts: dict[str, float] = {}  # noqa: RUF012
-    """Counts behind it, shown beside it."""
-    cells: Cells | None = None
-    """What each comparison of twins adds; in place of an origin the row of one of the two documents."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -395,21 +380,6 @@ class GroupEstimand(Estimand):
         ndarray of float64, shape (n_queries,)
             NaN where a query says nothing.
         """
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, repr=False)
-class TwinEstimand(Estimand):
-    """A question about twins: two documents of one origin, one of each group."""
-
-    pairs: str = field(default="all", kw_only=True)
-
-    kind = "twins"
-    unit = "pair"
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all", "relevant", "other")}
-
-    def answers(self, lists: TwinLists) -> Answers:
-        """Answer it for each query of a run."""
         raise NotImplementedError
 
 

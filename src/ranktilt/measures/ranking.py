@@ -113,6 +113,24 @@ class Judged:
         return np.bincount(query, weights=gain, minlength=self.n_queries).astype(np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """What each tie block gains under each labeling, shape (n_blocks, labelings)."""
+
+    gains: Floats
+    query: Ints
+
+    @cached_property
+    def running(self) -> Floats:
+        """Running sums down each query."""
+        return running_rows(self.gains, self.query)
+
+    @cached_property
+    def crossed(self) -> Floats:
+        """What a block gains times what was gained down to it."""
+        return self.gains * self.running
+
+
 def running(ranking: Ranking, per_block: Floats) -> Floats:
     """Running sums of each query over its blocks, the block itself included."""
     total = np.cumsum(per_block)
@@ -159,3 +177,11 @@ def in_block(ranking: Ranking) -> tuple[Ints, Ints]:
     """Block of each entry, and its place in it (i, from 1)."""
     block = np.repeat(np.arange(len(ranking.starts)), ranking.sizes)
     return block, np.arange(len(block)) - ranking.starts[block] + 1
+
+
+def running_rows(rows: Floats, query: Ints) -> Floats:
+    """Running sums down the rows, which begin anew with each query."""
+    total = np.cumsum(rows, axis=0)
+    new = np.diff(query, prepend=-1) != 0
+    total -= (total[new] - rows[new])[np.cumsum(new) - 1]
+    return total

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Judged, Ranking, per_block, per_query, rank_spans
-from ranktilt.measures.relabelled import Hits
+from ranktilt.measures.ranking import Hits, Judged, Ranking, per_block, per_query, rank_spans
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ranktilt.measures.base import Measure
-from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.ranking import Hits, Ranking, running_rows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -58,7 +57,7 @@ class Pool:
         list of ndarray, each of shape (n_queries, labelings)
             Per measure; 0 for a query without a relevant document in the group.
         """
-        rank = _running(mine, self.query).astype(np.int64) if any(not m.binary for m in measures) else None
+        rank = running_rows(mine, self.query).astype(np.int64) if any(not m.binary for m in measures) else None
         count = {rel: self._sums(rel) @ mine for rel in {m.rel for m in measures if m.binary}}
         found = []
         for m in measures:
@@ -74,24 +73,6 @@ class Pool:
             shape = self.queries, len(self.query)
             self._matrices[key] = _matrix(_gains(self.grade, key), self.query, np.arange(len(self.query)), shape)
         return self._matrices[key]
-
-
-@dataclass(frozen=True, eq=False)
-class Hits:
-    """What each tie block gains under each labeling, shape (n_blocks, labelings)."""
-
-    gains: Floats
-    query: Ints
-
-    @cached_property
-    def running(self) -> Floats:
-        """Running sums down each query."""
-        return _running(self.gains, self.query)
-
-    @cached_property
-    def crossed(self) -> Floats:
-        """What a block gains times what was gained down to it."""
-        return self.gains * self.running
 
 
 @dataclass(frozen=True)
@@ -160,11 +141,3 @@ def _matrix(data: npt.NDArray[Any], row: Ints, column: Ints, shape: tuple[int, i
     """A sparse matrix whose products add up in the order of the columns."""
     kept = np.flatnonzero(data)
     return sparse.csr_array((data[kept].astype(np.float64), (row[kept], column[kept])), shape=shape)
-
-
-def _running(rows: Floats, query: Ints) -> Floats:
-    """Running sums down the rows, which begin anew with each query."""
-    total = np.cumsum(rows, axis=0)
-    new = np.diff(query, prepend=-1) != 0
-    total -= (total[new] - rows[new])[np.cumsum(new) - 1]
-    return total

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Ranking
+from ranktilt.statistics.two_way import Cells
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,9 +65,9 @@ class TwinLists:
         return below
 
     @cached_property
-    def entries(self) -> Entries:
+    def entries(self) -> Positions:
         """Where each (query, document) stands."""
-        return Entries.of(self.ranking, self.docs)
+        return Positions.of(self.ranking, self.docs)
 
     @cached_property
     def partners(self) -> Partners:
@@ -133,7 +136,7 @@ def _by_query(cells: tuple[Ints, Ints], n_docs: int) -> tuple[Ints, Ints]:
     return query[order], row[order]
 
 
-class Entries(NamedTuple):
+class Positions(NamedTuple):
     """Where each (query, document) stands in a run."""
 
     keys: Ints
@@ -141,7 +144,8 @@ class Entries(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, ranking: Ranking, docs: Ints) -> Entries:
+    def of(cls, ranking: Ranking, docs: Ints) -> Positions:
+        """Find them; a negative row stands nowhere."""
         width = int(docs.max(initial=-1)) + 1
         place = np.flatnonzero(docs >= 0)
         keys = ranking.query[place] * width + docs[place]
@@ -166,6 +170,7 @@ class Partners(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Ints, n_docs: int) -> Partners:
+        """Sort pairs of rows below `n_docs` by their first."""
         order = np.argsort(pairs[:, 0], kind="stable")
         count = np.bincount(pairs[:, 0], minlength=n_docs)
         return cls(np.cumsum(count) - count, count, pairs[order, 1])
@@ -181,3 +186,30 @@ class Partners(NamedTuple):
         entry = np.repeat(np.arange(len(docs)), count)
         within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
         return entry, self.partner[self.start[docs[entry]] + within]
+
+
+class Answers(NamedTuple):
+    """One run's answers, query by query: the value is ``Σ total / Σ weight``."""
+
+    total: Floats
+    weight: Floats
+    """What each query counts: pairs, or 1; 0 where it says nothing."""
+    parts: dict[str, float] = {}  # noqa: RUF012
+    """Counts behind it, shown beside it."""
+    cells: Cells | None = None
+    """What each comparison of twins adds; in place of an origin the row of one of the two documents."""
+
+
+@dataclass(frozen=True, repr=False)
+class TwinEstimand(Estimand):
+    """A question about twins: two documents of one origin, one of each group."""
+
+    pairs: str = field(default="all", kw_only=True)
+
+    kind = "twins"
+    unit = "pair"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"pairs": ("all", "relevant", "other")}
+
+    def answers(self, lists: TwinLists) -> Answers:
+        """Answer it for each query of a run."""
+        raise NotImplementedError

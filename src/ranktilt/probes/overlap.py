@@ -19,47 +19,20 @@ from ranktilt.text.quality import share, term_counts
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """What the twins of one source share with the reference.
-
-    Parameters
-    ----------
-    source : str
-        The source that is held against the reference.
-    jaccard : Distribution
-        Terms of both over terms of either, 0 to 1.
-    overlap : Distribution
-        The share of the reference's terms that its rewrite kept, 0 to 1.
-    """
+    """What the twins of one source share with the reference."""
 
     source: str
     jaccard: Distribution
+    """Terms of both over terms of either, 0 to 1."""
     overlap: Distribution
+    """The share of the reference's terms that its rewrite kept, 0 to 1."""
 
 
 def shared_terms(collection: Collection, reference: str, source: str) -> Overlap:
-    """Compare the terms of every pair of twins.
+    """Compare the terms of every pair of twins, in the order of `Collection.pairs`; NaN where a side has no term.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its texts without their titles are compared.
-    reference, source : str
-        Two of its sources, such as ``human`` and its rewrites.
-
-    Returns
-    -------
-    Overlap
-        A value a pair, in the order of `Collection.pairs`; NaN where a side has no term. Terms are lower-cased runs
-        of letters, digits and underscores.
-
-    Raises
-    ------
-    UserError
-        If one of them is no source of the collection.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 4 and Fig. 3.
+    Terms are lower-cased runs of letters, digits and underscores of the texts without their titles (Dai et al., KDD
+    2024, sec. 4 and Fig. 3).
     """
     left, right, both = _twin_terms(collection, reference, source)
     return Overlap(

@@ -23,25 +23,15 @@ _LABEL = "drawing the map (t-SNE)"
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Both sides of some pairs in the plane; near points have near vectors, distances mean little else.
-
-    Parameters
-    ----------
-    x, y : ndarray of float64, shape (2 * n_pairs,)
-        First the reference's documents, then their twins in the same order.
-    ids : tuple of str
-        Document of each point.
-    sources : tuple of str
-        Its source.
-    of : int
-        Pairs that there are; those shown are a seeded sample.
-    """
+    """Both sides of some pairs in the plane; near points have near vectors, distances mean little else."""
 
     x: Floats
     y: Floats
+    """First the reference's documents, then their twins in the same order."""
     ids: tuple[str, ...]
     sources: tuple[str, ...]
     of: int
+    """Pairs that there are; those shown are a seeded sample."""
 
     @property
     def pairs(self) -> int:
@@ -61,30 +51,10 @@ class Map:
 
 
 def scatter(collection: Collection, vectors: DocumentVectors, pairs: Rows, *, most: int, seed: int = 0) -> Map | None:
-    """Lay both sides of some pairs out in the plane, so that documents with near vectors are near.
+    """Lay both sides of some pairs out in the plane by t-SNE; at most `most` of them, drawn at random; None below four.
 
-    Parameters
-    ----------
-    collection : Collection
-        Holds the documents.
-    vectors : DocumentVectors
-        Of its documents.
-    pairs : ndarray of int64, shape (n_pairs, 2)
-        Rows of the twins: the reference's document and the other source's.
-    most : int
-        Pairs to show; of more, a seeded sample.
-    seed : int, optional
-        Of the sample and of t-SNE.
-
-    Returns
-    -------
-    Map or None
-        None below four pairs. Made by scikit-learn's t-SNE (perplexity 30 or what few points allow, started from the
-        first two principal components) on vectors of length 1.
-
-    References
-    ----------
-    van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008.
+    scikit-learn's, with perplexity 30 or what few points allow, started from the first two principal components, on
+    vectors of length 1 (van der Maaten and Hinton, Journal of Machine Learning Research 9, 2008).
     """
     shown = sample(pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))], most, seed)
     if len(shown) < FEWEST:

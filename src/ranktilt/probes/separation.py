@@ -43,23 +43,8 @@ class Separation:
 def separation(vectors: DocumentVectors, pairs: Rows, among: Rows, origin: Rows, *, seed: int = 0) -> Separation:
     """Measure how far the vectors of two sources tell them apart, and twins from other documents.
 
-    Parameters
-    ----------
-    vectors : DocumentVectors
-        Of the collection.
-    pairs : ndarray of int64, shape (n_pairs, 2)
-        Rows of the twins: the reference's document and the other source's.
-    among : ndarray of int64, shape (n,)
-        Rows of all documents of both sources.
-    origin : ndarray of int64, shape (n_docs,)
-        A number for each document's origin; documents that share it are versions of one text.
-    seed : int, optional
-        Of the samples and the folds.
-
-    Returns
-    -------
-    Separation
-        Pairs with a vector of zeros are left out.
+    `pairs` holds the rows of the twins, `among` those of all documents of both sources, `origin` a number for each
+    document's origin. Pairs with a vector of zeros are left out.
     """
     whole = pairs[~np.isnan(vectors.cosines(pairs[:, 0], pairs[:, 1]))]
     fitted, asked = (sample(whole, most, seed) for most in (MOST_FITTED, MOST_ASKED))
@@ -85,23 +70,10 @@ def sample(pairs: Rows, most: int, seed: int) -> Rows:
 
 
 def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 0) -> Floats:
-    """Tell two sources apart by their vectors, on pairs that were held out.
+    """Area under the ROC curve in each of five folds: a logistic regression on the standardised vectors of the others.
 
-    Parameters
-    ----------
-    a, b : ndarray of float64, shape (n_pairs, d)
-        Vectors of the two sides, twins in one row.
-    origin : ndarray of int64, shape (n_pairs,), optional
-        A number for each pair's origin; pairs that share it are in one fold, because a document that stands in
-        several pairs would otherwise be known by heart. By default each pair has its own.
-    seed : int, optional
-        Of the folds.
-
-    Returns
-    -------
-    ndarray of float64, shape (FOLDS,)
-        Area under the ROC curve in each fold, 0 to 1, of a logistic regression on standardised vectors that was
-        fitted to the other folds; empty below ten origins.
+    Twins stand in one row of `a` and `b`; pairs that share an origin are in one fold, because a document that stands in
+    several pairs would otherwise be known by heart. Empty below ten origins.
     """
     names = np.arange(len(a)) if origin is None else origin
     texts, first, group = np.unique(names, return_index=True, return_inverse=True)
@@ -118,35 +90,21 @@ def told_apart(a: Floats, b: Floats, origin: Rows | None = None, *, seed: int = 
         middle, spread = seen.mean(axis=0), seen.std(axis=0)
         spread[spread == 0] = 1.0
         with one_thread():
-            model = linear.LogisticRegression(max_iter=1_000).fit((seen - middle) / spread, _sides(len(seen)))
+            model = linear.LogisticRegression(max_iter=1_000).fit((seen - middle) / spread, _side_labels(len(seen)))
             scores = model.decision_function((held - middle) / spread)
-        found[number] = metrics.roc_auc_score(_sides(len(held)), scores)
+        found[number] = metrics.roc_auc_score(_side_labels(len(held)), scores)
     report("telling the sources apart", FOLDS, FOLDS)
     return found
 
 
-def _sides(count: int) -> Rows:
+def _side_labels(count: int) -> Rows:
     return np.repeat(np.arange(2), count // 2)
 
 
 def own_twin_first(vectors: DocumentVectors, pairs: Rows, among: Rows, origin: Rows) -> Floats:
-    """Tell for each document of some pairs whether its own twin is nearer than every document of another origin.
+    """Tell for each document of some pairs whether its own twin is nearer by cosine than every one of another origin.
 
-    Parameters
-    ----------
-    vectors : DocumentVectors
-        Of the collection.
-    pairs : ndarray of int64, shape (n_pairs, 2)
-        Rows of the twins that ask.
-    among : ndarray of int64, shape (n,)
-        Rows of the documents that compete with a twin.
-    origin : ndarray of int64, shape (n_docs,)
-        A number for each document's origin; other documents of its own origin do not compete.
-
-    Returns
-    -------
-    ndarray of float64, shape (2 * n_pairs,)
-        1 where it is nearer by cosine, 0 where not, 1/n where it ties with n − 1 others.
+    1 where it is, 0 where not, 1/n where it ties with n − 1 others; first the documents of one side, then the other's.
     """
     asking, twin = pairs.T.ravel(), pairs[:, ::-1].T.ravel()
     own = vectors.cosines(asking, twin)

@@ -25,31 +25,16 @@ MOST_OTHERS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """How near the twins of one source lie to the reference's documents.
-
-    Parameters
-    ----------
-    source : str
-        The source that is held against the reference.
-    model : str
-        The encoder, as typed.
-    text : str
-        What of a document it read.
-    cosine : Cosines
-        Cosine of the twins' vectors, −1 to 1.
-    baseline : Cosines
-        Cosine of a document of the reference and the rewrite of another one, drawn at random.
-    separation : Separation
-        What the picture cannot prove.
-    map : Map or None
-        The picture; None where none was asked for.
-    """
+    """How near the twins of one source lie to the reference's documents."""
 
     source: str
     model: str
+    """The encoder, as typed."""
     text: str
+    """What of a document it read."""
     cosine: Cosines = field(metadata={"file": "twins"})
     baseline: Cosines = field(metadata={"file": "other_pairs"})
+    """Of a document of the reference and the rewrite of another one, drawn at random."""
     separation: Separation
     map: Map | None
 
@@ -57,35 +42,10 @@ class Similarity:
 def twin_similarity(
     collection: Collection, ranker: Ranker, reference: str, source: str, *, map_pairs: int = MAP_PAIRS, seed: int = 0
 ) -> Similarity:
-    """Compare the vectors of every pair of twins with those of other pairs.
+    """Compare the vectors of every pair of twins with those of other pairs, at most 10,000 of them.
 
-    Parameters
-    ----------
-    collection : Collection
-        With both sources.
-    ranker : Ranker
-        A ranker with an encoder, such as ``dense:minilm``; its options say which text is read. Vectors are those
-        that it ranks with, and are cached as for ranking.
-    reference, source : str
-        Two of the sources.
-    map_pairs : int, optional
-        Most pairs in the picture; 0 for no picture.
-    seed : int, optional
-        Of every random draw.
-
-    Returns
-    -------
-    Similarity
-        Twins in the order of `Collection.pairs`; the baseline has as many pairs, at most 10,000.
-
-    Raises
-    ------
-    UserError
-        If the ranker makes no vectors, the model cannot be loaded, or one of the sources is none of the collection.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 4, Fig. 4 and 5.
+    Vectors are those that the ranker ranks with, and are cached as for ranking. `map_pairs` is the most pairs in the
+    picture, 0 for none (Dai et al., KDD 2024, sec. 4, Fig. 4 and 5).
     """
     vectors = DocumentVectors.of(collection, ranker)
     pairs = np.stack(twin_rows(collection, reference, source), axis=1)

@@ -46,7 +46,7 @@ class QueryStatistics:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class CollectionStatistics:
     """The table of a collection: a row a source, and the queries, which all sources share."""
 
     sources: tuple[SourceStatistics, ...]
@@ -56,23 +56,11 @@ class Statistics:
     """Name of the judgments, such as ``test``; None where they have none."""
 
 
-def statistics(collection: Collection) -> Statistics:
-    """Count documents, words, queries and relevant documents of every source.
+def statistics(collection: Collection) -> CollectionStatistics:
+    """Count documents, words, queries and relevant documents of every source (Dai et al., KDD 2024, Table 1).
 
-    Parameters
-    ----------
-    collection : Collection
-        With one source or more.
-
-    Returns
-    -------
-    Statistics
-        Lengths are whitespace words, of documents without the title (this gives the published 201.81 for SciFact).
-        Relevant is a grade of 1 or more of a document and a query that the collection holds.
-
-    References
-    ----------
-    Dai et al., KDD 2024, Table 1.
+    Lengths are whitespace words, of documents without the title (this gives the published 201.81 for SciFact). Relevant
+    is a grade of 1 or more of a document and a query that the collection holds.
     """
     docs = collection.docs.select("id", "source", words=words(collection.docs["text"]))
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
@@ -87,7 +75,7 @@ def statistics(collection: Collection) -> Statistics:
     if collection.qrels.height:
         queries.append(_queries("judged", collection.judged))
     split = collection.spec.get("split")
-    return Statistics(rows, tuple(queries), None if split is None else str(split))
+    return CollectionStatistics(rows, tuple(queries), None if split is None else str(split))
 
 
 def _source(name: str, docs: pl.DataFrame, judged: pl.DataFrame) -> SourceStatistics:

@@ -17,7 +17,7 @@ from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, Outcome, equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
-from ranktilt.datasets.check_result import POOL, Check, percent
+from ranktilt.datasets.check_result import POOL, CheckResult, percent
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
@@ -26,7 +26,7 @@ from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.base import others, reference_of, twin_sources
 from ranktilt.probes.overlap import Overlap, OverlapProbe, terms_sentence
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe, vectors_sentence
-from ranktilt.probes.statistics import Statistics, statistics
+from ranktilt.probes.statistics import CollectionStatistics, statistics
 from ranktilt.probes.vectors import require_encoder
 from ranktilt.rankers.base import Ranker
 
@@ -52,7 +52,7 @@ class Validation(
         The source that each of the others is held against.
     sources : tuple of str
         The others; empty where the collection has one source.
-    statistics : Statistics
+    statistics : CollectionStatistics
         Documents, words, queries and judgments of every source.
     overlaps : tuple of Overlap
         What twins share in words, a source each that has twins.
@@ -60,7 +60,7 @@ class Validation(
         How near twins lie in an encoder's space, a source each; empty where none was asked for.
     effectiveness : tuple of Equivalence
         Each ranker on each side alone: by source, ranker and measure; empty without judgments.
-    check : Check or None
+    check : CheckResult or None
         What `check` finds; None where there is one source.
     notes : tuple of str
         What was left out, and why.
@@ -69,11 +69,11 @@ class Validation(
     spec: Mapping[str, Any]
     reference: str
     sources: tuple[str, ...]
-    statistics: Statistics
+    statistics: CollectionStatistics
     overlaps: tuple[Overlap, ...] = field(metadata={"file": "terms"})
     similarities: tuple[Similarity, ...] = field(metadata={"file": "similarity"})
     effectiveness: tuple[Equivalence, ...]
-    check: Check | None
+    check: CheckResult | None
     notes: tuple[str, ...]
 
     @property
@@ -231,7 +231,11 @@ def _outcome_sentence(rows: Sequence[Equivalence], measure: str, outcome: Outcom
 
 
 def notes(
-    collection: Collection, reference: str, rows: Sequence[Equivalence], check: Check | None, encoder: Ranker | None
+    collection: Collection,
+    reference: str,
+    rows: Sequence[Equivalence],
+    check: CheckResult | None,
+    encoder: Ranker | None,
 ) -> Iterator[str]:
     """Say what a validation leaves out, and what stands on little."""
     sources = others(collection, reference)
@@ -275,7 +279,7 @@ def _thin(rows: Sequence[Equivalence]) -> Iterator[str]:
         )
 
 
-def _read(collection: Collection, check: Check | None, encoder: Ranker) -> Iterator[str]:
+def _read(collection: Collection, check: CheckResult | None, encoder: Ranker) -> Iterator[str]:
     """What vectors were made of: shared titles bring twins nearer, and what is cut off counts nowhere."""
     if getattr(encoder, "text", "") == "title+text":
         for row in check.rows if check else ():

@@ -21,23 +21,7 @@ _AT_ONCE = 2_048
 
 
 def require_encoder(ranker: Ranker) -> Any:
-    """Return a ranker that has an encoder; refuse one without.
-
-    Parameters
-    ----------
-    ranker : Ranker
-        Such as `Dense`.
-
-    Returns
-    -------
-    Ranker
-        The same: ``encoder.encode(texts, kind, label)`` gives vectors, ``text`` says of what.
-
-    Raises
-    ------
-    UserError
-        If it makes no vectors, or its model is not there.
-    """
+    """Return a ranker that has an encoder, such as `Dense`; `UserError` if it has none or its model is not there."""
     if not (hasattr(type(ranker), "encoder") and hasattr(ranker, "text")):
         raise UserError(f"similarity needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none")
     ranker.check()
@@ -46,15 +30,7 @@ def require_encoder(ranker: Ranker) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DocumentVectors:
-    """Vectors of all documents of a collection, by row; they lie in the cache's files.
-
-    Parameters
-    ----------
-    stored : Stored, shape (n_distinct, d)
-        A vector a distinct text; anything with ``take(rows)``.
-    row : ndarray of int64, shape (n_docs,)
-        The vector of each document.
-    """
+    """Vectors of all documents of a collection, by row; they lie in the cache's files, one a distinct text."""
 
     stored: Any
     row: Rows
@@ -67,36 +43,14 @@ class DocumentVectors:
         return cls(*dense.encoder.encode(texts, "document", f"{ranker!r}: encoding documents"))
 
     def unit(self, documents: Rows) -> Floats:
-        """Read documents' vectors, each divided by its length.
-
-        Parameters
-        ----------
-        documents : ndarray of int64, shape (n,)
-            Rows of the collection.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, d)
-            NaN for a vector of zeros.
-        """
+        """Read documents' vectors, each divided by its length; NaN for a vector of zeros."""
         found = self.stored.take(self.row[documents]).astype(np.float64)
         length = np.sqrt(np.vecdot(found, found))[:, None]
         unit: Floats = np.divide(found, length, out=np.full_like(found, np.nan), where=length > 0)
         return unit
 
     def cosines(self, a: Rows, b: Rows) -> Floats:
-        """Compute the cosine of each pair of documents.
-
-        Parameters
-        ----------
-        a, b : ndarray of int64, shape (n,)
-            Rows of the collection.
-
-        Returns
-        -------
-        ndarray of float64, shape (n,)
-            From −1 to 1; NaN where a vector is zero.
-        """
+        """Compute the cosine of each pair of documents, given by rows; NaN where a vector is zero."""
         out = np.empty(len(a))
         for part in parts(len(a)):
             out[part] = np.vecdot(self.unit(a[part]), self.unit(b[part]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
@@ -14,16 +16,17 @@ from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.progress import report
-from ranktilt.rankers.candidates import reranked
-from ranktilt.rankers.self_exclusion import own_documents, own_spec
+from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked
+from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.rankers.spec import Stage
-from ranktilt.rankers.tail import appended
 from ranktilt.run import Run, collection_rows
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
 DEPTH = 1000
+MOST_TOKENS = 1 << 24
+"""Far more than any model reads."""
 _STRIDE, _MARGIN = 16, 16
 
 
@@ -135,7 +138,7 @@ class Pipeline(Ranker):
         if run is None and _keeps_tail(self.stages[0]):
             raise UserError(f"{self.stages[0]!r}: tail=keep is for a re-ranker; here no stage stands before it")
         self.check()
-        found = _ranked(self.stages, collection, run)
+        found = _rank_stages(self.stages, collection, run)
         return replace(found, spec={**found.spec, "ranker": repr(self)})
 
     def __repr__(self) -> str:
@@ -150,16 +153,17 @@ def _keeps_tail(stage: Ranker) -> bool:
     return getattr(stage, "tail", "drop") == "keep"
 
 
-def _ranked(stages: tuple[Ranker, ...], collection: Collection, run: Run | None, *, whole: bool = False) -> Run:
+def _rank_stages(stages: tuple[Ranker, ...], collection: Collection, run: Run | None, *, whole: bool = False) -> Run:
     """Rank with each stage; `whole` leaves out the last one's cut, for a stage that keeps what lies below it."""
     *before, last = stages
     if not (before and _keeps_tail(last)):
-        run = _ranked(tuple(before), collection, run) if before else run
-        made = (_uncut(last, searches=run is None) if whole else last).rank(collection, run)
-        return reranked(made, run, last)
-    everything = _ranked(tuple(before), collection, run, whole=True)
+        run = _rank_stages(tuple(before), collection, run) if before else run
+        found = (_uncut(last, searches=run is None) if whole else last).rank(collection, run)
+        return check_reranked(found, run, last)
+    everything = _rank_stages(tuple(before), collection, run, whole=True)
     candidates = _cut_run(everything, collection, getattr(before[-1], "k", None))
-    found = appended(reranked(_uncut(last).rank(collection, candidates), candidates, last), everything)
+    best = check_reranked(_uncut(last).rank(collection, candidates), candidates, last)
+    found = append_tail(best, everything)
     return found if whole else _cut_run(found, collection, getattr(last, "k", None))
 
 
@@ -177,10 +181,15 @@ def _uncut(stage: Ranker, *, searches: bool = False) -> Ranker:
 def _cut_run(run: Run, collection: Collection, k: int | None) -> Run:
     if k is None:
         return run
-    bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
-    found = ((run.docs[low:high].astype(np.int64), run.scores[low:high]) for low, high in bounds)
     keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
-    return Run(run.queries, *cut(found, keys, k), run.ids, run.spec)
+    return Run(run.queries, *cut(entries(run, range(len(run.queries))), keys, k), run.ids, run.spec)
+
+
+def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:
+    """Yield documents and scores of some of a run's queries, given by number."""
+    for number in numbers:
+        part = slice(run.offsets[number], run.offsets[number + 1])
+        yield run.docs[part].astype(np.int64), run.scores[part]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +205,7 @@ class FirstStage(Ranker):
         What of a document is ranked.
     exclude_self : bool, optional
         Drop a query's own document, and all its versions, where queries are documents. By default it
-        is done where ids and words of queries and documents coincide (see `own_documents`).
+        is done where ids and words of queries and documents coincide (see `self_documents`).
     """
 
     k: int = DEPTH
@@ -204,8 +213,7 @@ class FirstStage(Ranker):
     exclude_self: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
+        require_depth(self.name, self.depth)
         if self.text not in TEXT_CHOICES:
             raise unknown(f"text choice of {self.name}", self.text, TEXT_CHOICES)
 
@@ -230,38 +238,69 @@ class FirstStage(Ranker):
         """Search the collection; see `Ranker.rank`."""
         if run is not None:
             raise UserError(f"{self!r} searches the whole collection and re-ranks nothing; put it first")
-        own = own_documents(collection, self.exclude_self)
-        found = self.candidates(collection, max(map(len, own.values()), default=0))
-        run = collect(self, collection, without(found, own), spec=own_spec(collection, own, self.exclude_self))
+        excluded = self_documents(collection, self.exclude_self)
+        found = self.candidates(collection, max(map(len, excluded.values()), default=0))
+        spec = exclusion_spec(collection, excluded, self.exclude_self)
+        run = first_stage_run(self, collection, exclude(found, excluded), spec=spec)
         return replace(run, spec={**run.spec, **self.about(collection)})
 
 
-def without(
-    found: Iterable[tuple[Rows, Scores]], own: dict[int, Rows], table: Rows | None = None
+def require_depth(name: str, k: int | None) -> None:
+    """Refuse a depth below 1."""
+    if k is not None and k < 1:
+        raise UserError(f"{name}: expected a depth of at least 1, got @{k}")
+
+
+def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
+    """Refuse a value of an option that is none of its choices."""
+    for option, valid in choices.items():
+        if getattr(ranker, option) not in valid:
+            raise unknown(f"{option} of {ranker.name}", getattr(ranker, option), valid)
+
+
+def require_token_limit(ranker: Ranker, option: str) -> None:
+    """Refuse a limit of tokens below 1, or far above what any model reads."""
+    value = getattr(ranker, option)
+    if value is not None and not 1 <= value <= MOST_TOKENS:
+        most = f" and at most {MOST_TOKENS:,}" if value > 1 else ""
+        raise UserError(f"{ranker.name}: expected {option} of at least 1{most}, got {value}")
+
+
+def installed_versions(*packages: str) -> dict[str, str]:
+    """Versions of the packages that are installed, for a run's spec."""
+    return {name: version(name) for name in packages if find_spec(name.replace("-", "_"))}
+
+
+def exclude(
+    found: Iterable[tuple[Rows, Scores]], excluded: Mapping[int, Rows], table: Rows | None = None
 ) -> Iterator[tuple[Rows, Scores]]:
     """Leave out each query's own documents, given by the query's number; `table` turns what is found into rows."""
     for query, (docs, scores) in enumerate(found):
-        if query in own:
-            keep = ~np.isin(docs if table is None else table[docs], own[query])
+        if query in excluded:
+            keep = ~np.isin(docs if table is None else table[docs], excluded[query])
             docs, scores = docs[keep], scores[keep]
         yield docs, scores
 
 
-def collect(
-    ranker: FirstStage,
-    collection: Collection,
-    found: Iterable[tuple[Rows, Scores]],
-    *,
-    spec: Mapping[str, Any] | None = None,
+def first_stage_run(
+    ranker: FirstStage, collection: Collection, found: Iterable[tuple[Rows, Scores]], *, spec: Mapping[str, Any]
 ) -> Run:
     """Cut each query's candidates at the ranker's depth and make the run of them; `spec` says more of how."""
     queries = collection.judged["id"].to_list()
-    parts = cut(_told(found, f"{ranker!r}: ranking", len(queries)), collection.tie_keys(), ranker.depth)
-    made = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
-    return Run(tuple(queries), *parts, collection.ids, {**made, **ranker.provenance(), **(spec or {})})
+    parts = cut(_reported(found, f"{ranker!r}: ranking", len(queries)), collection.tie_keys(), ranker.depth)
+    source = {"ranker": repr(ranker), "ranktilt": __version__, "collection": collection.spec.get("path")}
+    return Run(tuple(queries), *parts, collection.ids, {**source, **ranker.provenance(), **spec})
 
 
-def _told(found: Iterable[tuple[Rows, Scores]], label: str, total: int) -> Iterator[tuple[Rows, Scores]]:
+def reranked_run(
+    ranker: Ranker, collection: Collection, found: Candidates, scores: Scores, spec: Mapping[str, Any]
+) -> Run:
+    """Make the run of candidates' new scores, one an entry, cut at the ranker's depth; `spec` says more of how."""
+    parts = cut(found.by_query(scores), collection.tie_keys(), getattr(ranker, "k", None))
+    return Run(tuple(found.names), *parts, collection.ids, {**found.spec(ranker), **spec})
+
+
+def _reported(found: Iterable[tuple[Rows, Scores]], label: str, total: int) -> Iterator[tuple[Rows, Scores]]:
     step = max(total // 100, 1)
     for number, one in enumerate(found, start=1):
         yield one
@@ -288,19 +327,7 @@ def cut(
 def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
     """Positions of the best `k` scores, best first; ties fall by key, and equal keys stay together.
 
-    Parameters
-    ----------
-    scores : ndarray of float64
-        Higher is better.
-    keys : ndarray of uint64
-        Tie keys of the same documents.
-    k : int
-        How many; more come back where the last place is shared by documents with one key.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions in `scores`.
+    More than `k` come back where the last place is shared by documents with one key.
     """
     chosen = np.arange(len(scores))
     if len(scores) > k:
@@ -314,18 +341,18 @@ def top_k(scores: Scores, keys: npt.NDArray[np.uint64], k: int) -> Rows:
     return chosen[np.lexsort((keys[chosen], -scores[chosen]))]
 
 
-def worth_a_look(scores: Scores, k: int) -> Rows:
+def prefilter(scores: Scores, k: int) -> Rows:
     """Positions of positive scores, without most of those that cannot be among the best `k`.
 
-    A sample's quantile draws the line; it is moved to 0 where fewer than `k` stand above it, so that the best `k`
+    A sample's quantile is the threshold; it is moved to 0 where fewer than `k` stand above it, so that the best `k`
     and everything tied with the last of them are always there.
     """
     sample = scores[::_STRIDE]
     place = len(sample) - 1 - (2 * k // _STRIDE + _MARGIN)
     if place > 0:
-        line = np.partition(sample, place)[place]
-        above = scores >= line
-        if line > 0 and np.count_nonzero(above) >= k:
+        threshold = np.partition(sample, place)[place]
+        above = scores >= threshold
+        if threshold > 0 and np.count_nonzero(above) >= k:
             return np.flatnonzero(above)
     return np.flatnonzero(scores > 0)
 

@@ -1,4 +1,4 @@
-"""What a re-ranker is given: entries of a run, joined with the collection's queries and documents."""
+"""What a re-ranker is given, what it may give back, and what may be appended below."""
 
 from __future__ import annotations
 
@@ -18,91 +18,30 @@ from ranktilt.run import Run, codes, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
-TAILS = ("drop", "keep")
+TAIL_CHOICES = ("drop", "keep")
 """What becomes of documents that a pipeline's stage ranked below its ``@k``, when the next stage has re-ranked."""
 _CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", IN_DOUBT, "failed")
 
 
-def reranked(found: Run, candidates: Run | None, ranker: object) -> Run:
-    """Refuse what a stage gives if it is no run, or holds what was no candidate of the query.
-
-    Parameters
-    ----------
-    found : Run
-        What the stage gave.
-    candidates : Run or None
-        What it was given; None for a first stage.
-    ranker : object
-        The stage, for the message: its ``repr``.
-
-    Returns
-    -------
-    Run
-        `found`.
-
-    Raises
-    ------
-    UserError
-        As said above: a ranker of another package may search where it should re-rank.
-    """
-    if not isinstance(found, Run):
-        raise UserError(f"ranker {ranker!r} gave {type(found).__name__}, expected a Run")
-    if candidates is not None and not np.isin(_entries(found, candidates), _entries(candidates, candidates)).all():
-        raise UserError(f"{ranker!r} ranks documents that are not among its candidates; put it first")
-    return found
-
-
-def _entries(run: Run, table: Run) -> Ints:
-    """A number for each pair of query and document; −1 where `table` does not know one of them."""
-    query = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String))[run.entry_queries]
-    row = run.docs.astype(np.int64) if run.ids is table.ids else codes(run.ids, table.ids)[run.docs]
-    return np.where((query < 0) | (row < 0), -1, query * len(table.ids) + row)
-
-
 @dataclass(frozen=True)
 class Candidates:
-    """Entries of a run whose query is ranked.
-
-    Parameters
-    ----------
-    run : Run
-        Where they come from.
-    names : polars.Series
-        Ids of the queries, in the run's order.
-    texts : polars.Series
-        Texts of these queries.
-    lengths : ndarray of int64, shape (n_queries,)
-        Candidates of each.
-    query : ndarray of int64, shape (n_entries,)
-        Each entry's query: its place in `names`.
-    rows : ndarray of int64, shape (n_entries,)
-        Each entry's document: its row in the collection.
-    """
+    """Entries of a run whose query is ranked, joined with the collection's queries and documents."""
 
     run: Run
     names: pl.Series
+    """Ids of the queries, in the run's order."""
     texts: pl.Series
+    """Texts of these queries."""
     lengths: Ints
+    """Candidates of each query."""
     query: Ints
+    """Each entry's query: its place in `names`."""
     rows: Ints
+    """Each entry's document: its row in the collection."""
 
     @classmethod
     def of(cls, collection: Collection, run: Run | None, ranker: object) -> Candidates:
-        """Join a run with a collection.
-
-        Parameters
-        ----------
-        collection : Collection
-            Holds the texts.
-        run : Run or None
-            The candidates.
-        ranker : object
-            What re-ranks them, for the message: its ``repr``.
-
-        Returns
-        -------
-        Candidates
-            Of the run's queries that are ranked.
+        """Join a run with a collection; `ranker` is what re-ranks, for the message.
 
         Raises
         ------
@@ -146,39 +85,73 @@ class Candidates:
             yield self.rows[start:end], scores[start:end]
 
     def spec(self, ranker: object) -> dict[str, Any]:
-        """Return what the re-ranked run's spec says of where it comes from.
-
-        Parameters
-        ----------
-        ranker : object
-            What re-ranks: its ``repr`` is the run's name.
-
-        Returns
-        -------
-        dict
-            With the candidates' own spec under ``candidates``.
-        """
+        """Return what the re-ranked run's spec says of where it comes from, the candidates' own spec included."""
         run = self.run.spec
-        told = {key: value for key, value in run.items() if key in _CARRIED}
-        return {"ranker": repr(ranker), "ranktilt": __version__, **told, "candidates": dict(run)}
+        carried = {key: value for key, value in run.items() if key in _CARRIED}
+        return {"ranker": repr(ranker), "ranktilt": __version__, **carried, "candidates": dict(run)}
 
     def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:
-        """Return what the spec says of documents that a model does not read to their end.
+        """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
+        return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)
 
-        Parameters
-        ----------
-        over : ndarray of bool, shape (n_entries,)
-            Which entries' documents are cut.
-        limit : int
-            Tokens that are read.
-        collection : Collection
-            Says of which source a document is.
 
-        Returns
-        -------
-        dict
-            ``truncated``: the limit, and the share of each source's candidates that are cut.
-        """
-        entries = pl.DataFrame({"source": collection.docs["source"].gather(self.rows), "over": over})
-        shares = entries.group_by("source", maintain_order=True).agg(pl.col("over").mean())
-        return {"truncated": {"limit": limit, "share": dict(shares.iter_rows())}}
+def truncated_spec(sources: pl.Series, over: npt.NDArray[np.bool_], limit: int) -> dict[str, Any]:
+    """Return what a run's spec says of documents that a model does not read to their end, by source."""
+    table = pl.DataFrame({"source": sources, "over": over})
+    shares = table.group_by("source", maintain_order=True).agg(pl.col("over").mean())
+    return {"truncated": {"limit": limit, "share": dict(shares.iter_rows())}}
+
+
+def check_reranked(found: Run, candidates: Run | None, ranker: object) -> Run:
+    """Return what a stage gave, refused if it is no run or holds what was no candidate (None: of a first stage).
+
+    A ranker of another package may search where it should re-rank.
+    """
+    if not isinstance(found, Run):
+        raise UserError(f"ranker {ranker!r} gave {type(found).__name__}, expected a Run")
+    if candidates is not None and not np.isin(_entries(found, candidates), _entries(candidates, candidates)).all():
+        raise UserError(f"{ranker!r} ranks documents that are not among its candidates; put it first")
+    return found
+
+
+def _entries(run: Run, table: Run) -> Ints:
+    """A number for each pair of query and document; −1 where `table` does not know one of them."""
+    query = codes(pl.Series(run.queries, dtype=pl.String), pl.Series(table.queries, dtype=pl.String))[run.entry_queries]
+    row = run.docs.astype(np.int64) if run.ids is table.ids else codes(run.ids, table.ids)[run.docs]
+    return np.where((query < 0) | (row < 0), -1, query * len(table.ids) + row)
+
+
+def append_tail(best: Run, everything: Run) -> Run:
+    """Put below each query's documents those that only the run of the stage before holds, in its order.
+
+    Their scores are shifted below the lowest of `best`: their differences and ties stay, save where float64 cannot
+    hold a difference any more; such a query's others follow in equal steps. Queries that `best` does not hold are left
+    out.
+    """
+    row = np.append(codes(best.ids, everything.ids), -1)
+    docs, scores, lengths = [np.empty(0, np.int32)], [np.empty(0)], [0]
+    number_of = {query: number for number, query in enumerate(everything.queries)}
+    for number, query in enumerate(best.queries):
+        first = slice(best.offsets[number], best.offsets[number + 1])
+        top, high = row[best.docs[first]], best.scores[first]
+        at = number_of.get(query)
+        whole = slice(0, 0) if at is None else slice(everything.offsets[at], everything.offsets[at + 1])
+        rest = np.flatnonzero(~np.isin(everything.docs[whole], top))
+        low = everything.scores[whole][rest]
+        docs += [top.astype(np.int32), everything.docs[whole][rest]]
+        scores += [high, _shifted_below(low, high[-1]) if len(high) else low]
+        lengths.append(len(top) + len(rest))
+    parts = np.cumsum(lengths), np.concatenate(docs), np.concatenate(scores)
+    return Run(best.queries, *parts, everything.ids, best.spec)
+
+
+def _shifted_below(scores: Scores, lowest: float) -> Scores:
+    """Falling scores, shifted so that the first stands one below `lowest`."""
+    if not len(scores):
+        return scores
+    gap = max(1.0, 2 * float(np.spacing(abs(lowest))))
+    shifted: Scores = lowest - gap - (scores[0] - scores)
+    steps = np.diff(scores) < 0
+    if ((np.diff(shifted) < 0) == steps).all():
+        return shifted
+    return np.asarray(lowest - gap * (1 + np.concatenate([[0], np.cumsum(steps)])))

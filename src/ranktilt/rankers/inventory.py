@@ -14,9 +14,9 @@ from typing import Any
 
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import ABOUT, cache_folder
-from ranktilt.io.files import CHUNK, cannot_write
+from ranktilt.io.files import cannot_write
+from ranktilt.io.journal import count_records
 from ranktilt.io.vectors import SUFFIX, TEMPORARY, Shard
-from ranktilt.llm.journal import ANSWERS as JOURNAL
 
 VECTORS = ("embeddings", "pairs", "tokens")
 ANSWERS = "llm"
@@ -228,7 +228,10 @@ def _kept(folder: Path, what: str) -> Kept | None:
     left = {one.path for one in _leftovers(folder, what)}
     files = [p for p in folder.iterdir() if p.is_file() and p.suffix != TEMPORARY and p not in left]
     about = _about(folder)
-    entries = int(about.get("documents", 0)) if what == "lexical" else sum(map(_count, files))
+    if what == "lexical":
+        entries = int(about.get("documents", 0))
+    else:
+        entries = count_records(folder) if what == ANSWERS else sum(map(_count, files))
     if not entries:
         return None
     used = max(p.stat().st_mtime for p in files)
@@ -253,9 +256,6 @@ def _count(file: Path) -> int:
     if file.suffix == SUFFIX:
         with suppress(OSError, ValueError):
             return len(Shard.open(file).keys)
-    if file.name == JOURNAL:
-        with suppress(OSError), file.open("rb") as stream:
-            return sum(block.count(b"\n") for block in iter(lambda: stream.read(CHUNK), b""))
     return 0
 
 

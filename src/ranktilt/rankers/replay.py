@@ -14,8 +14,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.io.runfile import SCORE_ORDERS, read_spec
-from ranktilt.rankers.base import Ranker, cut, without
-from ranktilt.rankers.self_exclusion import IN_DOUBT, own_documents, own_spec
+from ranktilt.rankers.base import Ranker, cut, entries, exclude, require_depth
+from ranktilt.rankers.self_exclusion import IN_DOUBT, exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows, sidecar
 
 
@@ -30,7 +30,7 @@ class Replay(Ranker):
     k : int, optional
         Cut at this depth; by default as deep as the file is.
     exclude_self : bool, optional
-        Drop a query's own document and its versions; see `self_exclusion.own_documents`. By default never
+        Drop a query's own document and its versions; see `self_exclusion.self_documents`. By default never
         where the collection has no query texts: equal ids alone, which may be numbers, say too little.
     score_order : {"score", "rank"}, optional
         Whether the file's scores or its ranks give the order.
@@ -45,8 +45,7 @@ class Replay(Ranker):
     score_order: str = field(default="score", kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.k is not None and self.k < 1:
-            raise UserError(f"replay: expected a depth of at least 1, got @{self.k}")
+        require_depth("replay", self.k)
         if self.score_order not in SCORE_ORDERS:
             raise unknown("score order of replay", self.score_order, SCORE_ORDERS)
 
@@ -83,7 +82,7 @@ class Replay(Ranker):
         if not (rows >= 0).any():
             raise DataError(self.file, no_overlap(loaded.ids, collection))
         held = set(loaded.queries)
-        names = [name for name in _asked(collection, loaded) if name in held]
+        names = [name for name in _queries(collection, loaded) if name in held]
         if not names:
             what = "has a judgment" if collection.qrels.height else "is in the collection"
             queries = counted(len(held), "query", "queries")
@@ -92,19 +91,18 @@ class Replay(Ranker):
         return self._cut(loaded, rows, names, collection)
 
     def _cut(self, loaded: Run, rows: npt.NDArray[np.int64], names: list[str], collection: Collection) -> Run:
-        own, own_notes = self._own(names, collection)
-        where = {q: i for i, q in enumerate(loaded.queries)}
-        bounds = ((loaded.offsets[where[n]], loaded.offsets[where[n] + 1]) for n in names)
-        found = ((loaded.docs[low:high].astype(np.int64), loaded.scores[low:high]) for low, high in bounds)
+        excluded, exclusion = self._excluded(names, collection)
+        number = {query: i for i, query in enumerate(loaded.queries)}
+        found = entries(loaded, (number[name] for name in names))
         keys = np.zeros(len(rows), dtype=np.uint64)
         if self.k is not None:
             keys = np.append(collection.tie_keys(), np.uint64(0))[rows]
-        parts = cut(without(found, own, rows), keys, self.k)
-        told = {key: value for key, value in loaded.spec.items() if key != IN_DOUBT}
-        spec = {**told, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
-        return Run(tuple(names), *parts, loaded.ids, {**spec, **own_notes})
+        parts = cut(exclude(found, excluded, rows), keys, self.k)
+        kept = {key: value for key, value in loaded.spec.items() if key != IN_DOUBT}
+        spec = {**kept, "ranker": repr(self), "made_by": loaded.spec.get("ranker"), "file": self.file}
+        return Run(tuple(names), *parts, loaded.ids, {**spec, **exclusion})
 
-    def _own(
+    def _excluded(
         self, names: list[str], collection: Collection
     ) -> tuple[dict[int, npt.NDArray[np.int64]], dict[str, int | bool]]:
         """Rows to leave out by the query's place in `names`, and what the run's spec says of them."""
@@ -114,13 +112,13 @@ class Replay(Ranker):
             queries = pl.DataFrame({"id": names, "text": ""})
             collection = Collection(collection.docs, queries, collection.qrels)
         place, ranked = {name: i for i, name in enumerate(names)}, collection.judged["id"]
-        own = own_documents(collection, self.exclude_self)
-        own = {number: rows for number, rows in own.items() if ranked[number] in place}
-        placed = {place[ranked[number]]: rows for number, rows in own.items()}
-        return placed, own_spec(collection, own, self.exclude_self)
+        excluded = self_documents(collection, self.exclude_self)
+        excluded = {number: rows for number, rows in excluded.items() if ranked[number] in place}
+        placed = {place[ranked[number]]: rows for number, rows in excluded.items()}
+        return placed, exclusion_spec(collection, excluded, self.exclude_self)
 
 
-def _asked(collection: Collection, loaded: Run) -> list[str]:
+def _queries(collection: Collection, loaded: Run) -> list[str]:
     """The queries that count: ranked ones, those that only judgments know, or the file's where there is neither."""
     ranked = collection.judged["id"]
     strange = collection.qrels["query_id"].unique(maintain_order=True)

@@ -16,44 +16,34 @@ IN_DOUBT = "own_documents_in_doubt"
 """Key of a run's spec: judged queries that have the id of a document with another text, which was not left out."""
 
 
-def own_documents(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
-    """Find each judged query's own document and all documents of the same origin.
+def self_documents(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
+    """Rows to leave out by number of the judged query: its own document and all documents of the same origin.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its judged queries and documents are compared by id (with or without the source behind it).
-    exclude_self : bool or None
-        True: every coinciding id counts. False: none. None: all count where at least half of the judged
-        queries have a document of their id, and at least half of these a document that holds three in four of
-        their words; otherwise only those whose text is the document's too, because numbers used as ids coincide
-        by chance.
-
-    Returns
-    -------
-    dict
-        Number of the judged query → rows of the documents to leave out.
+    Ids are compared, with or without the source behind them. With `exclude_self` True, every coinciding id counts; with
+    False none. With None all count where at least half of the judged queries have a document of their id, and at least
+    half of these a document that holds three in four of their words; otherwise only those whose text is the document's
+    too, because numbers used as ids coincide by chance.
     """
     if exclude_self is False:
         return {}
-    return collection.memo(("own", exclude_self), lambda: _find(collection, exclude_self))
+    return collection.memo(("self documents", exclude_self), lambda: _find(collection, exclude_self))
 
 
 def _find(collection: Collection, exclude_self: bool | None) -> dict[int, npt.NDArray[np.int64]]:
-    own = _of_equal_id(collection)
-    if exclude_self is None and not (_ids_coincide(own, collection) and _words_coincide(own)):
-        own = own.filter(_same_text())
-    if not own.height:
+    pairs = _of_equal_id(collection)
+    if exclude_self is None and not (_ids_coincide(pairs, collection) and _words_coincide(pairs)):
+        pairs = pairs.filter(_same_text())
+    if not pairs.height:
         return {}
     docs = collection.docs.select("origin").with_row_index("row")
-    groups = own.select("number", "origin").unique().join(docs, on="origin")
+    groups = pairs.select("number", "origin").unique().join(docs, on="origin")
     groups = groups.sort("number", "row").group_by("number", maintain_order=True).agg("row")
     return {int(n): np.asarray(rows, dtype=np.int64) for n, rows in groups.iter_rows()}
 
 
 def _of_equal_id(collection: Collection) -> pl.DataFrame:
     """Judged queries beside the documents of their id, with or without the source behind it."""
-    return collection.memo("own, equal id", lambda: _join_by_id(collection))
+    return collection.memo("documents of a query's id", lambda: _join_by_id(collection))
 
 
 def _join_by_id(collection: Collection) -> pl.DataFrame:
@@ -63,59 +53,47 @@ def _join_by_id(collection: Collection) -> pl.DataFrame:
     return queries.join(named, on="id", how="inner")
 
 
-def _ids_coincide(own: pl.DataFrame, collection: Collection) -> bool:
-    return own["number"].n_unique() * 2 >= max(collection.judged.height, 1)
+def _ids_coincide(pairs: pl.DataFrame, collection: Collection) -> bool:
+    return pairs["number"].n_unique() * 2 >= max(collection.judged.height, 1)
 
 
-def _words_coincide(own: pl.DataFrame) -> bool:
+def _words_coincide(pairs: pl.DataFrame) -> bool:
     """Whether most queries have nearly all of their words in a document of their id."""
     words = {
         name: expression.str.to_lowercase().str.extract_all(r"\w+").list.unique()
         for name, expression in (("query", pl.col("query")), ("held", pl.concat_str("title", "text", separator=" ")))
     }
-    table = own.select("number", **words)
+    table = pairs.select("number", **words)
     number, both = pl.col("query").list.len(), pl.col("query").list.set_intersection("held").list.len()
     alike = table.group_by("number").agg(((number > 0) & (4 * both >= 3 * number)).any().alias("alike"))["alike"]
     return 2 * int(alike.sum()) >= len(alike)
 
 
-def own_spec(
-    collection: Collection, own: dict[int, npt.NDArray[np.int64]], exclude_self: bool | None
+def exclusion_spec(
+    collection: Collection, excluded: dict[int, npt.NDArray[np.int64]], exclude_self: bool | None
 ) -> dict[str, int | bool]:
-    """What a run's spec says of a query's own documents.
+    """What a run's spec says of excluded documents: `self_documents`, or those of some queries.
 
-    Parameters
-    ----------
-    collection : Collection
-        The collection.
-    own : dict
-        As `own_documents` gives them, or some of them: what was left out.
-    exclude_self : bool or None
-        As it was asked for.
-
-    Returns
-    -------
-    dict
-        Empty where no id coincides. ``own_documents_dropped``: queries whose own documents are left out;
-        ``own_documents_differ`` where most of these have other words; `IN_DOUBT`: queries of which nothing is left
-        out although at least half of all have a document of their id.
+    Empty where no id coincides. ``own_documents_dropped``: queries whose own documents are left out;
+    ``own_documents_differ`` where most of these have other words; `IN_DOUBT`: queries of which nothing is left out
+    although at least half of all have a document of their id.
     """
-    spec: dict[str, int | bool] = {"own_documents_dropped": len(own)} if own else {}
+    spec: dict[str, int | bool] = {"own_documents_dropped": len(excluded)} if excluded else {}
     if exclude_self is False:
         return spec
     named = _of_equal_id(collection)
     if exclude_self:
-        return {**spec, "own_documents_differ": True} if own and not _words_coincide(named) else spec
-    left = named["number"].n_unique() - len(own_documents(collection, None))
+        return {**spec, "own_documents_differ": True} if excluded and not _words_coincide(named) else spec
+    left = named["number"].n_unique() - len(self_documents(collection, None))
     return {**spec, IN_DOUBT: left} if left > 0 and _ids_coincide(named, collection) else spec
 
 
-def own_notes(spec: Mapping[str, Any]) -> Iterator[str]:
+def exclusion_notes(spec: Mapping[str, Any]) -> Iterator[str]:
     """Say what a run's spec says of own documents, and ask where it is in doubt."""
-    own, doubt = int(spec.get("own_documents_dropped", 0)), int(spec.get(IN_DOUBT, 0))
-    if own:
+    dropped, doubt = int(spec.get("own_documents_dropped", 0)), int(spec.get(IN_DOUBT, 0))
+    if dropped:
         chance = "; their texts differ, as where ids coincide by chance" if spec.get("own_documents_differ") else ""
-        yield f"own documents of {counted(own, 'query', 'queries')} left out{chance} (--no-exclude-self)"
+        yield f"own documents of {counted(dropped, 'query', 'queries')} left out{chance} (--no-exclude-self)"
     if doubt:
         yield (
             f"{counted(doubt, 'query shares its', 'queries share their')} id with a document of other words; nothing "

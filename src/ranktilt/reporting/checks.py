@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, Check, Row, percent, shown
+from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, percent, shown
 from ranktilt.errors import unknown
 from ranktilt.reporting.console import printing
 from ranktilt.reporting.markdown import markdown_line
@@ -24,12 +24,12 @@ _LONGEST_NAME = 12
 _REFERENCE = 3
 
 
-def checks(check: Check, format: str = "table", *, notes: bool = True) -> str:
+def checks(check: CheckResult, format: str = "table", *, notes: bool = True) -> str:
     """Print a check.
 
     Parameters
     ----------
-    check : Check
+    check : CheckResult
         What to print.
     format : {"table", "markdown", "csv"}, optional
         ``table``: plain text. ``markdown``: the same as a table and a list. ``csv``: a line a row, unrounded.
@@ -57,12 +57,12 @@ def checks(check: Check, format: str = "table", *, notes: bool = True) -> str:
     return stream.getvalue()
 
 
-def show(check: Check, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
+def show(check: CheckResult, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
     """Print a check for a terminal: per source a line a check, examples below, and one sentence at the end.
 
     Parameters
     ----------
-    check : Check
+    check : CheckResult
         What to print.
     stream : file
         Where to.
@@ -77,7 +77,7 @@ def show(check: Check, stream: IO[str], *, notes: bool = True, terminal: IO[str]
             console.print(part, soft_wrap=plain)
 
 
-def _parts(check: Check, notes: bool, width: int) -> Iterator[RenderableType]:
+def _parts(check: CheckResult, notes: bool, width: int) -> Iterator[RenderableType]:
     grid = [_header(check), *(_cells(row) for row in check.rows)]
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     for dropped in ("limit", grid[0][_REFERENCE]):  # a verdict that wraps is harder to find than a limit
@@ -105,12 +105,12 @@ def _parts(check: Check, notes: bool, width: int) -> Iterator[RenderableType]:
         yield Text(line, style="dim")
 
 
-def _header(check: Check) -> tuple[str, ...]:
+def _header(check: CheckResult) -> tuple[str, ...]:
     name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
     return ("", "found", "share", name, "limit", "verdict")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: CheckRow) -> tuple[str, ...]:
     found = f"{row.found:,} of {row.total:,}"
     return (row.name, found, shown(row), percent(row.reference), row.limit, row.verdict)
 
@@ -121,7 +121,7 @@ def _aligned(cells: tuple[str, ...], widths: list[int]) -> list[str]:
     return [name.ljust(widths[0]), *(n.rjust(w) for n, w in zip(numbers, widths[1:-1], strict=True)), verdict]
 
 
-def _title(check: Check, source: str) -> Text:
+def _title(check: CheckResult, source: str) -> Text:
     return Text(f"{source} against {check.reference}" if source else "judgments and queries", style="bold")
 
 
@@ -129,21 +129,21 @@ def _wide(widths: list[int]) -> int:
     return sum(widths) + 2 * len(widths)
 
 
-def _outside(row: Row) -> str:
+def _outside(row: CheckRow) -> str:
     """Why a length ratio within its limit is a warning all the same."""
     if row.name != LENGTH or row.verdict != "warning" or math.isnan(row.value):
         return ""
     return f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}"
 
 
-def _line(row: Row, cells: list[str], outside: str) -> Text:
+def _line(row: CheckRow, cells: list[str], outside: str) -> Text:
     name, *numbers, verdict = cells
     text = Text.assemble("  ", (name, "" if row.verdict == "ok" else "bold"), "  ", "  ".join(numbers), "  ")
     text.append(verdict, STYLES[row.verdict])
     return text.append(f" ({outside})", "dim") if outside else text
 
 
-def _details(row: Row, notes: bool) -> Iterator[str]:
+def _details(row: CheckRow, notes: bool) -> Iterator[str]:
     """What the fault means, where there is one, and where to look."""
     if notes and row.verdict != "ok":
         yield row.meaning
@@ -153,12 +153,12 @@ def _details(row: Row, notes: bool) -> Iterator[str]:
         yield f"such as {', '.join(row.examples)}" + (", …" if row.found > len(row.examples) else "")
 
 
-def legend(check: Check) -> list[str]:
+def legend(check: CheckResult) -> list[str]:
     """Say how the table is read, in a few lines.
 
     Parameters
     ----------
-    check : Check
+    check : CheckResult
         What is printed.
 
     Returns
@@ -175,7 +175,7 @@ def legend(check: Check) -> list[str]:
     ]
 
 
-def _markdown(check: Check, *, notes: bool) -> str:
+def _markdown(check: CheckResult, *, notes: bool) -> str:
     many = len({row.source for row in check.rows if row.source}) > 1
     titles = (*(["source"] if many else []), "check", *_header(check)[1:], "examples")
     rows = [
@@ -193,12 +193,12 @@ def _markdown(check: Check, *, notes: bool) -> str:
     return "\n".join([*lines, *map(markdown_line, rows), "", *bullets]) + "\n"
 
 
-def _said(row: Row) -> str:
+def _said(row: CheckRow) -> str:
     outside = _outside(row)
     return f"{row.verdict} ({outside})" if outside else row.verdict
 
 
-def _csv(check: Check) -> str:
+def _csv(check: CheckResult) -> str:
     columns = ("source", "name", "found", "total", "value", "reference", "limit", "verdict", "note")
     table = [
         {**{k: v for k, v in asdict(row).items() if k in columns}, "examples": "; ".join(row.examples)}

@@ -13,7 +13,7 @@ from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.separation import Separation
 from ranktilt.probes.similarity import ABOVE, Similarity
-from ranktilt.probes.statistics import QueryStatistics, SourceStatistics, Statistics
+from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics, SourceStatistics
 from ranktilt.probes.validation import Validation
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -68,7 +68,7 @@ def grids(validation: Validation) -> list[Grid]:
     return made
 
 
-def _collection(found: Statistics) -> Grid:
+def _collection(found: CollectionStatistics) -> Grid:
     titles = ("", "documents", "words", "quartiles", "queries", "relevant each")
     rows = [_source(one) for one in found.sources]
     lengths = "; ".join(_queries(one, found.split) for one in found.queries)

@@ -9,12 +9,11 @@ import numpy as np
 
 from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
 from ranktilt.auditing.verdict import probability, signed
-from ranktilt.datasets.check_result import Check, percent, shown
-from ranktilt.datasets.check_result import Row as CheckRow
+from ranktilt.datasets.check_result import CheckResult, CheckRow, percent, shown
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.similarity import Map, Similarity
-from ranktilt.probes.statistics import Statistics
+from ranktilt.probes.statistics import CollectionStatistics
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.checks import legend
 from ranktilt.reporting.drawing import Drawing
@@ -57,7 +56,7 @@ def validation_sections(validation: Validation) -> list[Section]:
     return [section for section in found if section is not None]
 
 
-def _collection(statistics: Statistics) -> Section:
+def _collection(statistics: CollectionStatistics) -> Section:
     columns = ("documents", "words a document", "quartiles", "queries with an answer", "relevant a query")
     rows = tuple(
         (
@@ -279,7 +278,7 @@ def _forest(rows: Sequence[Equivalence], source: str, measure: str, validation: 
     )
 
 
-def _fairness(check: Check | None) -> Section | None:
+def _fairness(check: CheckResult | None) -> Section | None:
     if check is None:
         return None
     many = len(check.sources) > 1

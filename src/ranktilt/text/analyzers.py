@@ -40,25 +40,12 @@ class Analyzer:
 
 @cache
 def analyzer(name: str) -> Analyzer:
-    """Return an analyzer by name.
+    """Return an analyzer by name, the same object at every call.
 
-    Parameters
-    ----------
-    name : str
-        ``english``: Lucene's English chain (standard tokenizer, possessive ``'s`` off, lower case, Lucene's 33
-        stop words, Porter). ``paper``: the papers' NLTK chain (untrained Punkt sentences, Treebank words,
-        NLTK's 179 stop words; no lower-casing, no stemming). ``whitespace``: split on white space and nothing
-        else. Or a Snowball language by its English name: standard tokenizer, lower case, that stemmer.
-
-    Returns
-    -------
-    Analyzer
-        The same object at every call.
-
-    Raises
-    ------
-    UserError
-        If there is none of that name.
+    ``english``: Lucene's English chain (standard tokenizer, possessive ``'s`` off, lower case, Lucene's 33 stop words,
+    Porter). ``paper``: the papers' NLTK chain (untrained Punkt sentences, Treebank words, NLTK's 179 stop words; no
+    lower-casing, no stemming). ``whitespace``: split on white space and nothing else. Or a Snowball language by its
+    English name: standard tokenizer, lower case, that stemmer.
     """
     if name == "english":
         return Analyzer(name, _split_standard, _english)
@@ -80,18 +67,7 @@ def analyzers() -> list[str]:
 
 @cache
 def stop_words(name: str) -> frozenset[str]:
-    """Return a list of English stop words.
-
-    Parameters
-    ----------
-    name : {"lucene", "nltk"}
-        Lucene's 33, or NLTK's 179 as they were before 2024, when the papers used them.
-
-    Returns
-    -------
-    frozenset of str
-        Lower-case words.
-    """
+    """Return English stop words: Lucene's 33, or NLTK's 179 as they were before 2024, when the papers used them."""
     text = package_files("ranktilt.text").joinpath(f"stopwords-{name}-english.txt").read_text(encoding="utf-8")
     return frozenset(text.split())
 
@@ -114,18 +90,10 @@ def _english(tokens: list[str]) -> list[str | None]:
 
 
 def porter(words: list[str]) -> list[str]:
-    """Stem words as Porter's own program and Lucene do.
+    """Stem lower-case words as Porter's own program and Lucene do.
 
-    Parameters
-    ----------
-    words : list of str
-        Lower-case words.
-
-    Returns
-    -------
-    list of str
-        Their stems. The program departs from the paper (Porter 1980), which Snowball follows: words of two letters
-        stay as they are, and in step 2 ``logi`` becomes ``log`` and ``bli`` becomes ``ble``.
+    The program departs from the paper (Porter 1980), which Snowball follows: words of two letters stay as they are, and
+    in step 2 ``logi`` becomes ``log`` and ``bli`` becomes ``ble``.
     """
     stem = Stemmer.Stemmer("porter")
     stems = []

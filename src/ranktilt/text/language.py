@@ -16,14 +16,7 @@ _ENOUGH = 40
 
 @cache
 def profiles() -> dict[str, frozenset[str]]:
-    """Load the small words of each language that is told apart.
-
-    Returns
-    -------
-    dict of str to frozenset of str
-        Name of the language in English, and 25 to 80 of its commonest words, folded in case: articles, prepositions,
-        conjunctions, auxiliary verbs. They are listed in ``small-words.txt``, beside this module.
-    """
+    """Load the 25 to 80 commonest words of each language, folded in case: articles, conjunctions, auxiliaries."""
     lines = package_files("ranktilt.text").joinpath("small-words.txt").read_text(encoding="utf-8").splitlines()
     named = (line.split(": ") for line in lines)
     return {name: frozenset(words.split()) for name, words in named}
@@ -39,18 +32,10 @@ def _languages() -> dict[str, tuple[str, ...]]:
 
 
 def language(words: Sequence[str]) -> str | None:
-    """Name the language whose small words are the most in a text.
+    """Name the language whose small words are the most among words folded in case.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The words of a text, folded in case (``text.casefold().split()``).
-
-    Returns
-    -------
-    str or None
-        One of `profiles`; None where no language has at least 10 % of the words and three of them. Of near
-        languages (Danish and Norwegian) it may be the other.
+    None where no language has at least 10 % of the words and three of them. Of near languages (Danish and Norwegian) it
+    may be the other.
     """
     name, hits = _commonest(_small(words))
     return name if hits >= max(_HITS, _SHARE * len(words)) else None
@@ -59,20 +44,10 @@ def language(words: Sequence[str]) -> str | None:
 def other_language(source: Sequence[str], text: Sequence[str]) -> bool:
     """Tell whether a text is in another language than its source, where both are in one writing script.
 
-    Parameters
-    ----------
-    source, text : sequence of str
-        The words of both, folded in case (``text.casefold().split()``).
-
-    Returns
-    -------
-    bool
-        True where both languages are plain to see and differ: each has at least 10 % small words (two in the
-        source, three in the text), and of the words that are small in one of the two languages only, each has two or
-        more of its own and at least three times as many as of the other. A source in two languages is therefore in
-        neither. True, too, where a text of at least 40 words is in none of the languages and has lost the small
-        words of its source's, from at least 20 % of the words to less than 3 %: it may be in a language that is not
-        in `profiles`, or no prose at all. Names, figures and technical terms count for no language.
+    True where both languages are plain to see and differ: each has at least 10 % small words (two in the source, three
+    in the text), and of the words that are small in one of the two languages only, each has two or more of its own and
+    at least three times as many as of the other. True, too, where a text of at least 40 words is in none of the
+    languages and has lost the small words of its source's, from at least 20 % of the words to less than 3 %.
     """
     here, there = _small(source), _small(text)
     own, hits = _commonest(here)

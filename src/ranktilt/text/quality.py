@@ -116,59 +116,21 @@ SCRIPTS = (
 
 
 def words(text: pl.Series) -> pl.Series:
-    """Count whitespace-separated words, as Python's ``split`` finds them.
-
-    Parameters
-    ----------
-    text : polars.Series of String
-        Texts; for the length of a document, its text without the title.
-
-    Returns
-    -------
-    polars.Series of Int64
-        0 for an empty text.
-
-    References
-    ----------
-    Dai et al., KDD 2024, Table 1 (this count gives SciFact's 201.81).
-    """
+    """Count whitespace-separated words, as Python's ``split`` finds them (this gives SciFact's published 201.81)."""
     return text.str.count_matches(_WORD).cast(pl.Int64)
 
 
 def opening(text: pl.Series) -> pl.Series:
-    """Find what a chat model says before the rewrite itself, such as "Here is a rewritten version of the passage:".
+    """Find what a chat model says before the rewrite itself, with the marks around it; null where there is nothing.
 
-    Parameters
-    ----------
-    text : polars.Series of String
-        Texts.
-
-    Returns
-    -------
-    polars.Series of String
-        The opening with its Markdown or quotation marks around it; null where there is none. Found are
-        announcements ("Sure, here's a possible rewrite:", "I have rewritten the text as follows:", "Here is a more
-        concise version:"), labels ("Rewritten text:", "Original text:", "Rewritten text" on a line of its own),
-        offers ("Sure! I'd be happy to help.") and a bare "Certainly!" or "Sure!" before the text, up to three in a
-        row. English only. A sentence such as "Here we show that …", "Certainly, …" or "Sure enough, …" is none.
+    Announcements ("Sure, here's a possible rewrite:"), labels ("Rewritten text:"), offers ("I'd be happy to help.") and
+    a bare "Certainly!", up to three in a row. English only. "Here we show that …" or "Sure enough, …" is none.
     """
     return text.str.extract(_OPENING).str.strip_chars()
 
 
 def without_opening(text: pl.Series) -> pl.Series:
-    """Remove the opening that `opening` finds.
-
-    Parameters
-    ----------
-    text : polars.Series of String
-        Texts.
-
-    Returns
-    -------
-    polars.Series of String
-        Where there is an opening, the rest, stripped of white space and of one pair of quotation marks around all
-        of it; every other text as it is, to the letter.
-    """
+    """Remove what `opening` finds, and one pair of quotation marks around the rest; other texts stay as they are."""
     rest = pl.col("text").str.replace(_OPENING, "").str.strip_chars()
     quoted = rest.str.extract(r"\A[\"\u201c]([^\"\u201c\u201d]*)[\"\u201d]\z").str.strip_chars()
     found = pl.col("text").str.contains(_OPENING)
@@ -177,38 +139,20 @@ def without_opening(text: pl.Series) -> pl.Series:
 
 
 def refusal(text: pl.Series) -> pl.Series:
-    """Tell where a model declined to write: "I'm sorry, but I cannot …", "As an AI language model, I …".
+    """Tell where a text begins as a model declines: "I'm sorry, but I cannot …", "As an AI language model, I …".
 
-    Parameters
-    ----------
-    text : polars.Series of String
-        Texts.
-
-    Returns
-    -------
-    polars.Series of Boolean
-        Whether the text begins with a refusal. English only. Sympathy ("I'm sorry to hear …") is none, nor is a
-        limit of a study ("Unfortunately, we cannot exclude …").
+    English only. Sympathy ("I'm sorry to hear …") is none, nor is a limit of a study ("Unfortunately, we cannot exclude
+    …").
     """
     return text.str.contains(_REFUSAL)
 
 
 def cut_off(text: pl.Series) -> pl.Series:
-    """Tell where a text ends in the middle, as when a model met its token limit.
+    """Tell where a text ends in the middle: its last sentence has no final punctuation, in any script that has some.
 
-    Parameters
-    ----------
-    text : polars.Series of String
-        Texts.
-
-    Returns
-    -------
-    polars.Series of Boolean
-        True where the last sentence has no final punctuation (``.!?`` and their kin in other scripts). Closing
-        quotes, brackets and Markdown after it are allowed, and so are a note in brackets ("… in mice. (Smith,
-        2004)"), the number of a reference ("… in mice.12"), and a web address or DOI as the last word. An ellipsis
-        counts as cut off, and so does "(ABSTRACT TRUNCATED …)"; "et al." ends with a full stop and does not. Texts
-        that end in Thai or Lao, which have no full stop, are never cut off, nor are empty ones.
+    Closing quotes, brackets and Markdown after it are allowed, and so are a note in brackets, the number of a reference
+    and a web address or DOI as the last word. An ellipsis counts as cut off, and so does "(ABSTRACT TRUNCATED …)";
+    texts that end in Thai or Lao never are, nor are empty ones.
     """
     end = text.str.strip_chars().str.tail(_TAIL)
     whole = end.str.contains(_WHOLE) & ~end.str.contains(_TRAILS_OFF)
@@ -216,78 +160,26 @@ def cut_off(text: pl.Series) -> pl.Series:
 
 
 def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
-    """Compute the Jaccard similarity of the term sets of paired texts: terms of both over terms of either.
+    """Compute the Jaccard similarity of the term sets of paired texts, 0 to 1; NaN where neither text has a term.
 
-    Parameters
-    ----------
-    a, b : polars.Series of String
-        Texts, one pair a row; the sides may be swapped. Terms are lower-cased runs of letters, digits and underscores.
-
-    Returns
-    -------
-    ndarray of float, shape (n_pairs,)
-        From 0, no term in common, to 1, the same terms; NaN where neither text has a term.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 4.
+    Terms are lower-cased runs of letters, digits and underscores (Dai et al., KDD 2024, sec. 4).
     """
     left, right, both = term_counts(a, b)
     return share(both, left + right - both)
 
 
 def identical(a: pl.Series, b: pl.Series) -> pl.Series:
-    """Tell which paired texts are the same, to the letter; two texts of white space alone are not.
-
-    Parameters
-    ----------
-    a, b : polars.Series of String
-        Texts, one pair a row.
-
-    Returns
-    -------
-    polars.Series of Boolean
-        Case, punctuation and white space count.
-    """
+    """Tell which paired texts are the same, to the letter; two texts of white space alone are not."""
     return (a == b) & (a.str.strip_chars() != "")
 
 
 def likeness(a: pl.Series, b: pl.Series, near: float = NEAR_IDENTICAL) -> npt.NDArray[np.int64]:
-    """Tell identical texts (2) and near-identical ones (1) from all others (0).
-
-    Parameters
-    ----------
-    a, b : polars.Series of String
-        Texts, one pair a row.
-    near : float, optional
-        Jaccard similarity of term sets from which texts that are not identical are near-identical.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_pairs,)
-        0, 1 or 2.
-    """
+    """Tell identical texts (2) and near-identical ones (1, a Jaccard similarity from `near` on) from others (0)."""
     return np.where(identical(a, b).to_numpy(), 2, np.where(jaccard(a, b) >= near, 1, 0))
 
 
 def overlap(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
-    """Compute the share of the first text's terms that its twin has too: terms of both over terms of `a`.
-
-    Parameters
-    ----------
-    a, b : polars.Series of String
-        Texts, one pair a row: by the paper's convention human text in `a` and its rewrite in `b`. Terms are
-        lower-cased runs of letters, digits and underscores.
-
-    Returns
-    -------
-    ndarray of float, shape (n_pairs,)
-        From 0 to 1; NaN where `a` has no term.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 4.
-    """
+    """Compute the share of the first text's terms that its twin has too, 0 to 1; NaN where it has no term."""
     left, _, both = term_counts(a, b)
     return share(both, left)
 
@@ -319,18 +211,9 @@ def _slices(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def script(text: pl.Series) -> pl.Series:
-    """Find the writing script that most letters of a text belong to.
+    """Find the writing script of most letters: one of `SCRIPTS`, ``"other"``, or null without letters.
 
-    Parameters
-    ----------
-    text : polars.Series of String
-        Texts.
-
-    Returns
-    -------
-    polars.Series of String
-        One of `SCRIPTS`; ``"other"`` where most letters are of none of them; null where there are no letters. Han
-        letters count as Japanese where kana stand beside them (at least 5 % of both).
+    Han letters count as Japanese where kana stand beside them (at least 5 % of both).
     """
     table = text.alias("text").to_frame().with_row_index("row")
     plain = pl.col("text").str.len_bytes() == pl.col("text").str.len_chars()

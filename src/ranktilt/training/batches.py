@@ -8,61 +8,39 @@ from functools import cached_property
 
 import numpy as np
 
-from ranktilt.training.negatives import Ints, Lessons
+from ranktilt.training.training_set import Ints, TrainingSet
 
 _MEGA = 32  # batches among which lengths are sorted
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Groups of one positive and its negatives.
-
-    Parameters
-    ----------
-    queries : ndarray of int64, shape (n_groups,)
-        Numbers of the queries in `Lessons.queries`.
-    documents : ndarray of int64, shape (n_groups, 1 + negatives)
-        Places in `Lessons.documents`; the positive comes first.
-    """
+    """Groups of one positive and its negatives, by their places in a `TrainingSet`."""
 
     queries: Ints
     documents: Ints
+    """Shape (n_groups, 1 + negatives); the positive comes first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Batches without end: epoch after epoch, each with positives, negatives and order drawn anew.
+    """Batches without end: epoch after epoch, each with positives, negatives and order drawn anew from the seed."""
 
-    Parameters
-    ----------
-    lessons : Lessons
-        What is learned.
-    query_tokens : ndarray of int64, shape (n_queries,)
-        Tokens of each query.
-    document_tokens : ndarray of int64, shape (n_documents,)
-        Tokens of each document.
-    positives : int
-        Most positives of one query in an epoch.
-    negatives : int
-        Negatives of each positive; drawn with repeats where a query has fewer.
-    groups : int
-        Groups in a batch.
-    seed : int
-        Of every draw.
-    """
-
-    lessons: Lessons
+    training_set: TrainingSet
     query_tokens: Ints
     document_tokens: Ints
     positives: int
+    """Most positives of one query in an epoch."""
     negatives: int
+    """Negatives of each positive; drawn with repeats where a query has fewer."""
     groups: int
+    """Groups in a batch."""
     seed: int
 
     @cached_property
     def per_epoch(self) -> int:
         """Batches in an epoch."""
-        groups = sum(min(len(e.positives), self.positives) for e in self.lessons.queries)
+        groups = sum(min(len(e.positives), self.positives) for e in self.training_set.queries)
         return -(-groups // self.groups)
 
     def starting(self, step: int) -> Iterator[Batch]:
@@ -88,10 +66,10 @@ class Batches:
 
     def _groups(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
         queries, documents = [], []
-        for number, lesson in enumerate(self.lessons.queries):
-            few = len(lesson.negatives) < self.negatives
-            for positive in rng.permutation(lesson.positives)[: self.positives]:
-                chosen = rng.choice(lesson.negatives, self.negatives, replace=few)
+        for number, query in enumerate(self.training_set.queries):
+            few = len(query.negatives) < self.negatives
+            for positive in rng.permutation(query.positives)[: self.positives]:
+                chosen = rng.choice(query.negatives, self.negatives, replace=few)
                 queries.append(number)
                 documents.append([positive, *chosen])
         return np.array(queries, dtype=np.int64), np.array(documents, dtype=np.int64)

@@ -22,25 +22,26 @@ from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.io.files import sha256
-from ranktilt.models import checkpoint as hub
-from ranktilt.models.folder import fingerprint, first_line
+from ranktilt.models.checkpoint import fingerprint, first_line
+from ranktilt.models.device import choose_precision
 from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.training.batches import Batch, Batches
-from ranktilt.training.directory import Workplace
-from ranktilt.training.model import FOR, Body, find_body
-from ranktilt.training.negatives import Lessons, lessons
+from ranktilt.training.directory import TrainingDirectory
+from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Trained, Training, learning_rate
+from ranktilt.training.training_set import TrainingSet, training_set
 
-KEEP_EVERY = 60.0
+CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
 
 _PACKAGES = ("torch", "transformers", "tokenizers")
-_DECAY, _CLIP, _PROBES, _MARGIN, _POINTS = 0.01, 1.0, 8, 0.95, 20
+_WEIGHT_DECAY, _MAX_GRADIENT = 0.01, 1.0
+_TIMED_STEPS, _TIME_SHARE, _LOSS_POINTS = 8, 0.95, 20
 
 
 def train_cross_encoder(
-    collection: Collection, body: str | Path, folder: str | Path, *, options: Training | None = None
+    collection: Collection, model: str | Path, folder: str | Path, *, options: Training | None = None
 ) -> Trained:
     """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents, on a collection's judgments.
 
@@ -52,7 +53,7 @@ def train_cross_encoder(
     ----------
     collection : Collection
         Loaded with the judgments to learn from: ``load(DIR, split="train")``.
-    body : str or Path
+    model : str or Path
         The encoder: a folder, ``minilm``, or a hub name.
     folder : str or Path
         Where the model goes: new, or with an unfinished training of the same options, which is continued.
@@ -67,7 +68,7 @@ def train_cross_encoder(
     Raises
     ------
     UserError
-        Before any work: where there is nothing to learn from, the body cannot be used, or the folder holds something
+        Before any work: where there is nothing to learn from, the encoder cannot be used, or the folder holds something
         else. Later: if the loss stops being a number, or the disk is full.
 
     Examples
@@ -81,41 +82,41 @@ def train_cross_encoder(
     began, options = time.monotonic(), options or Training()
     torch = need("torch", extra="neural", for_=FOR)
     need("transformers", extra="neural", for_=FOR)
-    place = Workplace(Path(folder))
+    directory = TrainingDirectory(Path(folder))
     device = _device(torch, options.device)
-    precision = hub.resolve(options.precision, for_=FOR, device=device)
+    precision = choose_precision(options.precision, for_=FOR, device=device)
     packages = {name: version(name) for name in _PACKAGES}
-    model = {"body": fingerprint(find_body(str(body))), "device": device.partition(":")[0]}
-    spec = {"kind": "cross-encoder", **options.spec(), **model, "precision": precision, "packages": packages}
-    place.require_ours(spec)
-    found = lessons(collection, sources=options.sources, depth=options.depth, text=options.text)
+    hardware = {"body": fingerprint(find_base_model(str(model))), "device": device.partition(":")[0]}
+    spec = {"kind": "cross-encoder", **options.spec(), **hardware, "precision": precision, "packages": packages}
+    directory.require_same(spec)
+    found = training_set(collection, sources=options.sources, depth=options.depth, text=options.text)
     spec["data"] = _digest(found)
-    place.require_ours(spec)
-    if place.record is not None:
-        place.clear()
-        return Trained(place.folder, place.record, place.record["figures"]["steps"])
+    directory.require_same(spec)
+    if directory.record is not None:
+        directory.clear()
+        return Trained(directory.folder, directory.record, directory.record["figures"]["steps"])
     with torch.random.fork_rng(devices=[]):
-        course = _Course.of(found, Body.load(str(body), device, options.seed), options, precision)
-    steps = place.steps or options.steps or course.fitting(options.minutes, began)
-    place.begin(spec, steps)
-    resumed = course.run(place, steps)
+        trainer = _Trainer.of(found, TrainableModel.load(str(model), device, options.seed), options, precision)
+    steps = directory.steps or options.steps or trainer.steps_in(options.minutes, began)
+    directory.begin(spec, steps)
+    resumed = trainer.run(directory, steps)
     record = {
         "spec": spec,
         "ranktilt": __version__,
-        "from": str(body),
+        "from": str(model),
         "collection": _origin(collection),
-        "figures": {"threads": torch.get_num_threads(), **course.figures(steps), "skipped_queries": found.skipped},
+        "figures": {"threads": torch.get_num_threads(), **trainer.figures(steps), "skipped_queries": found.skipped},
     }
-    course.body.save(place.place(), course.limit)
-    place.finish(record)
-    return Trained(place.folder, record, resumed)
+    trainer.model.save(directory.model_folder(), trainer.limit)
+    directory.finish(record)
+    return Trained(directory.folder, record, resumed)
 
 
 @dataclass
-class _Course:
+class _Trainer:
     """A training under way."""
 
-    body: Body
+    model: TrainableModel
     queries: list[str]
     documents: list[str]
     batches: Batches
@@ -128,41 +129,43 @@ class _Course:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, found: Lessons, body: Body, options: Training, precision: str) -> _Course:
-        limit = body.limit(options.max_query_tokens, options.max_document_tokens)
+    def of(cls, found: TrainingSet, model: TrainableModel, options: Training, precision: str) -> _Trainer:
+        limit = model.limit(options.max_query_tokens, options.max_document_tokens)
         label = f"{FOR}: reading"
-        queries, asked = body.cut([q.query for q in found.queries], options.max_query_tokens, f"{label} queries")
-        documents, held = body.cut(found.documents, options.max_document_tokens, f"{label} documents")
+        queries, query_tokens = model.cut(
+            [q.query for q in found.queries], options.max_query_tokens, f"{label} queries"
+        )
+        documents, document_tokens = model.cut(found.documents, options.max_document_tokens, f"{label} documents")
         drawn = (options.positives, options.negatives, options.groups, options.seed)
-        batches = Batches(found, asked, held, *drawn)
-        course = cls(body, queries, documents, batches, limit, options.rate, precision == "bfloat16")
-        course.optimizer = course.new_optimizer()
-        return course
+        batches = Batches(found, query_tokens, document_tokens, *drawn)
+        trainer = cls(model, queries, documents, batches, limit, options.rate, precision == "bfloat16")
+        trainer.optimizer = trainer.new_optimizer()
+        return trainer
 
     def new_optimizer(self) -> Any:
         torch = need("torch", extra="neural", for_=FOR)
-        weights = list(self.body.model.parameters())
+        weights = list(self.model.model.parameters())
         parts = [
-            {"params": [w for w in weights if w.ndim > 1], "weight_decay": _DECAY},
+            {"params": [w for w in weights if w.ndim > 1], "weight_decay": _WEIGHT_DECAY},
             {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0},
         ]
-        return torch.optim.AdamW(parts, lr=self.rate, fused=self.body.model.device.type in ("cpu", "cuda"))
+        return torch.optim.AdamW(parts, lr=self.rate, fused=self.model.model.device.type in ("cpu", "cuda"))
 
-    def fitting(self, minutes: float | None, began: float) -> int:
+    def steps_in(self, minutes: float | None, began: float) -> int:
         """Number of steps: one epoch, or as many as fit into the time, by the pace of batches of all sizes."""
         if minutes is None:
             return self.batches.per_epoch
         epoch = sorted(self.batches.epoch(0), key=self.batches.size)
-        places = (2 * np.arange(_PROBES) + 1) * len(epoch) // (2 * _PROBES)
-        self.step(epoch[places[_PROBES // 2]], 0.0)  # a rate of 0 leaves all weights as they are
+        places = (2 * np.arange(_TIMED_STEPS) + 1) * len(epoch) // (2 * _TIMED_STEPS)
+        self.step(epoch[places[_TIMED_STEPS // 2]], 0.0)  # a rate of 0 leaves all weights as they are
         start = time.monotonic()
         for number, position in enumerate(places, start=1):
             self.step(epoch[position], 0.0)
-            report(f"{FOR}: timing a few steps", number, _PROBES)
-        pace = (time.monotonic() - start) / _PROBES
+            report(f"{FOR}: timing a few steps", number, _TIMED_STEPS)
+        pace = (time.monotonic() - start) / _TIMED_STEPS
         self.optimizer = self.new_optimizer()
         spent = time.monotonic() - began
-        left = 60 * minutes * _MARGIN - spent
+        left = 60 * minutes * _TIME_SHARE - spent
         if left < pace:
             raise UserError(
                 f"{FOR}: reading and timing took {spent:.1f} s, and a step takes {pace:.1f} s: {minutes:g} minutes "
@@ -170,10 +173,10 @@ class _Course:
             )
         return int(left / pace)
 
-    def run(self, place: Workplace, steps: int) -> int:
+    def run(self, directory: TrainingDirectory, steps: int) -> int:
         """Make the steps that are left; returns the number of the first of them."""
-        first = self.restore(place)
-        label = f"{FOR} {place.folder.name}"
+        first = self.restore(directory)
+        label = f"{FOR} {directory.folder.name}"
         started = kept = time.monotonic()
         before = self.seconds
         report(label, 0, steps - first)
@@ -186,8 +189,8 @@ class _Course:
                 )
             now = time.monotonic()
             self.seconds = before + now - started
-            if now - kept >= KEEP_EVERY:
-                place.keep(self.state(step + 1))
+            if now - kept >= CHECKPOINT_EVERY:
+                directory.save_checkpoint(self.state(step + 1))
                 kept = time.monotonic()
             report(label, step + 1 - first, steps - first)
         return first
@@ -198,13 +201,13 @@ class _Course:
         groups, size = batch.documents.shape
         queries = [self.queries[q] for q in batch.queries for _ in range(size)]
         documents = [self.documents[d] for d in batch.documents.ravel()]
-        features = self.body.features(queries, documents, self.limit)
-        with torch.autocast(self.body.model.device.type, dtype=torch.bfloat16, enabled=self.low):
-            scores = self.body.model(**features).logits
+        features = self.model.features(queries, documents, self.limit)
+        with torch.autocast(self.model.model.device.type, dtype=torch.bfloat16, enabled=self.low):
+            scores = self.model.model(**features).logits
         first = torch.zeros(groups, dtype=torch.long, device=scores.device)
         loss = torch.nn.functional.cross_entropy(scores.float().view(groups, size), first)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.body.model.parameters(), _CLIP)
+        torch.nn.utils.clip_grad_norm_(self.model.model.parameters(), _MAX_GRADIENT)
         for part in self.optimizer.param_groups:
             part["lr"] = rate
         self.optimizer.step()
@@ -215,27 +218,27 @@ class _Course:
         """Return all that the next step depends on."""
         return {
             "step": step,
-            "model": self.body.model.state_dict(),
+            "model": self.model.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "losses": self.losses,
             "pairs": self.pairs,
             "seconds": self.seconds,
         }
 
-    def restore(self, place: Workplace) -> int:
+    def restore(self, directory: TrainingDirectory) -> int:
         """Go back to the last checkpoint, if there is one; returns the next step."""
-        state = place.kept(str(self.body.model.device))
+        state = directory.load_checkpoint(str(self.model.model.device))
         if state is None:
             return 0
-        self.body.model.load_state_dict(state["model"])
+        self.model.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.losses, self.pairs, self.seconds = state["losses"], state["pairs"], state["seconds"]
         return int(state["step"])
 
     def figures(self, steps: int) -> dict[str, Any]:
         """Return what the record says of how it went."""
-        found = self.batches.lessons
-        parts = np.array_split(np.array(self.losses), min(_POINTS, steps))
+        found = self.batches.training_set
+        parts = np.array_split(np.array(self.losses), min(_LOSS_POINTS, steps))
         return {
             "steps": steps,
             "epochs": round(steps / self.batches.per_epoch, 3),
@@ -258,7 +261,7 @@ def _device(torch: Any, name: str | None) -> str:
     return name
 
 
-def _digest(found: Lessons) -> str:
+def _digest(found: TrainingSet) -> str:
     """Hash of all that is learned from."""
     whole = hashlib.blake2b(digest_size=16)
     for text in (*(q.query for q in found.queries), *found.documents):

@@ -1,4 +1,4 @@
-"""The folder of a training: what was asked, how far it came, and the model once it is done."""
+"""The directory of a training: its plan, how far it came, and the model once it is done."""
 
 from __future__ import annotations
 
@@ -17,22 +17,17 @@ from ranktilt.optional import need
 from ranktilt.training.model import FOR
 
 RECORD = "training.json"
+"""In a model's folder: how it was trained."""
 CHECKPOINT = ".training/checkpoint.pt"
 """The last checkpoint of an unfinished training, below its folder."""
-"""In a model's folder: how it was trained."""
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """A folder that a model is trained into.
+class TrainingDirectory:
+    """A folder that a model is trained into; it need not exist.
 
-    While it is trained, ``.training/`` holds what was asked and the last checkpoint, each replaced as a whole, so
-    that a kill at any moment leaves the one before. The model's files come at the end, ``training.json`` last of all.
-
-    Parameters
-    ----------
-    folder : Path
-        It need not exist.
+    While it is trained, ``.training/`` holds the plan and the last checkpoint, each replaced as a whole, so that a kill
+    at any moment leaves the one before. The model's files come at the end, ``training.json`` last of all.
     """
 
     folder: Path
@@ -60,18 +55,10 @@ class Workplace:
         """Steps of the unfinished training in the folder; None where there is none."""
         return int(_read(self._plan)["steps"]) if self._plan.is_file() else None
 
-    def require_ours(self, spec: Mapping[str, Any]) -> None:
+    def require_same(self, spec: Mapping[str, Any]) -> None:
         """Refuse a folder that cannot be written, that holds something else, or a training with another spec.
 
-        Parameters
-        ----------
-        spec : mapping
-            What is asked; what it does not name is not compared.
-
-        Raises
-        ------
-        UserError
-            Naming what differs.
+        What `spec` does not name is not compared.
         """
         try:
             if self.folder.exists() and not self.folder.is_dir():
@@ -79,12 +66,12 @@ class Workplace:
             require_place(self.folder / RECORD)
         except OSError as error:  # a folder on the way may not even be looked into
             raise cannot_write(self.folder, error) from error
-        there = self.record or (_read(self._plan) if self._plan.is_file() else None)
-        if there is None:
+        existing = self.record or (_read(self._plan) if self._plan.is_file() else None)
+        if existing is None:
             if self.folder.is_dir() and any(path != self._inside for path in self.folder.iterdir()):
                 raise UserError(f"{self.folder}: holds files of something else; name a new folder")
             return
-        kept = there["spec"]
+        kept = existing["spec"]
         asked = json.loads(json.dumps(spec))
         other = [name for name in asked if name not in kept or kept[name] != asked[name]]
         if other:
@@ -97,19 +84,19 @@ class Workplace:
             )
 
     def begin(self, spec: Mapping[str, Any], steps: int) -> None:
-        """Keep what was asked and how many steps it takes."""
+        """Write the plan: the spec and how many steps it takes."""
         write_files({self._plan: _json({"spec": dict(spec), "steps": steps})})
 
-    def keep(self, state: Mapping[str, Any]) -> None:
+    def save_checkpoint(self, state: Mapping[str, Any]) -> None:
         """Write a checkpoint in place of the last one."""
         buffer = io.BytesIO()
         need("torch", extra="neural", for_=FOR).save(dict(state), buffer)
         write_files({self._checkpoint: buffer.getvalue()})
 
-    def kept(self, device: str) -> dict[str, Any] | None:
+    def load_checkpoint(self, device: str) -> dict[str, Any] | None:
         """Return the last checkpoint, its tensors on a device; None where there is none."""
-        for leftover in self._inside.glob(".*.tmp"):  # of a write that was killed
-            leftover.unlink(missing_ok=True)
+        for stale in self._inside.glob(".*.tmp"):  # of a write that was killed
+            stale.unlink(missing_ok=True)
         if not self._checkpoint.is_file():
             return None
         torch = need("torch", extra="neural", for_=FOR)
@@ -119,15 +106,15 @@ class Workplace:
             raise DataError(self._checkpoint, "cannot be read; remove its folder to start anew") from error
         return state
 
-    def place(self) -> Path:
+    def model_folder(self) -> Path:
         """Make an empty folder for the model's files."""
-        made = self._inside / "model"
+        folder = self._inside / "model"
         try:
-            shutil.rmtree(made, ignore_errors=True)
-            made.mkdir(parents=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
         except OSError as error:
-            raise cannot_write(made, error) from error
-        return made
+            raise cannot_write(folder, error) from error
+        return folder
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Move the model's files to their place, write the record, and clear away the rest."""

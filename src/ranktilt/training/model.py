@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,72 +12,44 @@ import numpy as np
 
 from ranktilt.errors import UserError
 from ranktilt.io.files import cannot_write
-from ranktilt.models import catalogue as models
-from ranktilt.models import checkpoint as hub
-from ranktilt.models.folder import first_line
+from ranktilt.models import catalogue, checkpoint
 from ranktilt.optional import need
 from ranktilt.progress import report
-from ranktilt.training.negatives import Ints
+from ranktilt.training.training_set import Ints
 
 FOR = "train cross-encoder"
-_TOKENIZERS = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "tokenizer.model",
-)
 _ACTIVATION = {"activation_fn": "torch.nn.modules.linear.Identity"}
-_AT_ONCE = 1024
+_TEXTS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
-class Body:
-    """An encoder with a head of one number, and its tokenizer.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the encoder came from.
-    model : torch.nn.Module
-        For training: no dropout, float32 weights, on the device.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        Of the encoder.
-    """
+class TrainableModel:
+    """An encoder with a head of one number, and its tokenizer."""
 
     folder: Path
+    """Where the encoder came from."""
     model: Any
+    """For training: no dropout, float32 weights, on the device."""
     tokenizer: Any
 
     @classmethod
-    def load(cls, name: str, device: str, seed: int) -> Body:
-        """Load an encoder by folder, short name or hub name, and give it a head drawn from a seed.
-
-        Raises
-        ------
-        UserError
-            If there is no such model, it has no tokenizer or code of its own, or it cannot score pairs.
-        """
-        transformers = need("transformers", extra="neural", for_=FOR)
+    def load(cls, name: str, device: str, seed: int) -> TrainableModel:
+        """Load an encoder by folder, short name or hub name, and give it a head drawn from a seed."""
         torch = need("torch", extra="neural", for_=FOR)
-        found = find_body(name)
-        hub.refuse_code(found)
-        folder = _inner(found)
+        found = find_base_model(name)
+        checkpoint.refuse_code(found)
+        folder = _transformer_folder(found)
         _require_files(folder)
         torch.manual_seed(seed)
-        with _silence(transformers):
-            try:
-                tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-                # Dropout on a processor costs half of the speed (it bars the fast attention kernels), and a run that is
-                # over before many epochs has little to overfit.
-                model, told = transformers.AutoModelForSequenceClassification.from_pretrained(
-                    folder, num_labels=1, dtype=torch.float32, output_loading_info=True, **_without_dropout(folder)
-                )
-                model = model.to(device)
-            except Exception as error:  # each architecture has its own ways to fail at a broken folder
-                raise UserError(f"{found}: cannot be made a cross-encoder: {first_line(error)}") from error
-        _require_fit(found, model, tokenizer, told["missing_keys"])
+        # Dropout on a processor costs half of the speed (it bars the fast attention kernels), and a run that is over
+        # before many epochs has little to overfit.
+        options = {"num_labels": 1, "dtype": torch.float32, **_without_dropout(folder)}
+        kind = "AutoModelForSequenceClassification"
+        with checkpoint.loading(f"{found}: cannot be made a cross-encoder", for_=FOR):
+            tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)
+            model = checkpoint.load(folder, kind, for_=FOR, check=partial(_require_encoder, found), **options)
+            model = model.to(device)
+        _require_tokenizer(found, tokenizer)
         return cls(found, model.train(), tokenizer)
 
     def limit(self, query: int, document: int) -> int:
@@ -95,8 +67,8 @@ class Body:
     def cut(self, texts: Sequence[str], most: int, label: str) -> tuple[list[str], Ints]:
         """Cut texts at a number of tokens; returns them and how many tokens each has left."""
         kept, counts = list[str](), list[int]()
-        for start in range(0, len(texts), _AT_ONCE):
-            part = list(texts[start : start + _AT_ONCE])
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            part = list(texts[start : start + _TEXTS_AT_ONCE])
             found = self.tokenizer(
                 part, add_special_tokens=False, truncation=True, max_length=most, return_offsets_mapping=True
             )
@@ -113,52 +85,29 @@ class Body:
         return {name: value.to(self.model.device) for name, value in found.items()}
 
     def save(self, folder: Path, limit: int) -> None:
-        """Write the model as sentence-transformers' ``CrossEncoder`` reads it; its score is the bare logit.
-
-        Raises
-        ------
-        UserError
-            If it cannot be written.
-        """
+        """Write the model as sentence-transformers' ``CrossEncoder`` reads it; its score is the bare logit."""
         self.tokenizer.backend_tokenizer.no_truncation()  # what the last batch was cut and filled up to
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.model_max_length = limit
         self.model.config.sentence_transformers = _ACTIVATION
-        with _silence(need("transformers", extra="neural", for_=FOR)):
+        # safetensors and tokenizers have errors of their own for a full disk
+        with checkpoint.loading(f"{folder}: cannot be written", for_=FOR):
             try:
                 self.model.save_pretrained(folder)
                 self.tokenizer.save_pretrained(folder)
             except OSError as error:
                 raise cannot_write(folder, error) from error
-            except Exception as error:  # safetensors and tokenizers have errors of their own for a full disk
-                raise UserError(f"{folder}: cannot be written: {first_line(error)}") from error
 
 
-def find_body(name: str) -> Path:
-    """Find an encoder by folder, short name or hub name: a retriever's first, as in ``minilm``, then a re-ranker's.
-
-    Parameters
-    ----------
-    name : str
-        What the user typed.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    UserError
-        If there is no such model.
-    """
-    kind = next((kind for kind in ("dense", "cross-encoder") if models.model(name, kind)), "dense")
-    return hub.find(name, for_=f"{kind}:{name}")
+def find_base_model(name: str) -> Path:
+    """Find an encoder by folder, short name or hub name: a retriever's first, as in ``minilm``, then a re-ranker's."""
+    kind = next((kind for kind in ("dense", "cross-encoder") if catalogue.model(name, kind)), "dense")
+    return checkpoint.find(name, for_=f"{kind}:{name}")
 
 
-def _inner(folder: Path) -> Path:
+def _transformer_folder(folder: Path) -> Path:
     """Where the encoder lies in a sentence-transformers folder: old ones keep it in a folder of its own."""
-    modules = hub.read_json(folder / "modules.json", list)
+    modules = checkpoint.read_json(folder / "modules.json", list)
     path = modules[0].get("path", "") if modules and isinstance(modules[0], dict) else ""
     return folder / path if path and (folder / path).is_dir() else folder
 
@@ -166,43 +115,28 @@ def _inner(folder: Path) -> Path:
 def _require_files(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         raise UserError(f"{folder}: expected an encoder's folder, got one without config.json")
-    if not any((folder / name).is_file() for name in _TOKENIZERS):
+    if not checkpoint.has_tokenizer(folder):
         raise UserError(
             f"{folder}: has no tokenizer (expected tokenizer.json); put the encoder's own beside its weights"
         )
 
 
 def _without_dropout(folder: Path) -> dict[str, float]:
-    config = hub.read_json(folder / "config.json", dict)
-    given = {name: 0.0 for name, value in config.items() if "dropout" in name and isinstance(value, float)}
-    return given
+    config = checkpoint.read_json(folder / "config.json", dict)
+    return {name: 0.0 for name, value in config.items() if "dropout" in name and isinstance(value, float)}
 
 
-def _require_fit(folder: Path, model: Any, tokenizer: Any, missing: Sequence[str]) -> None:
-    """Refuse weights of another architecture, which would silently be drawn at random, and unusable tokenizers."""
+def _require_encoder(found: Path, folder: Path, model: Any, info: Mapping[str, Any]) -> None:
+    """Refuse weights of another architecture, which would silently be drawn at random; a head is new anyway."""
     prefix = f"{model.base_model_prefix}."
-    lost = sorted(name for name in missing if name.startswith(prefix) and "pooler" not in name)
+    lost = sorted(name for name in info["missing_keys"] if name.startswith(prefix) and "pooler" not in name)
     if lost:
         kind = model.config.model_type
-        raise UserError(
-            f"{folder}: its weights are not a {kind!r} encoder's: {lost[0]} is missing ({len(lost)} in all)"
-        )
+        raise UserError(f"{found}: its weights are not a {kind!r} encoder's: {lost[0]} is missing ({len(lost)} in all)")
+
+
+def _require_tokenizer(found: Path, tokenizer: Any) -> None:
     if not tokenizer.is_fast:
-        raise UserError(f"{folder}: its tokenizer does not say where tokens lie; a tokenizer.json is needed")
+        raise UserError(f"{found}: its tokenizer does not say where tokens lie; a tokenizer.json is needed")
     if tokenizer.pad_token is None:
-        raise UserError(f"{folder}: its tokenizer has no padding token, so texts cannot share a batch")
-
-
-@contextmanager
-def _silence(transformers: Any) -> Iterator[None]:
-    """Keep bars and the report of new weights off the terminal: a new head is what is asked for."""
-    log = transformers.utils.logging
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()
+        raise UserError(f"{found}: its tokenizer has no padding token, so texts cannot share a batch")

@@ -1,4 +1,4 @@
-"""What can be chosen in a training, and what came of it."""
+"""What can be chosen in a training, and its result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
-from ranktilt.models.checkpoint import PRECISIONS
+from ranktilt.models.device import PRECISIONS
 
 _AT_LEAST_ONE = ("negatives", "positives", "depth", "steps", "batch", "max_query_tokens", "max_document_tokens")
 
@@ -125,21 +125,6 @@ class Trained:
 
 
 def learning_rate(step: int, steps: int, highest: float) -> float:
-    """Return the learning rate of a step: a straight line up over the first tenth, and down to 0 over the rest.
-
-    Parameters
-    ----------
-    step : int
-        From 0.
-    steps : int
-        All steps of the training.
-    highest : float
-        Rate at the top.
-
-    Returns
-    -------
-    float
-        Above 0, at most `highest`.
-    """
+    """Return the learning rate of a step: a straight line up over the first tenth, and down to 0 over the rest."""
     rising = max(steps // 10, 1)
     return highest * min((step + 1) / rising, (steps - step) / (steps - rising) if steps > rising else 1.0)

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 from ranktilt import bundled, ranker
+from ranktilt.auditing.calibration import calibrate as module
 from ranktilt.auditing.calibration.calibrate import calibrate
 from ranktilt.auditing.calibration.counter import Tally
 from ranktilt.auditing.calibration.result import SIMULATED, Calibration, Check, Outcome
-from ranktilt.auditing.calibration.result import calibrate as module
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
 from ranktilt.auditing.calibration.counter import STEPS, Vectors
 from ranktilt.auditing.card import Twins

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.rankers.base import top_k
@@ -89,7 +90,7 @@ def audited(collection: Collection, run: Run, **options: object) -> Audit:
     return audit(collection, run, MEASURES, resamples=200, **options)  # type: ignore[arg-type]
 
 
-def is_null(tilt: Tilt) -> bool:
+def is_null(tilt: Effect) -> bool:
     """Exactly level: 0 to the last bit, or undefined because neither side has anything."""
     ends = (tilt.value, tilt.low, tilt.high)
     nothing = tilt.mean_a == tilt.mean_b == 0 or tilt.queries == 0
@@ -153,7 +154,7 @@ class TestNull:
         assert all(is_null(t) and t.p == 1.0 for t in found.tilts)
 
 
-def seen_from_the_other_side(one: Tilt, two: Tilt) -> bool:
+def seen_from_the_other_side(one: Effect, two: Effect) -> bool:
     """Whether every sign is turned, exactly, and every p is the same."""
     signed = [(one.value, two.value), (one.low, two.high), (one.high, two.low)]
     signed += [(one.band_low, two.band_high), (one.band_high, two.band_low)]

@@ -5,11 +5,13 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.calibration.result import simulation as simulated
+from ranktilt.auditing.calibration import simulation as simulated
 from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
-from ranktilt.auditing.card import Sample
 from ranktilt.auditing.effects import Sample, Statistics
 from ranktilt.collection import Collection
+from ranktilt.measures.contrast import RelativeDelta
+from ranktilt.measures.ndcg import nDCG
+from ranktilt.measures.rank_gap import RankGap
 from ranktilt.run import Run
 from ranktilt.statistics.two_way import Cells
 
@@ -19,10 +21,15 @@ ESTIMANDS = [
 ]  # fmt: skip
 
 
+def gap(values: np.ndarray) -> Sample:
+    """One pair a query."""
+    return Sample("r", RankGap, *SIDES, values, np.ones(len(values)))
+
+
 def drawn(mean: float, n: int = 2_000, seed: int = 0) -> Population:
     """A population of normal numbers, one pair a query."""
     values = np.random.default_rng(seed).normal(mean, 1, n)
-    return Population((), (Sample("rank gap", "gap", values, np.ones(n)),))
+    return Population((gap(values),))
 
 
 def whole_audit(queries: int, seed: int) -> tuple[Collection, Run]:
@@ -37,10 +44,10 @@ class TestPopulation:
 
     def test_the_true_value_is_the_ratio_of_the_populations_means(self) -> None:
         whole = population(300)
-        side, sample = whole.sides[1], whole.samples[1]
-        one, two = side.values_a.mean(), side.values_b.mean()
+        delta, sample = whole.samples[1], whole.samples[4]
+        one, two = delta.one.mean(), delta.two.mean()
         assert whole.truth["Relative Δ nDCG@5"] == pytest.approx(100 * (one - two) / ((one + two) / 2))
-        assert whole.truth["head-to-head, relevant twins"] == pytest.approx(sample.total.mean() / sample.weight.mean())
+        assert whole.truth["head-to-head, relevant twins"] == pytest.approx(sample.one.mean() / sample.two.mean())
 
     def test_it_is_what_an_audit_of_all_its_queries_finds(self) -> None:
         collection, run = whole_audit(60, seed=3)
@@ -62,7 +69,7 @@ class TestPopulation:
         )
         found = audit(kept, run, MEASURES, card=True, resamples=300, seed=7)
         audited = [(t.value, t.low, t.high) for t in found.tilts]
-        audited += [(e.value, e.low, e.high) for e in found.estimates if e.kind != "relative delta"]
+        audited += [(e.value, e.low, e.high) for e in found.estimates if e.estimand.key != "relative delta"]
         made = population(60, seed=3).sampled(rows, Statistics(300, 7, "permutation", "holm", "none"))
         assert [(e.value, e.low, e.high) for e in made] == audited
 
@@ -82,7 +89,7 @@ class TestPopulation:
         monkeypatch.setattr(simulated, "_AT_ONCE", 20)
         parts = population(50, seed=0)
         assert parts.queries == 50
-        assert [len(s.values_a) for s in parts.sides] == [50, 50, 50]
+        assert {len(s.one) for s in parts.samples} == {50}
 
     def test_an_estimand_that_is_never_defined_has_no_true_value(self) -> None:
         whole = population(20, measures=["AP(rel=3)@5"])
@@ -99,21 +106,23 @@ class TestCoverage:
 
     def test_misses_are_counted_by_side(self) -> None:
         whole = drawn(0.0)
-        object.__setattr__(whole, "truth", {"gap": 5.0})
+        object.__setattr__(whole, "truth", {"pair rank gap": 5.0})
         [found] = coverage(whole, 20, draws=30, resamples=100)
         assert (found.held, found.below, found.share) == (0, 30, 0.0)
-        object.__setattr__(whole, "truth", {"gap": -5.0})
+        object.__setattr__(whole, "truth", {"pair rank gap": -5.0})
         [found] = coverage(whole, 20, draws=30, resamples=100)
         assert (found.held, found.below) == (0, 0)
         assert found.bias > 3
 
     def test_a_constant_is_always_held(self) -> None:
         whole = Population(
-            (Side("r", "nDCG@1", *SIDES, np.full(30, 0.5), np.full(30, 0.25)),),
-            (Sample("rank gap", "gap", np.full(30, 2.0), np.ones(30)),),
+            (
+                Sample("r", RelativeDelta(of=nDCG @ 1), *SIDES, np.full(30, 0.5), np.full(30, 0.25)),
+                gap(np.full(30, 2.0)),
+            )
         )
         found = coverage(whole, 10, draws=20, resamples=100)
-        assert [(c.estimand, c.held) for c in found] == [("Relative Δ nDCG@1", 20), ("gap", 20)]
+        assert [(c.estimand, c.held) for c in found] == [("Relative Δ nDCG@1", 20), ("pair rank gap", 20)]
         assert [c.truth for c in found] == [pytest.approx(200 / 3), 2.0]
 
     def test_the_seed_alone_decides(self) -> None:

@@ -10,7 +10,7 @@ from ranktilt.errors import UserError
 from ranktilt.generation.rewrite.estimate import Estimate, estimate
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import rewrite
-from ranktilt.llm.journal import Journal
+from ranktilt.io.journal import Journal
 from tests.generation.scripted import TEXTS, Scripted, humans
 
 WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}

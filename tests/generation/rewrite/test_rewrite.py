@@ -16,10 +16,11 @@ from ranktilt.generation.rewrite.flags import Limits
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.rounds import first_words
+from ranktilt.io.journal import JOURNAL, JSONL, Journal
 from ranktilt.llm.base import Failure
-from ranktilt.llm.journal import Journal
 from ranktilt.rankers.lexical.bm25 import BM25
 from tests.generation.scripted import GOOD, TEXTS, Scripted, answer, good, humans, texts_of
+from tests.llm.echo import contents
 from tests.toy import toy
 
 SOURCE = "tiny-tmp0.2"
@@ -232,12 +233,13 @@ def test_equal_texts_are_asked_for_once_and_each_gets_the_rewrite(do: Do) -> Non
     assert texts_of(made.collection, SOURCE)[f"twice-{SOURCE}"] == GOOD["d1"]
 
 
-def test_an_answer_that_stands_twice_in_the_journal_makes_one_document(do: Do, tmp_path: Path) -> None:
+def test_the_journal_of_an_earlier_version_is_paid_for(do: Do, tmp_path: Path) -> None:
     first = do(humans(), Scripted()).collection
-    file = tmp_path / "journal" / "answers.jsonl"
-    lines = file.read_bytes()
+    lines = b"".join(json.dumps(line).encode() + b"\n" for line in contents(tmp_path / "journal"))
     others = lines.replace(b"Three large studies", b"Some other studies")
-    file.write_bytes(lines + re.sub(rb',"check":"\w+"}', b"}", others))  # without checksums, as older versions wrote
+    (tmp_path / "journal" / JOURNAL).unlink()
+    # Without checksums, as early versions wrote, and with an answer that stands twice.
+    (tmp_path / "journal" / JSONL).write_bytes(re.sub(rb', "check": "\w+"}', b"}", lines + others))
     llm = Scripted()
     assert do(humans(), llm).collection == first
     assert llm.prompts == []

@@ -7,7 +7,7 @@ import pytest
 
 from ranktilt import Collection, UserError, audit, ranker
 from ranktilt.io.cache import cache_folder
-from ranktilt.rankers.dense.embedding_server import Embedded
+from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from tests.llm.server import Raw, Server, vector
 from tests.toy import collection_of, toy
@@ -118,7 +118,7 @@ def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyP
 def test_the_text_of_a_ranker_is_read_back() -> None:
     made = Dense("openai:text-embedding-ada-002", base_url="http://127.0.0.1:9/v1", rpm=60, k=50)
     assert ranker(repr(made)) == made
-    assert isinstance(made.encoder, Embedded)
+    assert isinstance(made.encoder, EmbeddingServer)
 
 
 def test_a_key_that_is_missing_is_said_before_anything_is_ranked() -> None:
@@ -152,7 +152,7 @@ def test_options_of_servers_are_refused_for_local_models(option: dict[str, objec
 )
 def test_long_texts_are_cut_at_four_bytes_a_token(text: str, expected: str) -> None:
     made = Dense("openai:tiny", base_url="http://127.0.0.1:9/v1", max_tokens=5).encoder
-    assert isinstance(made, Embedded)
+    assert isinstance(made, EmbeddingServer)
     assert made.cut(text) == expected
 
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Collection, DataError, Run, UserError, audit, ranker
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import Stored, VectorCache, content_keys
 from ranktilt.models import encoder
 from ranktilt.models.catalogue import MODELS, Model
+from ranktilt.rankers.dense import retriever as dense
 from ranktilt.rankers.dense.retriever import Dense
-from ranktilt.rankers.dense.retriever import retriever as dense
 from ranktilt.rankers.lexical.bm25 import TFIDF
 from tests.rankers.tiny import tiny_model
 from tests.toy import collection_of, toy
@@ -89,11 +89,15 @@ def test_cosine_lies_within_one_and_dot_does_not(tiny: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("sizes", [Chunks(1, 1, 1), Chunks(1 << 20, 5, 3), Chunks(None, 3), Chunks()])
+@pytest.mark.parametrize(
+    "sizes", [MemoryLimits(1, 1, 1), MemoryLimits(1 << 20, 5, 3), MemoryLimits(None, 3), MemoryLimits()]
+)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_copies_get_the_same_scores_to_the_last_bit(tiny: Path, own_cache: Path, sizes: Chunks, precision: str) -> None:
+def test_copies_get_the_same_scores_to_the_last_bit(
+    tiny: Path, own_cache: Path, sizes: MemoryLimits, precision: str
+) -> None:
     found = collection(docs=11, queries=5, sources=("human", "llm"))
-    with chunked(sizes):
+    with limited(sizes):
         run = Dense(str(tiny), precision=precision).rank(found)
     for query, chosen in enumerate(rows(run)):
         score = dict(zip(chosen, run.scores[run.offsets[query] : run.offsets[query + 1]].tolist(), strict=True))
@@ -109,7 +113,7 @@ def test_copies_are_exactly_level(
     tiny: Path, memory: int | None, precision: str, k: int, sources: tuple[str, str]
 ) -> None:
     found = collection(sources=sources)
-    with chunked(Chunks(memory)):
+    with limited(MemoryLimits(memory)):
         run = Dense(str(tiny), precision=precision, k=k).rank(found)
     result = audit(found, run, ["nDCG@1", "nDCG@5", "AP@5", "RR@10", "P@3", "R@3"], resamples=100)
     assert [(t.value, t.low, t.high, t.p) for t in result.tilts] == [(0.0, 0.0, 0.0, 1.0)] * 6
@@ -121,7 +125,7 @@ def test_copies_are_exactly_level(
 def test_memory_changes_no_bit(tiny: Path, memory: int) -> None:
     found = collection()
     whole = Dense(str(tiny), k=7).rank(found)
-    with chunked(Chunks(memory)):
+    with limited(MemoryLimits(memory)):
         blocks = Dense(str(tiny), k=7).rank(found)
     assert rows(blocks) == rows(whole)
     assert blocks.scores.tobytes() == whole.scores.tobytes()
@@ -317,5 +321,5 @@ def test_texts_come_with_all_their_copies(copies: list[int], chosen: set[int]) -
     some = sorted(chosen & set(text.tolist()))
     expected = sorted((row, 0.5 * t) for row, t in enumerate(text.tolist()) if t in chosen)
     scores = np.array(some, dtype=np.float32) / 2
-    found = dense._Copies.of(text, len(copies)).of_texts(np.array(some, dtype=np.int64), scores)
+    found = dense._TextCopies.of(text, len(copies)).rows(np.array(some, dtype=np.int64), scores)
     assert sorted(zip(*(side.tolist() for side in found), strict=True)) == expected

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.progress import listening
-from ranktilt.rankers.dense.retriever import search as module
+from ranktilt.rankers.dense import search as module
 from ranktilt.rankers.dense.search import search, unit
 
 Vectors = npt.NDArray[np.float32]
@@ -43,7 +43,7 @@ def drawn(n: int, d: int, seed: int = 0) -> Vectors:
 
 def found(queries: Vectors, documents: Vectors, k: int, *, cosine: bool = False, memory: int | None = None) -> Found:
     """Rows and scores of each query."""
-    with chunked(Chunks(memory)):
+    with limited(MemoryLimits(memory)):
         parts = list(search(queries, Held(documents), k, cosine=cosine, label="searching"))
     for rows, scores in parts:
         assert rows.dtype == np.int64

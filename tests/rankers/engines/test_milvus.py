@@ -20,8 +20,7 @@ from ranktilt import Collection, MissingExtra, Run, UserError, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.milvus import Milvus, signed
-from ranktilt.rankers.engines.milvus_index import LONGEST, client, cut_bytes, name_of, order
-from ranktilt.rankers.engines.milvus_schema import check_vectors
+from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes, index_name, insertion_order
 from tests.rankers.contract import Make
 from tests.rankers.live import LiveContract
 from tests.toy import QUERIES, collection_of, toy, write
@@ -189,10 +188,10 @@ def test_other_contents_get_an_index_of_their_own(place: str) -> None:
 def test_contents_are_told_apart_by_where_one_text_ends() -> None:
     made = {"mode": "bm25"}
     names = {
-        name_of(["a"], ["b"], made),
-        name_of(["ab"], [""], made),
-        name_of([""], ["ab"], made),
-        name_of(["a"], ["b"], {"mode": "bm25", "model": "x"}),
+        index_name(["a"], ["b"], made),
+        index_name(["ab"], [""], made),
+        index_name([""], ["ab"], made),
+        index_name(["a"], ["b"], {"mode": "bm25", "model": "x"}),
     }
     assert len(names) == 4
     assert all(name.startswith("ranktilt_bm25_") for name in names)
@@ -216,7 +215,7 @@ def test_the_order_of_insertion_has_nothing_to_do_with_sources() -> None:
         for source in ("human", "llm")
         for n in range(500)
     ]
-    found = order(collection_of(rows, {"q": "x"}, {}))
+    found = insertion_order(collection_of(rows, {"q": "x"}, {}))
     assert sorted(found) == list(range(1000))
     place = np.argsort(found)
     human_first = (place[:500] < place[500:]).mean()
@@ -281,7 +280,7 @@ def reference(folder: Path, collection: Collection, *, cosine: bool) -> np.ndarr
 @pytest.fixture
 def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compute as the reference does, whatever this processor has."""
-    monkeypatch.setattr("ranktilt.models.checkpoint._has_bfloat16", lambda: False)
+    monkeypatch.setattr("ranktilt.models.device._has_bfloat16", lambda: False)
 
 
 @pytest.mark.neural
@@ -648,14 +647,14 @@ def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: 
     from ranktilt.rankers.engines import milvus
 
     stack: list[Callable[[], None]] = []
-    usual = milvus._Search.ask
+    usual = milvus._MilvusSearch.ask
 
     def ask(self: Any, texts: list[str], limit: int) -> Any:
         while stack:
             stack.pop()()
         return usual(self, texts, limit)
 
-    monkeypatch.setattr(milvus._Search, "ask", ask)
+    monkeypatch.setattr(milvus._MilvusSearch, "ask", ask)
     context = serving(tmp_path / "served")
     address = context.__enter__()
     stack.append(lambda: context.__exit__(None, None, None))

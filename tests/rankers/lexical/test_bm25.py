@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Ranker, ranker
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.rankers.lexical.bm25 import bm25 as lexical
 from ranktilt.rankers.lexical.index import terms
 from tests.toy import collection_of, toy
 
@@ -292,7 +292,7 @@ def drawn_collection(documents: int, seed: int) -> Collection:
 @pytest.mark.parametrize("memory", [None, 1, 40 * 192])
 def test_weighing_only_the_queries_terms_changes_no_bit(ranker: BM25 | TFIDF, memory: int | None) -> None:
     collection = drawn_collection(200, 3)
-    with chunked(Chunks(memory)):
+    with limited(MemoryLimits(memory)):
         run = ranker.rank(collection)
     for query, expected in enumerate(of_all_terms(ranker, collection)):
         part = slice(run.offsets[query], run.offsets[query + 1])
@@ -308,6 +308,6 @@ def test_queries_are_taken_together_as_far_as_the_memory_goes() -> None:
         80: [(0, 3), (3, 5)],
         100: [(0, 5)],
     }.items():
-        with chunked(Chunks(postings * lexical._POSTING)):
+        with limited(MemoryLimits(postings * lexical._POSTING)):
             assert list(lexical._groups(starts, asked, sizes)) == groups
     assert list(lexical._groups(np.array([0]), asked, sizes)) == []

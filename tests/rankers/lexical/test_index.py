@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection
 from ranktilt.errors import DataWarning, MissingExtra
-from ranktilt.executing.memory_limits import Chunks, chunked
-from ranktilt.rankers.lexical.bm25 import BM25, TFIDF, index
-from ranktilt.rankers.lexical.bm25 import index_files as indexfile
+from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.rankers.lexical import index
+from ranktilt.rankers.lexical import index_files as indexfile
+from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import Terms, terms
 from ranktilt.text.analyzers import Vocabulary
 from tests.toy import collection_of, toy
@@ -96,7 +97,7 @@ class TestCounts:
     )
     def test_no_size_of_a_block_shows(self, texts: list[list[str]], chunk: int, memory: int | None) -> None:
         found = collection(*(" ".join(words) for words in texts))
-        with pytest.MonkeyPatch.context() as patch, chunked(Chunks(memory)):
+        with pytest.MonkeyPatch.context() as patch, limited(MemoryLimits(memory)):
             patch.setattr(index, "CHUNK", chunk)
             made = terms(found, "whitespace", "text")
         assert counted(made) == [dict(Counter(words)) for words in texts]
@@ -141,7 +142,7 @@ class TestOnDisk:
         usual = BM25().rank(collection(*TEXTS))
         assert not folder.exists()
         monkeypatch.setattr(index, "LARGE", 0)
-        with chunked(Chunks(memory)):
+        with limited(MemoryLimits(memory)):
             runs = [BM25().rank(collection(*TEXTS)) for _ in range(2)]
         assert runs == [usual, usual]
         assert {run.scores.tobytes() for run in runs} == {usual.scores.tobytes()}

@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.rankers.lexical.index_files import Draft, IndexFolder
+from ranktilt.rankers.lexical.index_files import IndexFolder, PostingTableDraft
 
 TEXTS = pl.Series(["red apples", "", "a river"])
 
 
-def draft(seed: int = 0, postings: int = 10) -> Draft:
+def draft(seed: int = 0, postings: int = 10) -> PostingTableDraft:
     """Ten postings of three terms in pieces of four."""
     rows = np.random.default_rng(seed).integers(0, 9, postings).astype(np.int32)
     times = np.arange(1, postings + 1, dtype=np.uint8)
     offsets = np.array([0, 2, 7, postings])
     lengths = np.array([5, 0, 7], dtype=np.int32)
     pieces = [(rows[a : a + 4], times[a : a + 4]) for a in range(0, postings, 4)]
-    return Draft(lambda: iter(pieces), np.dtype(np.uint8), offsets, lengths, (1, 2))
+    return PostingTableDraft(lambda: iter(pieces), np.dtype(np.uint8), offsets, lengths, (1, 2))
 
 
 @pytest.fixture

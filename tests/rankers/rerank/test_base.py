@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Collection, DataError, Run, UserError, ranker
-from ranktilt.models.pairs import NO_LIMIT, Limits, Pairs, special_tokens
-from ranktilt.models.scorer import Scorer, require_model, sigmoid
+from ranktilt.models.checkpoint import require
+from ranktilt.models.pairs import TextPairs, TokenLimits
+from ranktilt.models.scorer import PairScorer, sigmoid
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
 from ranktilt.rankers.rerank.monot5 import MonoT5
@@ -23,10 +25,10 @@ ASKED: list[list[tuple[str, str]]] = []
 
 
 @dataclass(frozen=True)
-class Counter(Scorer):
+class Counter(PairScorer):
     """Counts the words that query and document share: no model at all."""
 
-    def logits(self, pairs: Pairs, label: str) -> Any:
+    def logits(self, pairs: TextPairs, label: str) -> Any:
         texts = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
         ASKED.append(texts)
         return np.array([[len(set(q.split()) & set(d.lower().split()))] for q, d in texts], dtype=np.float32)
@@ -34,8 +36,8 @@ class Counter(Scorer):
     def relevance(self, logits: Any) -> Any:
         return logits[:, 0].astype(np.float64) if len(logits) else np.empty(0)
 
-    def around(self) -> int:
-        return special_tokens(self.folder)
+    def special_token_count(self) -> int:
+        return Tokens(self.folder, None).special_tokens_of_pair
 
     def template(self, tokenizer: Any) -> Any:
         raise NotImplementedError
@@ -54,8 +56,8 @@ class Shared(ReRanker):
     name: ClassVar[str] = "shared"
     pair: int = NO_LIMIT
 
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:
-        return Counter(folder, self.name, Limits(query, document, self.pair), precision, self.device)
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
+        return Counter(folder, self.name, TokenLimits(query, document, self.pair), precision, self.device)
 
 
 @pytest.fixture
@@ -362,7 +364,7 @@ def test_weights_have_several_names(tmp_path: Path, weights: str) -> None:
     for name in ("vocab.txt", weights):
         (tmp_path / name).touch()
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    assert require_model(tmp_path, "monobert") == {"model_type": "bert"}
+    assert require(tmp_path, ranker="monobert") == {"model_type": "bert"}
 
 
 def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
@@ -371,7 +373,7 @@ def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / "config.json").write_text('{"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}')
     with pytest.raises(UserError, match="its architecture 'mine' is code of the model's own, which is never run"):
-        require_model(tmp_path, "monobert")
+        require(tmp_path, ranker="monobert")
 
 
 def test_a_model_that_is_nowhere_is_one_clear_line() -> None:

@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Run, UserError, ranker
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.vectors import Shard
-from ranktilt.models.pairs import NO_LIMIT, Inputs
+from ranktilt.models.pairs import PairInputs
+from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.rankers.inventory import listed
-from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, head_of, pair_limit
+from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, pair_limit, read_head
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.tiny import tiny_model, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier, tiny_t5
@@ -152,14 +154,21 @@ def test_bfloat16_differs_little_and_makes_no_ties(one: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("sizes", [Chunks(shard=1, piece=1), Chunks(shard=5, piece=2), Chunks(shard=512, piece=256)])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        MemoryLimits(texts_per_write=1, texts_per_batch=1),
+        MemoryLimits(texts_per_write=5, texts_per_batch=2),
+        MemoryLimits(texts_per_write=512, texts_per_batch=256),
+    ],
+)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
-    one: Path, sizes: Chunks, precision: str, tmp_path: Path
+    one: Path, sizes: MemoryLimits, precision: str, tmp_path: Path
 ) -> None:
     ranker = CrossEncoder(str(one), precision=precision)
     expected = scores(ranker)
-    with chunked(Chunks(shard=sizes.shard, piece=sizes.piece, cache=tmp_path)):
+    with limited(replace(sizes, cache=tmp_path)):
         assert scores(ranker, QUERIES[:1], DOCUMENTS[2:3]).tobytes() == expected[:1, 2:3].tobytes()
         assert scores(ranker).tobytes() == expected.tobytes()
 
@@ -169,7 +178,7 @@ def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
 @pytest.mark.parametrize("piece", [1, 3, 256])
 def test_copies_get_one_score_to_the_last_bit(one: Path, precision: str, piece: int, tmp_path: Path) -> None:
     collection, run = combined(QUERIES, DOCUMENTS, copies=3)
-    with chunked(Chunks(piece=piece, cache=tmp_path)):
+    with limited(MemoryLimits(texts_per_batch=piece, cache=tmp_path)):
         found = CrossEncoder(str(one), precision=precision).rank(collection, run)
     table = np.full((len(QUERIES), 3 * len(DOCUMENTS)), np.nan)
     table[found.entry_queries, found.docs] = found.scores
@@ -180,9 +189,9 @@ def test_copies_get_one_score_to_the_last_bit(one: Path, precision: str, piece: 
 @pytest.mark.neural
 def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
     expected = scores(exact(one))
-    with chunked(Chunks(piece=3, cache=tmp_path / "a")):
+    with limited(MemoryLimits(texts_per_batch=3, cache=tmp_path / "a")):
         first = scores(exact(one))
-    with chunked(Chunks(piece=3, cache=tmp_path / "b")):
+    with limited(MemoryLimits(texts_per_batch=3, cache=tmp_path / "b")):
         turned = scores(exact(one), QUERIES[::-1], DOCUMENTS[::-1])[::-1, ::-1]
     assert first.tobytes() == turned.tobytes()
     assert first.tobytes() == expected.tobytes()
@@ -192,26 +201,26 @@ def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
 def test_an_interrupted_run_is_taken_up_where_it_ended(
     one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = {"shard": 4, "piece": 4}
-    with chunked(Chunks(cache=tmp_path / "whole", **sizes)):
+    sizes = {"texts_per_write": 4, "texts_per_batch": 4}
+    with limited(MemoryLimits(cache=tmp_path / "whole", **sizes)):
         expected = scores(exact(one))
-    plain, batch, calls, made = Classifier.call, Inputs.batch, itertools.count(), list[int]()
+    plain, batch, calls, made = Classifier.call, PairInputs.batch, itertools.count(), list[int]()
 
     def stopping(self: Classifier, model: Any, features: Any) -> Any:
         if next(calls) == 3:
             raise KeyboardInterrupt
         return plain(self, model, features)
 
-    def counting(self: Inputs, positions: Any, pad: int, **options: Any) -> Any:
+    def counting(self: PairInputs, positions: Any, pad: int, **options: Any) -> Any:
         made.append(len(positions))
         return batch(self, positions, pad, **options)
 
     monkeypatch.setattr(Classifier, "call", stopping)
-    with chunked(Chunks(cache=tmp_path / "broken", **sizes)):
+    with limited(MemoryLimits(cache=tmp_path / "broken", **sizes)):
         with pytest.raises(KeyboardInterrupt):
             scores(exact(one))
         stored = sum(len(Shard.open(path).keys) for path in (tmp_path / "broken").rglob("*.vectors"))
-        monkeypatch.setattr(Inputs, "batch", counting)
+        monkeypatch.setattr(PairInputs, "batch", counting)
         assert scores(exact(one)).tobytes() == expected.tobytes()
     assert stored > 0
     assert sum(made) == len(QUERIES) * len(DOCUMENTS) - stored
@@ -356,7 +365,7 @@ def test_a_device_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     ],
 )
 def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], expected: Head) -> None:
-    assert head_of(tmp_path, config, "cross-encoder") == expected
+    assert read_head(tmp_path, config, "cross-encoder") == expected
 
 
 @pytest.mark.parametrize(
@@ -381,7 +390,7 @@ def test_labels_say_what_is_relevant(tmp_path: Path, config: dict[str, Any], exp
 )
 def test_labels_that_say_nothing_of_relevance_are_refused(tmp_path: Path, config: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
-        head_of(tmp_path, config, "cross-encoder")
+        read_head(tmp_path, config, "cross-encoder")
     assert str(caught.value) == f"{tmp_path}: {message}"
 
 

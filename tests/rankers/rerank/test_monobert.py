@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Ranker, UserError, ranker
-from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
-from ranktilt.rankers.rerank.monobert import MonoBERT
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.rerank.test_cross_encoder import DOCUMENTS, QUERIES, combined, scores
 from tests.rankers.tiny_rerankers import LENGTH, change, tiny_classifier

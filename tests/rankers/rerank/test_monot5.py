@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Ranker, UserError, ranker
-from ranktilt.models.pairs import Pairs
+from ranktilt.models.pairs import TextPairs
 from ranktilt.rankers.rerank.monot5 import LIMIT, MonoT5
 from tests.rankers.contract import Make, RankerContract
 from tests.rankers.rerank.test_cross_encoder import QUERIES, scores
@@ -116,7 +116,7 @@ def test_own_limits_count_tokens_of_the_texts_alone(t5: Path) -> None:
 @pytest.mark.parametrize("options", [{}, {"limits": "paper"}, {"max_document_tokens": 10}])
 def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: dict[str, Any]) -> None:
     documents = ["abc " * n for n in (0, 1, 3, 10, 20, 24, 25, 26, 27, 28, 29, 30, 31, 40, 60)]
-    pairs = Pairs.of([query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents)))
+    pairs = TextPairs.of([query], documents, np.zeros(len(documents), dtype=np.int64), np.arange(len(documents)))
     scorer: Any = exact(t5, **options).scorer()
     job = scorer._job(pairs)
     read = np.zeros(len(pairs), dtype=np.int64)
@@ -125,9 +125,9 @@ def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: di
     had = np.array([text.count("c") for text in pairs.documents])[pairs.document]
     own = query.count("c")
     assert own == 0
-    assert scorer.cut(pairs, "")[read < had].all()
-    assert scorer.around() == scorer.template(scorer._tokenizer).around
-    assert 0 < scorer.cut(pairs, "").sum() < len(pairs)
+    assert scorer.truncated(pairs, "")[read < had].all()
+    assert scorer.special_token_count() == scorer.template(scorer._tokenizer).special_token_count
+    assert 0 < scorer.truncated(pairs, "").sum() < len(pairs)
 
 
 @pytest.mark.neural

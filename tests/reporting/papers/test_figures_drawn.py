@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.result import Audit
+from ranktilt.measures.base import measure as to_measure
+from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.reporting.opened import Opened
@@ -32,11 +35,11 @@ SIX = ("nDCG@10", "nDCG@3", "nDCG@5", "AP@10", "AP@30", "AP@50")
 GROUPS = ("human-written-by-thirty-letters", "meta-llama/Llama-2-7b-chat-hf")
 
 
-def tilt(run: str, measure: str, value: float, half: float, groups: tuple[str, str] = GROUPS) -> Tilt:
-    return Tilt(
-        run, measure, *groups, mean_a=0.3, mean_b=0.2, value=value, low=value - half, high=value + half, error=half / 2,
-        p=0.001, p_corrected=0.004 if abs(value) > half else 0.4, queries=323, excluded=0, dropped=0, band_low=0.0,
-        band_high=0.0, twins=True,
+def tilt(run: str, measure: str, value: float, half: float, groups: tuple[str, str] = GROUPS) -> Effect:
+    return Effect(
+        run, RelativeDelta(of=to_measure(measure)), *groups, value=value, low=value - half, high=value + half,
+        error=half / 2, p=0.001, p_corrected=0.004 if abs(value) > half else 0.4, queries=323,
+        parts={"mean_a": 0.3, "mean_b": 0.2},
     )  # fmt: skip
 
 

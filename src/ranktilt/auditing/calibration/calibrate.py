@@ -33,7 +33,7 @@ from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten
-from ranktilt.executing.memory_limits import Chunks, chunked
+from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.base import Measure, measure
 from ranktilt.progress import listening, report
 from ranktilt.rankers.base import Pipeline, Ranker
@@ -48,7 +48,7 @@ DRAWS = 500
 LABELLINGS = 25
 QUERIES = 50
 POPULATION = 4_000
-CHUNKS = (Chunks(1, 1, 1), Chunks(1 << 26, 7, 3), Chunks(1 << 28, 16, 5), Chunks())
+CHUNKS = (MemoryLimits(1, 1, 1), MemoryLimits(1 << 26, 7, 3), MemoryLimits(1 << 28, 16, 5), MemoryLimits())
 RANGE = (0.93, 0.97)
 _CUT = 10
 _SMALL = 24
@@ -235,11 +235,10 @@ class _Checks:
         copies = with_synthetic_twins(small, SCHEMES[-1], seed=self.seed)
         steps = _Steps(f"{ranker!r}: chunk sizes", len(CHUNKS))
         for sizes in CHUNKS:
-            with steps, tempfile.TemporaryDirectory() as folder, chunked(replace(sizes, cache=Path(folder))):
+            with steps, tempfile.TemporaryDirectory() as folder, limited(replace(sizes, cache=Path(folder))):
                 for depth, variant in _variants(ranker, (3, 2 * _SMALL)):
-                    where = (
-                        f"memory {sizes.memory or 'usual'}, texts {sizes.piece or 'usual'}, depth {depth or 'its own'}"
-                    )
+                    texts = sizes.texts_per_batch or "usual"
+                    where = f"memory {sizes.memory or 'usual'}, texts {texts}, depth {depth or 'its own'}"
                     self._level(counter, copies, variant.rank(copies), PAGE, where)
         yield from counter.rows()
 

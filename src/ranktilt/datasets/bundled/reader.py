@@ -91,20 +91,7 @@ def pairs() -> list[Pair]:
 
 
 def paragraph(function: str, sha256: str) -> str | None:
-    """Find a paragraph of a docstring by its hash, so that its place in the docstring does not matter.
-
-    Parameters
-    ----------
-    function : str
-        Dotted name of a function or class; its module is imported.
-    sha256 : str
-        Hash of the paragraph with its white space folded.
-
-    Returns
-    -------
-    str or None
-        The paragraph, white space folded. None where the function or the paragraph is gone.
-    """
+    """Find a paragraph of a docstring by the hash of its folded text; None where the function or it is gone."""
     module, _, name = function.rpartition(".")
     try:
         doc = getattr(importlib.import_module(module), name).__doc__

@@ -203,7 +203,8 @@ def _last_remark(text: str, source: str | None) -> int | None:
     """Where the last line or sentence begins, if it is a remark that the source gives no reason for."""
     line = text.rfind("\n") + 1
     if (start := _last_note(text, line)) is not None:
-        return None if source is not None and _ABOUT_IT.search(source) else start
+        its_own = source is not None and (_ABOUT_IT.search(source) or _CHANGES.search(source))
+        return None if its_own else start
     near = max(line, len(text) - _LAST)
     start = max((found.end() for found in _SENTENCE.finditer(text, near)), default=line)
     if _COURTESY.fullmatch(text, start):

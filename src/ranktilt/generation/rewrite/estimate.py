@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from ranktilt.generation.rewrite.plan import Plan
 from ranktilt.generation.rewrite.prompts import TITLE, Template, template
 from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, Order
 from ranktilt.generation.rewrite.tokens import TEMPLATE_TOKENS, counting
+from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt
-from ranktilt.llm.entry import key
-from ranktilt.llm.journal import Journal
+from ranktilt.llm.journal import journal_of, request_key
 
 TOKENS_A_SECOND = 50.0
 """Speed of one answer of a server that is assumed where no rate is given."""
@@ -127,8 +128,8 @@ def estimate(
     """
     if price is not None and not all(0 <= one < math.inf for one in price):
         raise UserError(f"a price must be 0 or more, got {price[0]:g},{price[1]:g}")
-    journal = Journal.of(llm) if journal is None else journal
-    requests, left = _requests(planned, llm, journal)
+    with journal_of(llm) if journal is None else nullcontext(journal) as known:
+        requests, left = _requests(planned, llm, known)
     by = counting(llm)
     read = sum(by.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
     answers = by.count([text for _, text in left])
@@ -155,16 +156,13 @@ def estimate(
 
 def _requests(planned: Plan, llm: LLM, journal: Journal) -> tuple[int, list[tuple[Prompt, str]]]:
     """Number of different requests, and prompt and text of those without an answer."""
-    seen, left = set[str](), list[tuple[Prompt, str]]()
+    asked = dict[str, tuple[Prompt, str]]()
     for sampling in planned.sources.values():
         for said, order in _texts(planned):
             prompt = Prompt(said.render(order.text, order.title))
-            name = key(llm, prompt, sampling, 1)
-            if name not in seen:
-                seen.add(name)
-                if name not in journal:
-                    left.append((prompt, order.text))
-    return len(seen), left
+            asked.setdefault(request_key(llm, prompt, sampling), (prompt, order.text))
+    known = journal.known(asked)
+    return len(asked), [one for key, one in asked.items() if key not in known]
 
 
 def _texts(planned: Plan) -> Iterator[tuple[Template, Order]]:

@@ -22,8 +22,9 @@ from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
 from ranktilt.generation.rewrite.prompts import TITLE, template
 from ranktilt.generation.rewrite.rounds import UNANSWERED, Lost, Outcome, Way, rounds
 from ranktilt.io.files import sha256
+from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM
-from ranktilt.llm.journal import Journal
+from ranktilt.llm.journal import journal_of
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
@@ -162,7 +163,7 @@ def rewrite(
     planned = plan(collection, llm, rewriting, only=only)
     llm.check()
     spec = _spec(collection, llm, planned)
-    with Journal.of(llm) if journal is None else journal as kept:
+    with journal_of(llm) if journal is None else journal as kept:
         found = {name: _asked(collection, llm, kept, planned, name) for name in planned.sources}
     added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
     marked = _marked(collection, planned)

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import polars as pl
 
 from ranktilt.generation.rewrite.prompts import Template
-from ranktilt.llm.asked import Asked, Request, journalled
-from ranktilt.llm.base import LLM, Prompt, Sampling
-from ranktilt.llm.entry import key
-from ranktilt.llm.journal import Journal
+from ranktilt.io.journal import Journal
+from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
+from ranktilt.llm.journal import Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswered", "flagged", "empty"
 """Why a document has no rewrite."""
@@ -205,7 +204,7 @@ def _ask(way: Way, orders: Sequence[Order], attempt: int) -> tuple[pl.DataFrame,
     label = way.label if attempt == 1 else f"{way.label}, attempt {attempt}"
     answers = journalled(way.llm, requests, way.journal, sampling=way.sampling, label=label, total=len(orders))
     failed = list[tuple[int, str, str]]()
-    waiting = list[Asked]()
+    waiting = list[Reply]()
     checked = list[Future[pl.DataFrame]]()
     # The checks have a thread of their own: what is asked next must not wait for them.
     with ThreadPoolExecutor(1, "ranktilt-checks") as other, closing(answers):
@@ -224,7 +223,7 @@ def _ask(way: Way, orders: Sequence[Order], attempt: int) -> tuple[pl.DataFrame,
             other.shutdown(cancel_futures=True)
 
 
-def _checked(way: Way, orders: Sequence[Order], answered: Sequence[Asked], attempt: int) -> pl.DataFrame:
+def _checked(way: Way, orders: Sequence[Order], answered: Sequence[Reply], attempt: int) -> pl.DataFrame:
     """Rows of the answers' table."""
     pairs = [(orders[one.number], one.answer, one) for one in answered if one.answer is not None]
     prompts = [Prompt(way.template.render(order.text, order.title)) for order, _, _ in pairs]
@@ -244,12 +243,7 @@ def _checked(way: Way, orders: Sequence[Order], answered: Sequence[Asked], attem
         "revision": [answer.revision for _, answer, _ in pairs],
         "prompt_tokens": [answer.prompt_tokens for _, answer, _ in pairs],
         "completion_tokens": [answer.completion_tokens for _, answer, _ in pairs],
-        "time": [_time(way, prompt, attempt) for prompt in prompts],
+        "time": [one.time for _, _, one in pairs],
         "fresh": [one.fresh for _, _, one in pairs],
     }
     return pl.DataFrame(said, schema=RECORD)
-
-
-def _time(way: Way, prompt: Prompt, attempt: int) -> str | None:
-    entry = way.journal.entry(key(way.llm, prompt, way.sampling, attempt))
-    return None if entry is None else entry.time

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,16 +12,26 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
-from ranktilt.io.cache import Stored
-from ranktilt.models import catalogue as models
-from ranktilt.models import checkpoint as hub
-from ranktilt.models.encoder import POOLINGS, PRECISIONS, STORES, Encoder, Vectors, encoder
-from ranktilt.models.token_counts import MOST_TOKENS, Tokens
-from ranktilt.rankers.base import FirstStage, Rows, Scores, cut
-from ranktilt.rankers.candidates import TAILS, Candidates
-from ranktilt.rankers.dense.embedding_server import PREFIX, Embedded, embedded
-from ranktilt.rankers.dense.search import products, search
+from ranktilt.errors import UserError
+from ranktilt.io.cache import STORES, Stored, Vectors
+from ranktilt.llm.base import llm
+from ranktilt.models import catalogue
+from ranktilt.models.checkpoint import find
+from ranktilt.models.device import PRECISIONS
+from ranktilt.models.encoder import POOLINGS, Encoder, encoder
+from ranktilt.models.token_counts import Tokens
+from ranktilt.rankers.base import (
+    FirstStage,
+    Rows,
+    Scores,
+    installed_versions,
+    require_choices,
+    require_token_limit,
+    reranked_run,
+)
+from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates, truncated_spec
+from ranktilt.rankers.dense.embedding_server import PREFIX, EmbeddingServer
+from ranktilt.rankers.dense.search import score_pairs, search
 from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
@@ -84,19 +92,9 @@ class Dense(FirstStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choices = (
-            ("similarity", SIMILARITIES),
-            ("precision", PRECISIONS),
-            ("store", STORES),
-            ("pooling", POOLINGS),
-            ("tail", TAILS),
-        )
-        for option, valid in choices:
-            if getattr(self, option) not in valid:
-                raise unknown(f"{option} of dense", getattr(self, option), valid)
-        if self.max_tokens is not None and not 1 <= self.max_tokens <= MOST_TOKENS:
-            most = f" and at most {MOST_TOKENS:,}" if self.max_tokens > 1 else ""
-            raise UserError(f"dense: expected max_tokens of at least 1{most}, got {self.max_tokens}")
+        require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES)
+        require_choices(self, pooling=POOLINGS, tail=TAIL_CHOICES)
+        require_token_limit(self, "max_tokens")
         for option in () if self.model.startswith(PREFIX) else ("base_url", "rpm", "tpm"):
             if getattr(self, option) is not None:
                 raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
@@ -104,28 +102,23 @@ class Dense(FirstStage):
     def provenance(self) -> dict[str, Any]:
         """Return the model's hash, the precision it computes in, and the versions of what computes."""
         model = self.encoder
-        if isinstance(model, Embedded):
+        if isinstance(model, EmbeddingServer):
             return model.provenance
-        packages = ("torch", "transformers", "sentence-transformers")
         return {
             "model": {"folder": str(model.folder), "fingerprint": model.fingerprint},
             "precision": model.precision,
-            "packages": {name: version(name) for name in packages if find_spec(name.replace("-", "_"))},
+            "packages": installed_versions("torch", "transformers", "sentence-transformers"),
         }
 
     def about(self, collection: Collection) -> dict[str, Any]:
         """Return the share of each source's documents that the model does not read to their end."""
-        limit, over = self._cut(collection.texts(self.text))
-        if limit is None:
-            return {}
-        table = collection.docs.select("source", over=pl.Series(over))
-        shares = table.group_by("source", maintain_order=True).agg(pl.col("over").mean())
-        return {"truncated": {"limit": limit, "share": dict(shares.iter_rows())}}
+        limit, over = self._truncated(collection.texts(self.text))
+        return {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
 
-    def _cut(self, texts: pl.Series) -> tuple[int | None, npt.NDArray[np.bool_]]:
+    def _truncated(self, texts: pl.Series) -> tuple[int | None, npt.NDArray[np.bool_]]:
         """Tokens after which texts are cut, None where that is not known, and which texts are."""
         model, tokens = self.encoder, self.tokens()
-        if isinstance(model, Embedded):
+        if isinstance(model, EmbeddingServer):
             return model.max_tokens, np.array([model.cut(text) != text for text in texts], dtype=np.bool_)
         if tokens is None or tokens.limit is None:
             return None, np.zeros(len(texts), dtype=np.bool_)
@@ -137,14 +130,14 @@ class Dense(FirstStage):
         return tokens if tokens is not None and tokens.readable else None
 
     @cached_property
-    def encoder(self) -> Encoder | Embedded:
+    def encoder(self) -> Encoder | EmbeddingServer:
         """The model, with what the model table knows of it; nothing is loaded or asked yet."""
         if self.model.startswith(PREFIX):
-            return self._served()
-        known = models.model(self.model, self.name)
+            return self._embedding_server()
+        known = catalogue.model(self.model, self.name)
         pooling, query, document = self.pooling, self.query_prefix, self.document_prefix
         if known is not None:
-            bare = not (hub.find(self.model, for_=f"dense:{self.model}") / "modules.json").is_file()
+            bare = not (find(self.model, for_=f"dense:{self.model}") / "modules.json").is_file()
             pooling = known.pooling if pooling == "auto" and bare and known.pooling else pooling
             query = known.query_prefix or None if query is None else query
             document = known.document_prefix or None if document is None else document
@@ -159,19 +152,16 @@ class Dense(FirstStage):
             document_prefix=document,
         )
 
-    def _served(self) -> Embedded:
+    def _embedding_server(self) -> EmbeddingServer:
         for name in ("precision", "pooling"):
             if getattr(self, name) != "auto":
                 raise UserError(f"dense:{self.model}: {name} is for a model on this machine; here the server decides")
-        return embedded(
-            self.model,
+        return EmbeddingServer(
+            model=llm(self.model, base_url=self.base_url, rpm=self.rpm, tpm=self.tpm),
             store=self.store,
             max_tokens=self.max_tokens,
-            query_prefix=self.query_prefix,
-            document_prefix=self.document_prefix,
-            base_url=self.base_url,
-            rpm=self.rpm,
-            tpm=self.tpm,
+            query_prefix=self.query_prefix or "",
+            document_prefix=self.document_prefix or "",
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
@@ -199,23 +189,20 @@ class Dense(FirstStage):
         """Yield the best documents of each query by exact search; see `FirstStage.candidates`."""
         cosine, texts = self.cosine, collection.texts(self.text)
         documents, row, queries = self._vectors(texts, collection.judged["text"])
-        copies = _Copies.of(row, len(documents))
+        copies = _TextCopies.of(row, len(documents))
         label, k = f"{self!r}: searching", self.depth + slack
         for found, scores in search(queries, documents, k, cosine=cosine, label=label):
-            yield copies.of_texts(found, scores)
+            yield copies.rows(found, scores)
 
     def _rerank(self, collection: Collection, found: Candidates) -> Run:
         cosine = self.cosine
         rows, place = np.unique(found.rows, return_inverse=True)
         texts = collection.texts(self.text).gather(rows)
         documents, row, queries = self._vectors(texts, found.texts)
-        scores = products(queries, documents, found.query, row[place], cosine=cosine)
-        parts = cut(found.by_query(scores.astype(np.float64)), collection.tie_keys(), self.k)
-        spec = {**found.spec(self), **self.provenance()}
-        limit, over = self._cut(texts)
-        if limit is not None:
-            spec |= found.truncated(over[place], limit, collection)
-        return Run(tuple(found.names), *parts, collection.ids, spec)
+        scores = score_pairs(queries, documents, found.query, row[place], cosine=cosine).astype(np.float64)
+        limit, over = self._truncated(texts)
+        truncated = {} if limit is None else found.truncated(over[place], limit, collection)
+        return reranked_run(self, collection, found, scores, {**self.provenance(), **truncated})
 
     def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
         """Vectors of the distinct texts, the row of each text, and each query's vector."""
@@ -226,13 +213,13 @@ class Dense(FirstStage):
     def check(self) -> None:
         """Find out without loading the model, or asking the server, whether it is there and can be compared."""
         _ = self.cosine
-        if isinstance(self.encoder, Embedded):
+        if isinstance(self.encoder, EmbeddingServer):
             self.encoder.model.check()
 
     @property
     def cosine(self) -> bool:
         """Whether vectors are compared by cosine; by dot product otherwise."""
-        known = models.model(self.model, self.name)
+        known = catalogue.model(self.model, self.name)
         similarity = self.similarity
         if similarity == "auto":
             similarity = known.similarity if known and known.similarity else self.encoder.similarity
@@ -243,7 +230,7 @@ class Dense(FirstStage):
 
 
 @dataclass(frozen=True)
-class _Copies:
+class _TextCopies:
     """Documents that share a text share its vector and so, to the last bit, its score."""
 
     order: Rows
@@ -251,11 +238,11 @@ class _Copies:
     count: Rows
 
     @classmethod
-    def of(cls, row: Rows, n_texts: int) -> _Copies:
+    def of(cls, row: Rows, n_texts: int) -> _TextCopies:
         count = np.bincount(row, minlength=n_texts)
         return cls(np.argsort(row, kind="stable"), np.cumsum(count) - count, count)
 
-    def of_texts(self, texts: Rows, scores: npt.NDArray[np.float32]) -> tuple[Rows, Scores]:
+    def rows(self, texts: Rows, scores: npt.NDArray[np.float32]) -> tuple[Rows, Scores]:
         """Rows and scores of all documents with these texts."""
         count = self.count[texts]
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)

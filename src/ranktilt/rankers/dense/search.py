@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import memory
+from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.progress import report
 
 Vectors = npt.NDArray[np.float32]
@@ -55,7 +55,7 @@ def search(
         Finite.
     documents : Blocks
         Finite; read once for all queries, or once for each group of them where what is kept of all would take more
-        than `ranktilt.executing.memory_limits.memory` allows.
+        than `ranktilt.executing.memory_limits.memory_limit` allows.
     k : int
         How many, at least 1.
     cosine : bool
@@ -77,55 +77,27 @@ def search(
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
     width = min(2 * k + _ROOM, n)
-    yield from _Search(documents, k, cosine, label).each(unit(queries) if cosine else queries, width)
+    yield from _ExactSearch(documents, k, cosine, label).each(unit(queries) if cosine else queries, width)
 
 
-def products(
+def score_pairs(
     queries: Vectors, documents: Blocks, query: npt.NDArray[np.integer[Any]], row: Rows, *, cosine: bool
 ) -> npt.NDArray[np.float32]:
-    """Score given pairs, as `search` scores them.
-
-    Parameters
-    ----------
-    queries : ndarray of float32, shape (m, d)
-        Finite.
-    documents : Blocks
-        Finite; parts that no pair needs are not read.
-    query, row : ndarray of int, shape (n_pairs,)
-        Row of each pair's query, and of its document.
-    cosine : bool
-        Whether vectors are brought to unit length first.
-
-    Returns
-    -------
-    ndarray of float32, shape (n_pairs,)
-        Equal, to the last bit, to what a search gives the pair.
-    """
+    """Score pairs given by the rows of query and document, to the last bit as `search` does; reads no other parts."""
     if not len(row):
         return np.empty(0, dtype=np.float32)
-    exact = _Search(documents, 1, cosine, "")
+    exact = _ExactSearch(documents, 1, cosine, "")
     return exact.scores(unit(queries) if cosine else queries, query.astype(np.int32), row.astype(np.int32))
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Bring vectors to unit length in float32; those of length 0 stay.
-
-    Parameters
-    ----------
-    vectors : ndarray of float32, shape (n, d)
-        Finite.
-
-    Returns
-    -------
-    ndarray of float32, shape (n, d)
-        Each row depends on that row only.
-    """
+    """Bring vectors to unit length in float32; those of length 0 stay. Each row depends on that row only."""
     norm = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(norm > 0, norm, 1)).astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True)
-class _Search:
+class _ExactSearch:
     """What is the same for all queries; an empty label reports nothing."""
 
     documents: Blocks
@@ -137,7 +109,7 @@ class _Search:
         """Yield each query's best, with room for `width` candidates; those that need more are searched again."""
         d = self.documents.shape[1]
         # Half of the memory, because what needs more room is searched while this group's results are still held.
-        size = max((memory() - _WORK) // (2 * (_ENTRY * width + 16 * d)), 1)
+        size = max((memory_limit() - _WORK) // (2 * (_ENTRY * width + 16 * d)), 1)
         for start in range(0, len(queries), size):
             group = queries[start : start + size]
             kept = self._stream(group, width, start, len(queries))
@@ -149,10 +121,10 @@ class _Search:
             for query, (low, high) in enumerate(pairwise([0, *ends])):
                 yield next(again) if query in others else (rows[low:high].astype(np.int64), scores[low:high])
 
-    def _stream(self, queries: Vectors, width: int, done: int, total: int) -> _Kept:
+    def _stream(self, queries: Vectors, width: int, done: int, total: int) -> _BestSoFar:
         """Let all documents pass by a group of queries; `done` of `total` queries came before."""
         n, d = self.documents.shape
-        kept = _Kept(self.k, _rounding(queries, d), np.float32(8 * d * float(np.finfo(np.float32).tiny)), width)
+        kept = _BestSoFar(self.k, _rounding(queries, d), np.float32(8 * d * float(np.finfo(np.float32).tiny)), width)
         step = min(max(CELLS // d, _FEWEST), _MOST)
         longest = 0.0
         for start in range(0, n, step):
@@ -173,7 +145,7 @@ class _Search:
                 report(self.label, n * done + stop * len(queries), n * total)
         return kept
 
-    def _ranked(self, queries: Vectors, kept: _Kept) -> tuple[npt.NDArray[np.int32], Vectors, list[int]]:
+    def _ranked(self, queries: Vectors, kept: _BestSoFar) -> tuple[npt.NDArray[np.int32], Vectors, list[int]]:
         """Rows and scores of the best, query after query, and where each query's end."""
         query, rows = kept.candidates()
         scores = self.scores(queries, query, rows)
@@ -211,7 +183,7 @@ class _Search:
         return exact
 
 
-class _Kept:
+class _BestSoFar:
     """Candidates of a group of queries: what may be among the best `k` by scores that are off by `error` at most."""
 
     def __init__(self, k: int, rounding: npt.NDArray[np.float32], underflow: np.float32, width: int) -> None:
@@ -234,9 +206,9 @@ class _Kept:
         n = scores.shape[1]
         if not start and n > self.k:
             self.kth[mine] = np.partition(scores, n - self.k, axis=1)[:, n - self.k]
-        line = self.kth[mine] - 2 * self.error[mine]
-        line[self.crowded[mine]] = np.inf
-        hit = np.flatnonzero(scores >= line[:, None])
+        threshold = self.kth[mine] - 2 * self.error[mine]
+        threshold[self.crowded[mine]] = np.inf
+        hit = np.flatnonzero(scores >= threshold[:, None])
         query, row = np.divmod(hit, n)
         row, value = (row + start).astype(np.int32), scores.ravel()[hit]
         new = np.bincount(query, minlength=len(scores))
@@ -269,8 +241,8 @@ class _Kept:
         found = []
         for query, count in enumerate(self.count):
             scores = self.scores[query, :count]
-            line = _kth(scores, self.k) - 2 * self.error[query] if count > self.k else -np.inf
-            found.append(self.rows[query, :count][scores >= line])
+            threshold = _kth(scores, self.k) - 2 * self.error[query] if count > self.k else -np.inf
+            found.append(self.rows[query, :count][scores >= threshold])
         owner = np.repeat(np.arange(len(found), dtype=np.int32), [len(rows) for rows in found])
         return owner, np.concatenate(found)
 

@@ -21,8 +21,8 @@ from ranktilt.errors import DataWarning, UserError, counted, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.base import DEPTH, Ranker, Rows, Scores
 from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
-from ranktilt.rankers.engines.requests import Patience, Reply, replies
-from ranktilt.rankers.self_exclusion import own_documents, own_spec
+from ranktilt.rankers.engines.client import EngineReply, ask_engine, retry_policy
+from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 
 UNKNOWN = ("drop", "keep")
@@ -62,7 +62,7 @@ class LiveEngine(Ranker):
     k : int, optional
         Documents asked for a query.
     exclude_self : bool, optional
-        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.own_documents`.
+        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.self_documents`.
     concurrency : int, optional
         Calls at once.
     timeout : float, optional
@@ -134,12 +134,12 @@ class LiveEngine(Ranker):
         """
         if run is not None:
             raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
-        own = own_documents(collection, self.exclude_self)
+        own = self_documents(collection, self.exclude_self)
         depth = self.k + max(map(len, own.values()), default=0)
         with self.connected(collection, depth) as session:
             answers = _Gathering(self, collection).of(session, depth)
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        return answers.run(own, {**made, **session.spec, **own_spec(collection, own, self.exclude_self)})
+        return answers.run(own, {**made, **session.spec, **exclusion_spec(collection, own, self.exclude_self)})
 
 
 class _Gathering:
@@ -156,16 +156,20 @@ class _Gathering:
     def of(self, session: Session, depth: int) -> _Gathering:
         """Ask for every judged query; too many failures end it."""
         ranker, texts, total = self.ranker, self.collection.judged["text"].to_list(), len(self.names)
-        how = Patience(session.concurrency or ranker.concurrency, ranker.timeout, ranker.attempts, session.batch)
+        policy, at_once = retry_policy(ranker.timeout, ranker.attempts), session.concurrency or ranker.concurrency
         label = f"{ranker!r}: asking"
-        with closing(replies(lambda part: session.ask([texts[n] for n in part], depth), total, how)) as coming:
+
+        def ask(part: list[int]) -> Sequence[Any]:
+            return session.ask([texts[n] for n in part], depth)
+
+        with closing(ask_engine(ask, total, policy, concurrency=at_once, batch=session.batch)) as coming:
             for done, reply in enumerate(coming, start=1):
                 self._take(reply)
                 if done % max(total // 100, 1) == 0 or done == total:
                     report(label, done, total)
         return self
 
-    def _take(self, reply: Reply[Any]) -> None:
+    def _take(self, reply: EngineReply[Any]) -> None:
         self.repeated += reply.repeated
         if not reply.failure:
             self.replies[reply.number] = checked(reply.value, self.names[reply.number], repr(self.ranker))

@@ -18,7 +18,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.io.files import sha256
 from ranktilt.rankers.engines.base import LiveEngine, Session
-from ranktilt.rankers.engines.requests import said
+from ranktilt.rankers.engines.client import error_summary
 
 Search = Callable[[str, int], Any]
 
@@ -101,7 +101,7 @@ class Engine(LiveEngine):
             message = f"{self!r}: there is no module {name!r} in {folder} or among installed packages{hint}"
             raise UserError(message) from error
         except Exception as error:
-            raise UserError(f"{self!r}: module {name!r} cannot be imported: {said(error)}") from error
+            raise UserError(f"{self!r}: module {name!r} cannot be imported: {error_summary(error)}") from error
 
 
 def _is_async(search: Any) -> bool:

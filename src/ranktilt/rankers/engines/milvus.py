@@ -16,25 +16,29 @@ from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted, unknown
 from ranktilt.models.encoder import Encoder
 from ranktilt.optional import need
-from ranktilt.rankers.dense.embedding_server import Embedded
+from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
+from ranktilt.rankers.engines.client import error_summary
 from ranktilt.rankers.engines.milvus_index import (
     LONGEST,
-    Content,
-    Layout,
+    IndexFields,
+    IndexRows,
+    MilvusIndex,
     build,
-    check_place,
+    check_documents,
+    check_vectors,
     client,
     cut_bytes,
+    describe_index,
+    index_name,
+    insertion_order,
     is_address,
     is_whole,
-    name_of,
-    order,
+    require_place,
+    stored_fields,
 )
-from ranktilt.rankers.engines.milvus_schema import Found, check_documents, check_vectors, described, stored_fields
-from ranktilt.rankers.engines.requests import said
 
 MODES = ("dense", "bm25", "hybrid")
 METRICS = ("auto", "cosine", "ip", "l2")
@@ -83,7 +87,7 @@ class Milvus(LiveEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_place(self.place)
+        require_place(self.place)
         for option, choices in (("mode", MODES), ("metric", METRICS), ("text", TEXT_CHOICES)):
             if getattr(self, option) not in choices:
                 raise unknown(f"{option} of milvus", getattr(self, option), choices)
@@ -93,13 +97,13 @@ class Milvus(LiveEngine):
     @contextmanager
     def connected(self, collection: Collection, depth: int) -> Iterator[Session]:
         """Connect, and build the index where there is none; see `LiveEngine.connected`."""
-        with client(self.place, self.timeout) as made:
+        with client(self.place, self.timeout) as milvus:
             try:
-                search = _Search.of(self, made, collection)
+                search = _MilvusSearch.of(self, milvus, collection)
             except Exception as error:
                 if not type(error).__module__.startswith(("pymilvus", "grpc")):
                     raise
-                raise UserError(f"{self!r}: {said(error)}") from error
+                raise UserError(f"{self!r}: {error_summary(error)}") from error
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1
@@ -107,34 +111,36 @@ class Milvus(LiveEngine):
 
 
 @dataclass(frozen=True)
-class _Search:
+class _MilvusSearch:
     """An index that is ready to be asked."""
 
     ranker: Milvus
-    made: Any
-    found: Found
+    milvus: Any
+    found: MilvusIndex
     name: Callable[[Any], str]
     vector: dict[str, npt.NDArray[np.float32]]
     spec: dict[str, Any]
 
     @classmethod
-    def of(cls, ranker: Milvus, made: Any, collection: Collection) -> _Search:
+    def of(cls, ranker: Milvus, milvus: Any, collection: Collection) -> _MilvusSearch:
         neural = ranker.mode != "bm25"
         dense = Dense(ranker.model, text=ranker.text)
         model = dense.encoder if neural else None
         metric = _metric(ranker, "cosine" if dense.cosine else "dot") if model else ""
-        index = _Index(ranker, made, collection, model, metric)
+        index = _CollectionIndex(ranker, milvus, collection, model, metric)
         found, cut = index.opened()
-        spec: dict[str, Any] = {"engine": {"version": made.get_server_version(), "index": found.name}}
+        spec: dict[str, Any] = {"engine": {"version": milvus.get_server_version(), "index": found.name}}
         if cut:
             spec["cut"] = {"limit": LONGEST, "documents": cut}
         if not model:
-            return cls(ranker, made, found, index.name, {}, spec)
+            return cls(ranker, milvus, found, index.name, {}, spec)
         spec["engine"] |= {"metric": found.metric, "kind": found.kind}
         queries = list(dict.fromkeys(collection.judged["text"].to_list()))
         vectors, row = model.encode(queries, "query", f"{ranker!r}: encoding queries")
         of_text = dict(zip(queries, vectors.take(row), strict=True)) if queries else {}
-        return cls(ranker, made, found, index.name, of_text, {**spec, **dense.provenance(), **dense.about(collection)})
+        return cls(
+            ranker, milvus, found, index.name, of_text, {**spec, **dense.provenance(), **dense.about(collection)}
+        )
 
     def ask(self, texts: list[str], limit: int) -> list[Hits]:
         """Search for several queries at once; only ids come back, which is several times as fast."""
@@ -143,10 +149,10 @@ class _Search:
         if mode == "hybrid":
             library = need("pymilvus", extra="milvus", for_="milvus")
             both = [library.AnnSearchRequest(limit=limit, **self._part(one, texts)) for one in ("bm25", "dense")]
-            answers = self.made.hybrid_search(name, both, library.RRFRanker(FUSION), **asked)
+            answers = self.milvus.hybrid_search(name, both, library.RRFRanker(FUSION), **asked)
         else:
             part = self._part(mode, texts)
-            answers = self.made.search(name, search_params=part.pop("param"), **part, **asked)
+            answers = self.milvus.search(name, search_params=part.pop("param"), **part, **asked)
         sign = signed("RRF" if mode == "hybrid" else "BM25" if mode == "bm25" else self.found.metric)
         return [
             [(self.name(key), sign(score)) for key, score in zip(one.ids, one.distances, strict=True)]
@@ -163,16 +169,8 @@ class _Search:
 def signed(metric: str) -> Callable[[float], float]:
     """How a metric's distance becomes a score that is higher for better documents.
 
-    Parameters
-    ----------
-    metric : str
-        ``BM25`` comes as a score from a server and negated from Milvus Lite, but is never below 0 itself; ``L2`` is
-        a distance; ``COSINE``, ``IP`` and ``RRF`` are scores.
-
-    Returns
-    -------
-    callable
-        Of a number.
+    ``BM25`` comes as a score from a server and negated from Milvus Lite, but is never below 0 itself; ``L2`` is a
+    distance; ``COSINE``, ``IP`` and ``RRF`` are scores.
     """
     return {"BM25": abs, "L2": lambda distance: -distance}.get(metric, float)
 
@@ -181,27 +179,27 @@ def _metric(ranker: Milvus, similarity: str) -> str:
     return _OF_SIMILARITY[similarity] if ranker.metric == "auto" else ranker.metric.upper()
 
 
-class _Index:
+class _CollectionIndex:
     """The index of one collection: ours, built where it is not there, or one that the user named."""
 
     def __init__(
-        self, ranker: Milvus, made: Any, collection: Collection, model: Encoder | Embedded | None, metric: str
+        self, ranker: Milvus, milvus: Any, collection: Collection, model: Encoder | EmbeddingServer | None, metric: str
     ) -> None:
-        self.ranker, self.made, self.collection = ranker, made, collection
+        self.ranker, self.milvus, self.collection = ranker, milvus, collection
         self.model, self.metric = model, metric
-        self.order = order(collection)
+        self.order = insertion_order(collection)
         self.ids = collection.ids.gather(self.order).to_list()
 
-    def opened(self) -> tuple[Found, dict[str, int]]:
+    def opened(self) -> tuple[MilvusIndex, dict[str, int]]:
         """The index, loaded and checked, and by source how many of its texts are cut."""
         cut: dict[str, int] = {}
         if self.ranker.collection is None:
             name, cut = self._built()
         else:
             name = self.ranker.collection
-        found = described(self.made, name)
+        found = describe_index(self.milvus, name)
         self._check(found)
-        self.made.load_collection(name)
+        self.milvus.load_collection(name)
         if self.ranker.collection is not None:
             self._compare(found)
         return found, cut
@@ -212,24 +210,24 @@ class _Index:
 
     def _built(self) -> tuple[str, dict[str, int]]:
         texts = self.collection.texts(self.ranker.text).gather(self.order).to_list()
-        made: dict[str, Any] = {"mode": self.ranker.mode, "layout": 1}
+        settings: dict[str, Any] = {"mode": self.ranker.mode, "layout": 1}
         if self.ranker.mode != "dense":
-            made["analyzer"] = self.ranker.analyzer
+            settings["analyzer"] = self.ranker.analyzer
         if self.model is not None:
-            made |= {"model": self.model.fingerprint, "metric": self.metric}
-        name = name_of(self.ids, texts, made)
+            settings |= {"model": self.model.fingerprint, "metric": self.metric}
+        name = index_name(self.ids, texts, settings)
         fitting, cut = self._fitting(texts) if self.ranker.mode != "dense" else (texts, {})
-        if not is_whole(self.made, name, len(self.ids)):
+        if not is_whole(self.milvus, name, len(self.ids)):
             self._build(name, texts, fitting)
         return name, cut
 
     def _build(self, name: str, texts: list[str], fitting: list[str]) -> None:
-        content, dimension = Content(self.ids, fitting), 0
+        content, dimension = IndexRows(self.ids, fitting), 0
         if self.model is not None:
             vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: encoding documents")
-            content, dimension = Content(self.ids, fitting, vectors, row), int(vectors.shape[1])
-        layout = Layout(self.ranker.mode != "dense", dimension, self.metric, self.ranker.analyzer)
-        build(self.made, name, layout, content, f"{self.ranker!r}: indexing")
+            content, dimension = IndexRows(self.ids, fitting, vectors, row), int(vectors.shape[1])
+        index_fields = IndexFields(self.ranker.mode != "dense", dimension, self.metric, self.ranker.analyzer)
+        build(self.milvus, name, index_fields, content, f"{self.ranker!r}: indexing")
 
     def _fitting(self, texts: list[str]) -> tuple[list[str], dict[str, int]]:
         """Texts that a field holds, and by source how many had to be cut."""
@@ -247,7 +245,7 @@ class _Index:
             )
         return fitting, by_source
 
-    def _check(self, found: Found) -> None:
+    def _check(self, found: MilvusIndex) -> None:
         """Refuse an index without the field that the mode searches, or that compares otherwise than the model."""
         who = f"{self.ranker!r}: {found.name!r}"
         if self.ranker.mode != "dense" and not found.sparse:
@@ -262,12 +260,12 @@ class _Index:
             )
             raise UserError(f"{who} compares by {found.metric or 'nothing'}, expected {self.metric}{hint}")
 
-    def _compare(self, found: Found) -> None:
-        sample = check_documents(self.made, found, self.collection)
+    def _compare(self, found: MilvusIndex) -> None:
+        sample = check_documents(self.milvus, found, self.collection)
         if self.model is None or not sample:
             return
         names = [self.collection.ids[row] for row in sample]
-        stored = stored_fields(self.made, found, names, [found.key, found.vector])
+        stored = stored_fields(self.milvus, found, names, [found.key, found.vector])
         texts = self.collection.texts(self.ranker.text).gather(sample).to_list()
         vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: comparing with the index")
         held = np.array([stored[name][found.vector] for name in names], dtype=np.float32)

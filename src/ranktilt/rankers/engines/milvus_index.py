@@ -1,4 +1,4 @@
-"""A collection's index in Milvus: named after what it holds, built whole or not at all, read back before it is used."""
+"""A collection's index in Milvus: named after what it holds, built whole or not at all, compared before it is used."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted
+from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.cache import Stored
 from ranktilt.optional import need
 from ranktilt.progress import report
-from ranktilt.rankers.engines.requests import said
+from ranktilt.rankers.engines.client import error_summary
 
 PK, DOC, TEXT, SPARSE, VECTOR = "pk", "doc_id", "text", "sparse", "vector"
 LONGEST = 65_535
@@ -32,50 +32,36 @@ LONGEST = 65_535
 ROWS, BYTES = 1_000, 8 << 20
 """Most rows and most bytes of text of one insertion."""
 BUILDING = 600.0
+"""Seconds that a call may take while an index is built or compared."""
+SAMPLE = 64
+"""Documents of somebody else's index that are looked at."""
+ALIKE = 0.9
+_NEAREST_SHARE, _NEAR, _TINY = 0.5, 1e-3, 1e-12
 _ADDRESS = re.compile(r"(?i)(https?|tcp)://")
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What an index is made of.
-
-    Parameters
-    ----------
-    sparse : bool
-        Whether it holds texts, for BM25.
-    dimension : int
-        Of its vectors; 0 where it holds none.
-    metric : str
-        Of its vectors: ``COSINE``, ``IP`` or ``L2``.
-    analyzer : str
-        Name of the analyzer built into Milvus.
-    """
+class IndexFields:
+    """What an index is made of."""
 
     sparse: bool
+    """Whether it holds texts, for BM25."""
     dimension: int = 0
+    """Of its vectors; 0 where it holds none."""
     metric: str = ""
+    """Of its vectors: ``COSINE``, ``IP`` or ``L2``."""
     analyzer: str = "standard"
+    """Name of the analyzer built into Milvus."""
 
 
 @dataclass(frozen=True)
-class Content:
-    """What an index is filled with; rows are in the order of insertion.
-
-    Parameters
-    ----------
-    ids : list of str
-        Document ids.
-    texts : list of str
-        Texts, cut to what a field holds.
-    vectors : Stored or None
-        Vectors, a row each distinct text.
-    row : ndarray of int64
-        Row in `vectors` of each document.
-    """
+class IndexRows:
+    """What an index is filled with, in the order of insertion; texts are cut to what a field holds."""
 
     ids: list[str]
     texts: list[str]
     vectors: Stored | None = None
+    """A row each distinct text."""
     row: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
@@ -84,7 +70,7 @@ def is_address(place: str) -> bool:
     return "://" in place
 
 
-def check_place(place: str) -> None:
+def require_place(place: str) -> None:
     """Refuse what is neither a file that Milvus Lite takes nor an address without a password."""
     if not is_address(place):
         if not place.endswith(".db"):
@@ -99,39 +85,19 @@ def check_place(place: str) -> None:
 
 @contextmanager
 def client(place: str, timeout: float) -> Iterator[Any]:
-    """Connect to a server, or start Milvus Lite on a file for as long as it is needed.
-
-    Parameters
-    ----------
-    place : str
-        File or address.
-    timeout : float
-        Seconds to wait for a server.
-
-    Yields
-    ------
-    MilvusClient
-        Closed at the end.
-
-    Raises
-    ------
-    UserError
-        If there is no server, or the file cannot be opened.
-    MissingExtra
-        If pymilvus, or for a file milvus-lite, is not installed.
-    """
+    """Connect to a server, or start Milvus Lite on a file for as long as it is needed; waits so many seconds."""
     library = need("pymilvus", extra="milvus", for_="milvus")
     token = os.environ.get("MILVUS_TOKEN", "") if is_address(place) else ""
-    with _quiet() as heard, _lite(place):
+    with _quiet() as heard, _milvus_lite(place):
         try:
-            made = library.MilvusClient(uri=place, token=token, timeout=min(timeout, 10.0))
+            milvus = library.MilvusClient(uri=place, token=token, timeout=min(timeout, 10.0))
         except Exception as error:
             raise UserError(f"milvus:{place}: {_why(place, error, heard, token)}") from None
         try:
-            yield made
+            yield milvus
         finally:
             with suppress(Exception):
-                made.close()
+                milvus.close()
 
 
 @contextmanager
@@ -139,15 +105,15 @@ def _quiet() -> Iterator[list[str]]:
     """Keep what these libraries log of failed calls, with stack traces, off the screen; it is told in one line."""
     heard: list[str] = []
 
-    class Ear(logging.Handler):
+    class _Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             error = record.exc_info[1] if record.exc_info else None
-            heard.append(said(error) if error else record.getMessage())
+            heard.append(error_summary(error) if error else record.getMessage())
 
     loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite", "grpc")]
     before = [(one.handlers, one.propagate) for one in loggers]
     for one in loggers:
-        one.handlers, one.propagate = [Ear()], False
+        one.handlers, one.propagate = [_Listener()], False
     try:
         yield heard
     finally:
@@ -156,7 +122,7 @@ def _quiet() -> Iterator[list[str]]:
 
 
 @contextmanager
-def _lite(place: str) -> Iterator[None]:
+def _milvus_lite(place: str) -> Iterator[None]:
     """Stop Milvus Lite at the end, so that other processes can open the file, unless somebody else here uses it."""
     if is_address(place):
         yield
@@ -174,7 +140,7 @@ def _lite(place: str) -> Iterator[None]:
 
 def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
     if not is_address(place):
-        return f"Milvus Lite cannot open the file: {heard[-1] if heard else said(error)}"
+        return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
     parts = urlsplit(place)
     port = parts.port or (443 if parts.scheme.lower() == "https" else 19530)
     try:
@@ -182,11 +148,11 @@ def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
     except OSError as refused:
         return f"no server there: {refused.strerror or refused}; start it, or name a file that ends in .db"
     hint = "" if token else " (a server that asks for a token takes it from MILVUS_TOKEN)"
-    reason = said(error).replace(token, "…") if token else said(error)
+    reason = error_summary(error).replace(token, "…") if token else error_summary(error)
     return f"something answers there, but not as Milvus does: {reason}{hint}"
 
 
-def order(collection: Collection) -> npt.NDArray[np.int64]:
+def insertion_order(collection: Collection) -> npt.NDArray[np.int64]:
     """Rows in the order in which they are inserted and numbered.
 
     Milvus decides between equal scores by number or place; a hash of the ids sees to it that neither has to do
@@ -202,77 +168,58 @@ def cut_bytes(text: str, most: int = LONGEST) -> str:
     return text if len(raw) <= most else raw[:most].decode(errors="ignore")
 
 
-def name_of(ids: Sequence[str], texts: Sequence[str], made: dict[str, Any]) -> str:
+def index_name(ids: Sequence[str], texts: Sequence[str], settings: dict[str, Any]) -> str:
     """Name of the index: equal for equal documents, texts, model and settings, and for nothing else."""
-    whole = hashlib.blake2b(json.dumps(made, sort_keys=True).encode(), digest_size=12)
+    whole = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=12)
     for text in chain(ids, texts):
         raw = text.encode()
         whole.update(len(raw).to_bytes(8, "little"))
         whole.update(raw)
-    return f"ranktilt_{made['mode']}_{whole.hexdigest()}"
+    return f"ranktilt_{settings['mode']}_{whole.hexdigest()}"
 
 
-def is_whole(made: Any, name: str, total: int) -> bool:
+def is_whole(milvus: Any, name: str, total: int) -> bool:
     """Whether there is an index of this name that holds so many documents."""
-    return bool(made.has_collection(name, timeout=BUILDING)) and rows(made, name) == total
+    return bool(milvus.has_collection(name, timeout=BUILDING)) and rows(milvus, name) == total
 
 
-def build(made: Any, name: str, layout: Layout, content: Content, label: str) -> None:
-    """Build an index, which gets its name when it is complete; what an interrupted build has left is thrown away.
-
-    Parameters
-    ----------
-    made : MilvusClient
-        The server.
-    name : str
-        See `name_of`.
-    layout : Layout
-        Its fields.
-    content : Content
-        Its rows.
-    label : str
-        Names the progress.
-
-    Raises
-    ------
-    UserError
-        If the server holds another number of documents than it was given.
-    """
+def build(milvus: Any, name: str, fields: IndexFields, content: IndexRows, label: str) -> None:
+    """Build an index, which gets its name when it is complete; what an interrupted build has left is thrown away."""
     total, part = len(content.ids), f"{name}_part"
     for old in (name, part):
-        if made.has_collection(old, timeout=BUILDING):
-            made.drop_collection(old, timeout=BUILDING)
-    _create(made, part, layout)
-    for start, stop in _batches(content.texts if layout.sparse else [""] * total):
-        made.insert(part, _records(layout, content, start, stop), timeout=BUILDING)
+        if milvus.has_collection(old, timeout=BUILDING):
+            milvus.drop_collection(old, timeout=BUILDING)
+    _create(milvus, part, fields)
+    for start, stop in _batches(content.texts if fields.sparse else [""] * total):
+        milvus.insert(part, _records(fields, content, start, stop), timeout=BUILDING)
         report(label, stop, total)
-    made.flush(part, timeout=BUILDING)
-    held = rows(made, part)
+    milvus.flush(part, timeout=BUILDING)
+    held = rows(milvus, part)
     if held != total:
         documents = counted(total, "document", "documents")
         message = f"milvus: {held:,} of {documents} arrived; is another process building {name!r}? Try again"
         raise UserError(message)
-    made.rename_collection(part, name, timeout=BUILDING)
+    milvus.rename_collection(part, name, timeout=BUILDING)
 
 
-def _create(made: Any, name: str, layout: Layout) -> None:
+def _create(milvus: Any, name: str, fields: IndexFields) -> None:
     library = need("pymilvus", extra="milvus", for_="milvus")
     kinds = library.DataType
     schema = library.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field(PK, kinds.INT64, is_primary=True)
     schema.add_field(DOC, kinds.VARCHAR, max_length=LONGEST)
     indexes = library.MilvusClient.prepare_index_params()
-    if layout.sparse:
-        analyzer = {"type": layout.analyzer}
+    if fields.sparse:
+        analyzer = {"type": fields.analyzer}
         schema.add_field(TEXT, kinds.VARCHAR, max_length=LONGEST, enable_analyzer=True, analyzer_params=analyzer)
         schema.add_field(SPARSE, kinds.SPARSE_FLOAT_VECTOR)
         schema.add_function(library.Function("bm25", library.FunctionType.BM25, [TEXT], [SPARSE]))
         indexes.add_index(SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
-    if layout.dimension:
-        schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=layout.dimension)
-        indexes.add_index(VECTOR, index_type="FLAT", metric_type=layout.metric)
+    if fields.dimension:
+        schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=fields.dimension)
+        indexes.add_index(VECTOR, index_type="FLAT", metric_type=fields.metric)
     strong = {"consistency_level": "Strong", "timeout": BUILDING}
-    made.create_collection(name, schema=schema, index_params=indexes, **strong)
+    milvus.create_collection(name, schema=schema, index_params=indexes, **strong)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -286,9 +233,9 @@ def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-def _records(layout: Layout, content: Content, start: int, stop: int) -> list[dict[str, Any]]:
+def _records(fields: IndexFields, content: IndexRows, start: int, stop: int) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = [{PK: n, DOC: content.ids[n]} for n in range(start, stop)]
-    if layout.sparse:
+    if fields.sparse:
         for record, text in zip(records, content.texts[start:stop], strict=True):
             record[TEXT] = text
     if content.vectors is not None:
@@ -297,6 +244,103 @@ def _records(layout: Layout, content: Content, start: int, stop: int) -> list[di
     return records
 
 
-def rows(made: Any, name: str) -> int:
+def rows(milvus: Any, name: str) -> int:
     """How many documents an index holds."""
-    return int(made.query(name, filter="", output_fields=["count(*)"], timeout=BUILDING)[0]["count(*)"])
+    return int(milvus.query(name, filter="", output_fields=["count(*)"], timeout=BUILDING)[0]["count(*)"])
+
+
+@dataclass(frozen=True)
+class MilvusIndex:
+    """An index as the server describes it; names of fields are empty where there is none."""
+
+    name: str
+    key: str
+    """Field that numbers or names the documents."""
+    key_is_text: bool
+    vector: str
+    """Field of the vectors."""
+    sparse: str
+    """Field that BM25 searches."""
+    text: str
+    """Field of the texts that BM25 searches."""
+    dimension: int
+    metric: str
+    """By which the vectors' index compares."""
+    kind: str
+    """Of the vectors' index, such as ``FLAT``."""
+
+
+def describe_index(milvus: Any, name: str) -> MilvusIndex:
+    """Ask a server what an index is; refuses several fields of vectors, of which none can be chosen."""
+    if not milvus.has_collection(name, timeout=BUILDING):
+        raise unknown("collection of this Milvus", name, sorted(milvus.list_collections(timeout=BUILDING)))
+    about = milvus.describe_collection(name, timeout=BUILDING)
+    fields = {field["name"]: field for field in about["fields"]}
+    key = next(field for field in fields.values() if field.get("is_primary"))
+    vectors = [field for field, what in fields.items() if what["type"].name == "FLOAT_VECTOR"]
+    if len(vectors) > 1:
+        raise UserError(f"milvus: {name!r} has {len(vectors)} fields of vectors, expected one: {', '.join(vectors)}")
+    vector = vectors[0] if vectors else ""
+    words = next((f for f in about.get("functions", []) if getattr(f["type"], "name", "") == "BM25"), None)
+    indexes = [milvus.describe_index(name, index, timeout=BUILDING) for index in milvus.list_indexes(name)]
+    index: dict[str, Any] = next((one for one in indexes if one["field_name"] == vector), {})
+    return MilvusIndex(
+        name, key["name"], key["type"].name == "VARCHAR", vector,
+        words["output_field_names"][0] if words else "", words["input_field_names"][0] if words else "",
+        int(fields[vector]["params"]["dim"]) if vector else 0,
+        str(index.get("metric_type", "")), str(index.get("index_type", "")),
+    )  # fmt: skip
+
+
+def check_documents(milvus: Any, found: MilvusIndex, collection: Collection) -> list[int]:
+    """Refuse an index that holds other documents than a collection: their number, and a sample of ids and texts.
+
+    Returns the rows of the documents that were looked at.
+    """
+    held, total = rows(milvus, found.name), collection.docs.height
+    if held != total:
+        here = counted(total, "document", "documents")
+        raise UserError(f"milvus: {found.name!r} holds {held:,}, the collection has {here}; leave collection= out")
+    sample: list[int] = np.linspace(0, max(total - 1, 0), min(SAMPLE, total)).astype(int).tolist()
+    fields = [found.key, *([found.text] if found.text else [])]
+    stored = stored_fields(milvus, found, [collection.ids[row] for row in sample], fields)
+    texts = [collection.texts(choice) for choice in TEXT_CHOICES] if found.text else []
+    for row in sample:
+        name = collection.ids[row]
+        if name not in stored:
+            raise UserError(f"milvus: {found.name!r} does not hold document {name!r}: its ids are others")
+        if texts and not any(_one_in_other(stored[name][found.text], series[row]) for series in texts):
+            raise UserError(f"milvus: {found.name!r} holds another text of document {name!r} than the collection")
+    return sample
+
+
+def stored_fields(milvus: Any, found: MilvusIndex, ids: Sequence[str], fields: list[str]) -> dict[str, dict[str, Any]]:
+    """Fields of documents by id; those that the index does not hold are left out."""
+    if not found.key_is_text and not all(name.isdigit() and str(int(name)) == name for name in ids):
+        return {}
+    keys: list[Any] = list(ids) if found.key_is_text else [int(name) for name in ids]
+    found_rows = milvus.query(found.name, ids=keys, output_fields=fields, timeout=BUILDING)
+    return {str(row[found.key]): row for row in found_rows}
+
+
+def check_vectors(who: str, stored: npt.NDArray[np.float32], own: npt.NDArray[np.float32]) -> None:
+    """Refuse vectors that another model made: those of one model point the same way, whatever it computes in."""
+    if stored.shape != own.shape:
+        raise UserError(f"{who}: its vectors have {stored.shape[1]} dimensions, the model's {own.shape[1]}")
+    norms = np.linalg.norm(stored, axis=1) * np.linalg.norm(own, axis=1)
+    alike = float(np.median((stored * own).sum(axis=1) / np.where(norms > 0, norms, 1)))
+    if alike < ALIKE:
+        text = f"their median cosine with the model's own is {alike:.2f} over {len(own)} documents"
+        raise UserError(f"{who}: its vectors are not those of this model and text: {text}")
+    # Vectors of some models all point nearly the same way, so that those of another text are alike too.
+    one, two = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), _TINY) for side in (stored, own))
+    cosines = one @ two.T
+    nearest = float(np.mean(cosines.diagonal() >= cosines.max(axis=1) - _NEAR))
+    if nearest < _NEAREST_SHARE:
+        text = f"only {nearest:.0%} of {len(own)} documents are nearest to their own text"
+        raise UserError(f"{who}: its vectors are those of other documents: {text}")
+
+
+def _one_in_other(stored: str, text: str) -> bool:
+    one, two = (" ".join(t.split()) for t in (stored, cut_bytes(text, LONGEST)))
+    return one in two or two in one

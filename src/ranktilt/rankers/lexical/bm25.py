@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.executing.memory_limits import memory
-from ranktilt.rankers.base import FirstStage, Rows, Scores, worth_a_look
+from ranktilt.executing.memory_limits import memory_limit
+from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter
 from ranktilt.rankers.lexical.index import Ints, Postings, Terms, terms
 from ranktilt.text.analyzers import analyzer
 
@@ -40,19 +40,9 @@ class Lexical(FirstStage):
 
     @abstractmethod
     def weights(self, found: Postings, lengths: Array) -> Array:
-        """Weigh terms in the documents that hold them.
+        """Weigh terms in the documents that hold them: a weight a posting, at least 0, that depends on no other one.
 
-        Parameters
-        ----------
-        found : Postings
-            Some terms.
-        lengths : ndarray of float64, shape (n_documents,)
-            Terms of each document of the collection, repeats counted.
-
-        Returns
-        -------
-        ndarray of float64
-            A weight a posting, at least 0; it depends on no other posting.
+        `lengths` are the terms of each document of the collection, repeats counted.
         """
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
@@ -73,7 +63,7 @@ class Lexical(FirstStage):
                     scores[rows] += values if times == 1 else float(times) * values
                     if not values[0]:
                         weightless.append(rows)
-                best = worth_a_look(scores, self.k + slack)
+                best = prefilter(scores, self.k + slack)
                 if len(best) < self.k + slack:  # a word of no weight finds its documents too
                     for rows in weightless:
                         best = np.union1d(best, rows)
@@ -83,7 +73,7 @@ class Lexical(FirstStage):
 
 def _groups(starts: Ints, asked: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
     """First and last of consecutive queries whose terms' postings fit into the memory together; at least one query."""
-    most = memory() // _POSTING
+    most = memory_limit() // _POSTING
     held: set[int] = set()
     first = room = 0
     for query, (low, high) in enumerate(pairwise(starts.tolist())):

@@ -18,16 +18,16 @@ import scipy.sparse as sp
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning
-from ranktilt.executing.memory_limits import memory
+from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.progress import report
-from ranktilt.rankers.lexical.index_files import Draft, IndexFolder, Piece, Table, Writer
+from ranktilt.rankers.lexical.index_files import IndexFolder, IndexWriter, PostingPart, PostingTable, PostingTableDraft
 from ranktilt.text.analyzers import Vocabulary, analyzer, foreign
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 CHUNK = 16_384
-_PIECE = 64
+_BYTES_A_POSTING = 64
 _NO_ROWS = np.empty(0, dtype=np.int32)
 LARGE = 32 << 20
 """Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it."""
@@ -35,36 +35,21 @@ LARGE = 32 << 20
 
 @dataclass(frozen=True)
 class Postings:
-    """Where some terms occur, term after term.
-
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Documents.
-    times : ndarray of float64, shape (n,)
-        How often each of them holds the term.
-    sizes : ndarray of int64, shape (n_terms,)
-        In how many documents each term occurs.
-    """
+    """Where some terms occur, term after term."""
 
     rows: Ints
+    """Documents."""
     times: Floats
+    """How often each of them holds the term."""
     sizes: Ints
+    """In how many documents each term occurs."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of a collection's documents.
+    """The terms of a collection's documents, in memory or mapped from files; the vocabulary names them."""
 
-    Parameters
-    ----------
-    table : Table
-        Documents and counts by term; in memory, or mapped from files.
-    vocabulary : Vocabulary
-        Names behind the term numbers.
-    """
-
-    table: Table
+    table: PostingTable
     vocabulary: Vocabulary
 
     @property
@@ -94,28 +79,16 @@ class Terms:
 def terms(collection: Collection, how: str, text: str) -> Terms:
     """Return the terms of a collection's documents, made once for all rankers that share them.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its documents. Where their texts are many, the index is kept under the cache's folder by the hash of the
-        texts and of the analyzer, and read from there the next time.
-    how : str
-        Name of the analyzer.
-    text : {"title+text", "text", "title"}
-        What of a document is read.
-
-    Returns
-    -------
-    Terms
-        The same object at every call.
+    Where texts are many, the index is kept under the cache's folder by the hash of the texts and of the analyzer, whose
+    name is `how`, and read from there the next time.
     """
-    return collection.memo(("terms", how, text), lambda: _of(collection, how, text))
+    return collection.memo(("terms", how, text), lambda: _terms(collection, how, text))
 
 
-def _of(collection: Collection, how: str, text: str) -> Terms:
+def _terms(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
     large = int(texts.str.len_bytes().sum()) >= LARGE
-    made = _kept(texts, how) if large else _make(texts, how)
+    made = _from_disk(texts, how) if large else _make(texts, how)
     count, first = made.table.foreign
     if how == "english" and count:
         warnings.warn(
@@ -127,7 +100,7 @@ def _of(collection: Collection, how: str, text: str) -> Terms:
     return made
 
 
-def _kept(texts: pl.Series, how: str) -> Terms:
+def _from_disk(texts: pl.Series, how: str) -> Terms:
     """The index from its folder, or a new one that is put there."""
     folder = IndexFolder.of(texts, how)
     found = folder.read()
@@ -138,9 +111,9 @@ def _kept(texts: pl.Series, how: str) -> Terms:
         return _make(texts, how, writer)
 
 
-def _make(texts: pl.Series, how: str, writer: Writer | None = None) -> Terms:
+def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Terms:
     vocabulary = Vocabulary(analyzer(how))
-    blocks, lengths, marked = list[_Block](), [np.empty(0, np.int32)], [np.empty(0, dtype=bool)]
+    blocks, lengths, marked = list[_PostingBlock](), [np.empty(0, np.int32)], [np.empty(0, dtype=bool)]
     other = np.empty(0, dtype=bool)
     parts = [texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK)]
     for number, tokens in enumerate(_ahead(vocabulary.how.split, parts)):
@@ -149,7 +122,7 @@ def _make(texts: pl.Series, how: str, writer: Writer | None = None) -> Terms:
         length = np.bincount(owner, minlength=len(tokens))
         lengths.append(length.astype(np.int32))
         marked.append(2 * np.bincount(owner[other[term]], minlength=len(tokens)) > length)
-        block = _Block.of(owner + number * CHUNK, term)
+        block = _PostingBlock.of(owner + number * CHUNK, term)
         blocks.append(block if writer is None else block.aside(writer))
         report(f"analyzer {how}: documents", min((number + 1) * CHUNK, len(texts)), len(texts))
     rows = np.flatnonzero(np.concatenate(marked))
@@ -159,7 +132,7 @@ def _make(texts: pl.Series, how: str, writer: Writer | None = None) -> Terms:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _PostingBlock:
     """Postings of consecutive documents: distinct terms in order, documents of each, which they are, and how often."""
 
     terms: npt.NDArray[np.int32]
@@ -168,7 +141,7 @@ class _Block:
     times: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, owner: Ints, term: Ints) -> _Block:
+    def of(cls, owner: Ints, term: Ints) -> _PostingBlock:
         first, last = (int(owner[0]), int(owner[-1])) if len(owner) else (0, 0)
         shape = (int(term.max(initial=-1)) + 1, last - first + 1)
         counts = _count(term, owner - first, shape)
@@ -178,23 +151,25 @@ class _Block:
         rows = counts.indices.astype(np.int32) + np.int32(first)
         return cls(terms.astype(np.int32), sizes[terms].astype(np.int32), rows, counts.data.astype(kind))
 
-    def aside(self, writer: Writer) -> _Block:
-        return _Block(*map(writer.aside, (self.terms, self.sizes, self.rows, self.times)))
+    def aside(self, writer: IndexWriter) -> _PostingBlock:
+        return _PostingBlock(*map(writer.aside, (self.terms, self.sizes, self.rows, self.times)))
 
 
-def _draft(blocks: Sequence[_Block], n_terms: int, lengths: npt.NDArray[np.int32], about: tuple[int, int]) -> Draft:
+def _draft(
+    blocks: Sequence[_PostingBlock], n_terms: int, lengths: npt.NDArray[np.int32], about: tuple[int, int]
+) -> PostingTableDraft:
     sizes = np.zeros(n_terms, dtype=np.int64)
     for block in blocks:
         sizes[block.terms] += block.sizes
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     kind = np.result_type(np.uint8, *(block.times.dtype for block in blocks))
-    return Draft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths, about)
+    return PostingTableDraft(partial(_merged, blocks, offsets, kind), kind, offsets, lengths, about)
 
 
-def _merged(blocks: Sequence[_Block], offsets: Ints, kind: np.dtype[Any]) -> Iterator[Piece]:
+def _merged(blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any]) -> Iterator[PostingPart]:
     """Postings of all blocks together, a few terms at a time: as many as a part of the memory holds."""
     starts = [np.concatenate([[0], np.cumsum(block.sizes, dtype=np.int64)]) for block in blocks]
-    most = max(memory() // _PIECE, 1)
+    most = max(memory_limit() // _BYTES_A_POSTING, 1)
     low, n_terms = 0, len(offsets) - 1
     while low < n_terms:
         high = max(int(np.searchsorted(offsets, offsets[low] + most, side="right")) - 1, low + 1)

@@ -29,7 +29,7 @@ from ranktilt.io.files import cannot_write
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
-Piece = tuple[npt.NDArray[np.int32], Array]
+PostingPart = tuple[npt.NDArray[np.int32], Array]
 
 FORMAT = 2
 _POSTINGS = ("rows.bin", "times.bin")
@@ -42,48 +42,39 @@ _MADE_BY = (
 
 
 @dataclass(frozen=True)
-class Table:
-    """Documents and counts, term after term.
-
-    Parameters
-    ----------
-    rows : ndarray of int32, shape (n_postings,)
-        Documents, in order within a term.
-    times : ndarray of unsigned int, shape (n_postings,)
-        How often each of them holds the term.
-    offsets : ndarray of int64, shape (n_terms + 1,)
-        Where each term's postings start and end.
-    lengths : ndarray of int32, shape (n_documents,)
-        Terms of each document, repeats counted.
-    foreign : tuple of int
-        How many documents are mostly in a script that is not Latin, and the row of the first (-1 for none).
-    """
+class PostingTable:
+    """Documents and counts, term after term."""
 
     rows: npt.NDArray[np.int32]
+    """Documents, in order within a term."""
     times: Array
+    """How often each of them holds the term."""
     offsets: Ints
+    """Where each term's postings start and end."""
     lengths: npt.NDArray[np.int32]
+    """Terms of each document, repeats counted."""
     foreign: tuple[int, int]
+    """How many documents are mostly in a script that is not Latin, and the row of the first (-1 for none)."""
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A table whose postings come in pieces, as often as they are asked for; for the other fields see `Table`."""
+class PostingTableDraft:
+    """A `PostingTable` whose postings come in pieces, as often as they are asked for."""
 
-    pieces: Callable[[], Iterator[Piece]]
+    pieces: Callable[[], Iterator[PostingPart]]
     kind: np.dtype[Any]
     offsets: Ints
     lengths: npt.NDArray[np.int32]
     foreign: tuple[int, int]
 
-    def whole(self) -> Table:
+    def whole(self) -> PostingTable:
         """Hold all of it in memory."""
         rows, times = np.empty(self.offsets[-1], dtype=np.int32), np.empty(self.offsets[-1], dtype=self.kind)
         end = 0
         for some, counts in self.pieces():
             start, end = end, end + len(some)
             rows[start:end], times[start:end] = some, counts
-        return Table(rows, times, self.offsets, self.lengths, self.foreign)
+        return PostingTable(rows, times, self.offsets, self.lengths, self.foreign)
 
 
 @dataclass(frozen=True)
@@ -106,7 +97,7 @@ class IndexFolder:
                 whole.update(digest)
         return cls(cache_folder() / "lexical" / whole.hexdigest())
 
-    def read(self) -> tuple[Table, list[str]] | None:
+    def read(self) -> tuple[PostingTable, list[str]] | None:
         """Map the index into memory; None where there is none, or a damaged one, which is warned of and moved away."""
         if not self.path.is_dir():
             return None
@@ -122,17 +113,17 @@ class IndexFolder:
             return None
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
+    def writing(self) -> Iterator[IndexWriter]:
         """Give what writes the index; whatever it leaves aside is gone after the ``with`` block."""
         _sweep(self.path.parent)
-        writer = Writer(self, _temporary(self.path))
+        writer = IndexWriter(self, _temporary(self.path))
         try:
             yield writer
         finally:
             shutil.rmtree(writer.temporary, ignore_errors=True)
 
 
-class Writer:
+class IndexWriter:
     """Puts arrays aside while an index is made, and then the index in its place; without a disk all stays in memory."""
 
     def __init__(self, place: IndexFolder, temporary: Path) -> None:
@@ -149,7 +140,7 @@ class Writer:
             return array
         return _map(file, array.dtype, len(array))
 
-    def write(self, draft: Draft, names: Sequence[str]) -> Table:
+    def write(self, draft: PostingTableDraft, names: Sequence[str]) -> PostingTable:
         """Write the index whole and map it; hold it in memory where it cannot be written."""
         made = self.temporary / "index"
         if not self.failed and self._try(lambda: _write(made, draft, names)):
@@ -176,7 +167,7 @@ def _digest(texts: pl.Series) -> bytes:
     return found.digest()
 
 
-def _write(folder: Path, draft: Draft, names: Sequence[str]) -> None:
+def _write(folder: Path, draft: PostingTableDraft, names: Sequence[str]) -> None:
     folder.mkdir()
     checks = dict.fromkeys(_POSTINGS, 0)
     with ExitStack() as stack:
@@ -203,12 +194,12 @@ def _write(folder: Path, draft: Draft, names: Sequence[str]) -> None:
     (folder / "about.json").write_text(json.dumps({**about, "check": _check(about)}), encoding="utf-8")
 
 
-def _read(folder: Path) -> tuple[Table, list[str]]:
+def _read(folder: Path) -> tuple[PostingTable, list[str]]:
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     if about.pop("check") != _check(about):
         raise ValueError("about.json has changed")
     small = {name: (folder / name).read_bytes() for name in ("offsets.bin", "lengths.bin", "terms.txt")}
-    table = Table(
+    table = PostingTable(
         _map(folder / "rows.bin", np.dtype(np.int32), about["postings"]),
         _map(folder / "times.bin", np.dtype(about["times"]), about["postings"]),
         np.frombuffer(small["offsets.bin"], dtype=np.int64),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,13 +11,21 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import UserError, unknown
-from ranktilt.models import checkpoint as hub
-from ranktilt.models.pairs import NO_LIMIT, Pairs
-from ranktilt.models.scorer import Scorer
-from ranktilt.models.token_counts import MOST_TOKENS, Tokens
-from ranktilt.rankers.base import Ranker, cut
-from ranktilt.rankers.candidates import TAILS, Candidates
+from ranktilt.errors import UserError
+from ranktilt.models.checkpoint import find
+from ranktilt.models.device import PRECISIONS, choose_precision
+from ranktilt.models.pairs import TextPairs
+from ranktilt.models.scorer import PairScorer
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
+from ranktilt.rankers.base import (
+    Ranker,
+    installed_versions,
+    require_choices,
+    require_depth,
+    require_token_limit,
+    reranked_run,
+)
+from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
 from ranktilt.run import Run
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
@@ -63,47 +69,25 @@ class ReRanker(Ranker):
     device: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.k is not None and self.k < 1:
-            raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
-        choices = (("text", TEXT_CHOICES), ("tail", TAILS), ("limits", tuple(LIMITS)), ("precision", hub.PRECISIONS))
-        for option, valid in choices:
-            value = getattr(self, option)
-            if value not in valid:
-                raise unknown(f"{option} of {self.name}", value, valid)
-        for option in ("max_query_tokens", "max_document_tokens"):
-            value = getattr(self, option)
-            if value is not None and not 1 <= value <= MOST_TOKENS:
-                most = f" and at most {MOST_TOKENS:,}" if value > 1 else ""
-                raise UserError(f"{self.name}: expected {option} of at least 1{most}, got {value}")
+        require_depth(self.name, self.k)
+        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, limits=LIMITS, precision=PRECISIONS)
+        require_token_limit(self, "max_query_tokens")
+        require_token_limit(self, "max_document_tokens")
 
     @abstractmethod
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         """Make what scores pairs, from a model's folder, tokens of query and document, and a precision.
 
-        Raises
-        ------
-        UserError
-            If the folder holds no model of this kind; it is not loaded for that.
+        Refuses, without loading it, a folder that holds no model of this kind.
         """
 
-    def scorer(self) -> Scorer:
-        """Find the model, and make sure without loading it that it can re-rank.
-
-        Returns
-        -------
-        Scorer
-            Nothing is loaded yet.
-
-        Raises
-        ------
-        UserError
-            If there is no such model, or it is none of this kind.
-        """
+    def scorer(self) -> PairScorer:
+        """Find the model, and make sure without loading it that it can re-rank."""
         query, document = LIMITS[self.limits]
-        folder = hub.find(self.model, for_=f"{self.name}:{self.model}")
+        folder = find(self.model, for_=f"{self.name}:{self.model}")
         query, document = self.max_query_tokens or query, self.max_document_tokens or document
-        precision = hub.resolve(self.precision, for_=self.name, device=self.device)
-        return replace(self.scorer_of(folder, query, document, precision), typed=self.model)
+        precision = choose_precision(self.precision, for_=self.name, device=self.device)
+        return replace(self.scorer_of(folder, query, document, precision), model_name=self.model)
 
     def check(self) -> None:
         """Find out without loading the model whether it can re-rank; see `scorer`."""
@@ -141,11 +125,15 @@ class ReRanker(Ranker):
         scorer = self.scorer()
         texts = self._texts(collection)
         rows, place = np.unique(found.rows, return_inverse=True)
-        pairs = Pairs.of(found.texts.to_list(), texts.gather(rows).to_list(), found.query, place)
+        pairs = TextPairs.of(found.texts.to_list(), texts.gather(rows).to_list(), found.query, place)
         scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
-        parts = cut(found.by_query(scores), collection.tie_keys(), self.k)
-        spec = {**found.spec(self), **self._made_with(scorer), **self._about(scorer, pairs, found, collection)}
-        return Run(tuple(found.names), *parts, collection.ids, spec)
+        spec = {
+            "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
+            "precision": scorer.precision,
+            "packages": installed_versions("torch", "transformers"),
+            **self._truncated(scorer, pairs, found, collection),
+        }
+        return reranked_run(self, collection, found, scores, spec)
 
     def _texts(self, collection: Collection) -> pl.Series:
         texts = collection.texts(self.text)
@@ -156,18 +144,12 @@ class ReRanker(Ranker):
             raise UserError(f"{self!r} reads texts; no query here has one")
         return texts
 
-    def _made_with(self, scorer: Scorer) -> dict[str, Any]:
-        packages = ("torch", "transformers")
-        return {
-            "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
-            "precision": scorer.precision,
-            "packages": {name: version(name) for name in packages if find_spec(name)},
-        }
-
-    def _about(self, scorer: Scorer, pairs: Pairs, found: Candidates, collection: Collection) -> dict[str, Any]:
+    def _truncated(
+        self, scorer: PairScorer, pairs: TextPairs, found: Candidates, collection: Collection
+    ) -> dict[str, Any]:
         """The share of each source's candidates that are not read to their end."""
         limit = min(scorer.limits.document or NO_LIMIT, scorer.limits.pair)
         if limit >= NO_LIMIT or not Tokens(scorer.folder, None).readable:
             return {}
-        over = scorer.cut(pairs, f"{self!r}: counting tokens")[pairs.entry]
+        over = scorer.truncated(pairs, f"{self!r}: counting tokens")[pairs.entry]
         return found.truncated(over, limit, collection)

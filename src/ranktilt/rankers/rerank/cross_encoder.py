@@ -1,4 +1,4 @@
-"""Cross-encoders: a classifier with one or two labels reads query and document as one text."""
+"""Cross-encoders and monoBERT: a classifier with one or two labels reads query and document as one text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranktilt.errors import UserError
-from ranktilt.models import checkpoint as hub
-from ranktilt.models.pairs import NO_LIMIT, Limits, Template, special_tokens, template_of
-from ranktilt.models.scorer import Logits, Scorer, Scores, in_float32, loaded, require_model, sigmoid
+from ranktilt.errors import UserError, counted
+from ranktilt.models.checkpoint import load, read_json, require
+from ranktilt.models.pairs import PairTemplate, TokenLimits, pair_template
+from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
 
@@ -23,21 +24,13 @@ _LOW_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod
 
 @dataclass(frozen=True)
 class Head:
-    """The last layer of a classifier.
-
-    Parameters
-    ----------
-    labels : {1, 2}
-        Numbers that it gives.
-    relevant : int
-        Which of two labels says relevant.
-    activation : {"Sigmoid", "Identity", "Tanh"}
-        What is applied to the number of a single label; two labels always give a probability.
-    """
+    """The last layer of a classifier with one or two labels."""
 
     labels: int
     relevant: int = 0
+    """Which of two labels says relevant."""
     activation: str = "Sigmoid"
+    """What is applied to the number of a single label; two labels always give a probability."""
 
     def relevance(self, logits: Logits) -> Scores:
         """Turn logits into scores, in float64: what float32 rounds to 1 is not tied."""
@@ -50,44 +43,38 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Classifier(Scorer):
-    """A classifier of sequences with one or two labels; see `Scorer`.
-
-    Parameters
-    ----------
-    head : Head
-        Its last layer.
-    """
+class Classifier(PairScorer):
+    """A classifier of sequences with one or two labels."""
 
     head: Head = field(default=Head(1), kw_only=True)
 
     def relevance(self, logits: Logits) -> Scores:
-        """Return the head's scores; see `Scorer.relevance`."""
+        """Return the head's scores; see `PairScorer.relevance`."""
         return self.head.relevance(logits)
 
-    def around(self) -> int:
-        """Return how many special tokens a pair has; see `Scorer.around`."""
-        return special_tokens(self.folder)
+    def special_token_count(self) -> int:
+        """Return how many special tokens a pair has; see `PairScorer.special_token_count`."""
+        return Tokens(self.folder, None).special_tokens_of_pair
 
-    def template(self, tokenizer: Any) -> Template:
-        """Return the tokenizer's own template of a pair; see `Scorer.template`."""
-        found = template_of(tokenizer.backend_tokenizer, typed="token_type_ids" in tokenizer.model_input_names)
+    def template(self, tokenizer: Any) -> PairTemplate:
+        """Return the tokenizer's own template of a pair; see `PairScorer.template`."""
+        found = pair_template(tokenizer.backend_tokenizer, typed="token_type_ids" in tokenizer.model_input_names)
         if found is None:
             raise UserError(f"{self.folder}: its tokenizer does not put a query, as a whole, before a document")
         return found
 
     def load(self) -> Any:
-        """Load the classifier; see `Scorer.load`."""
-        transformers = need("transformers", extra="neural", for_=self.ranker)
+        """Load the classifier; see `PairScorer.load`."""
         torch = need("torch", extra="neural", for_=self.ranker)
-        model = loaded(self.folder, transformers.AutoModelForSequenceClassification)
+        kind = "AutoModelForSequenceClassification"
+        model = load(self.folder, kind, for_=self.ranker, ignore_mismatched_sizes=True)
         linear = [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
         for layer in [layer for layer in linear if layer.out_features == self.outputs][-1:]:
             in_float32(layer)
         return model
 
     def call(self, model: Any, features: dict[str, Any]) -> Any:
-        """Return the logits of a batch; see `Scorer.call`."""
+        """Return the logits of a batch; see `PairScorer.call`."""
         return model(**features).logits
 
 
@@ -101,37 +88,42 @@ class CrossEncoder(ReRanker):
 
     name: ClassVar[str] = "cross-encoder"
 
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         """Read the model's configuration; see `ReRanker.scorer_of`."""
-        config = require_model(folder, self.name)
+        config = require(folder, ranker=self.name)
         _require_one_module(folder)
-        head = head_of(folder, config, self.name)
-        limits = Limits(query, document, pair_limit(folder, config))
-        made = Classifier(folder, self.name, limits, precision, self.device, outputs=head.labels, head=head)
-        return replace(made, prompt=_prompt(folder))
+        head = read_head(folder, config, self.name)
+        limits = TokenLimits(query, document, pair_limit(folder, config))
+        scorer = Classifier(folder, self.name, limits, precision, self.device, outputs=head.labels, head=head)
+        return replace(scorer, prompt=_prompt(folder))
 
 
-def head_of(folder: Path, config: dict[str, Any], ranker: str) -> Head:
-    """Read what a classifier's labels mean from its configuration.
+@dataclass(frozen=True)
+class MonoBERT(ReRanker):
+    """Ranks by the probability that a BERT with two labels gives to the relevant one (Nogueira et al., 2019).
 
-    Parameters
-    ----------
-    folder : Path
-        The model.
-    config : dict
-        Its ``config.json``.
-    ranker : str
-        Who asks, for the message.
+    See `ReRanker` for the options.
+    """
 
-    Returns
-    -------
-    Head
-        Of one or two labels.
+    name: ClassVar[str] = "monobert"
 
-    Raises
-    ------
-    UserError
-        If the model is no classifier, has more labels, or labels and an activation that say nothing of relevance.
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
+        """Read the model's configuration; see `ReRanker.scorer_of`."""
+        config = require(folder, ranker=self.name)
+        head = read_head(folder, config, self.name)
+        if config.get("model_type") != "bert" or head.labels != 2:
+            got = f"{config.get('model_type')!r} with {counted(head.labels, 'label', 'labels')}"
+            raise UserError(
+                f"{folder}: expected a BERT with 2 labels for monobert, got {got}; cross-encoder:{folder} takes it"
+            )
+        limits = TokenLimits(query, document, pair_limit(folder, config))
+        return Classifier(folder, self.name, limits, precision, self.device, outputs=2, head=head)
+
+
+def read_head(folder: Path, config: dict[str, Any], ranker: str) -> Head:
+    """Read what a classifier's one or two labels mean from its configuration.
+
+    Refuses what is no classifier, has more labels, or labels and an activation that say nothing of relevance.
     """
     kinds = config.get("architectures") or []
     if kinds and not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
@@ -153,14 +145,14 @@ def head_of(folder: Path, config: dict[str, Any], ranker: str) -> Head:
 
 def _relevant(folder: Path, names: dict[str, Any], ranker: str) -> int:
     """Which of two labels says relevant: the second one where they have no names of their own."""
-    said = {str(name).casefold(): int(number) for number, name in names.items()}
-    if not said or set(said) == {"label_0", "label_1"}:
+    labels = {str(name).casefold(): int(number) for number, name in names.items()}
+    if not labels or set(labels) == {"label_0", "label_1"}:
         return 1
-    found = [said[name] for name in _RELEVANT if name in said]
+    found = [labels[name] for name in _RELEVANT if name in labels]
     if not found:
         raise UserError(
-            f"{folder}: wrong labels for {ranker}: cannot tell which of {' and '.join(map(repr, said))} says relevant; "
-            "name one of them 'relevant' in config.json's id2label"
+            f"{folder}: wrong labels for {ranker}: cannot tell which of {' and '.join(map(repr, labels))} says "
+            "relevant; name one of them 'relevant' in config.json's id2label"
         )
     return found[0]
 
@@ -168,12 +160,12 @@ def _relevant(folder: Path, names: dict[str, Any], ranker: str) -> int:
 def _activation(folder: Path, config: dict[str, Any]) -> str:
     """The activation of a single label, from the three places where sentence-transformers has kept it."""
     nested = config.get("sentence_transformers")
-    places = (
+    settings = (
         _saved(folder, "config_sentence_transformers.json").get("activation_fn"),
         nested.get("activation_fn") if isinstance(nested, dict) else None,
         config.get("sbert_ce_default_activation_function"),
     )
-    named = next((str(place) for place in places if place), "torch.nn.Sigmoid")
+    named = next((str(one) for one in settings if one), "torch.nn.Sigmoid")
     name = named.rpartition(".")[2]
     if not named.startswith("torch.") or name not in _ACTIVATIONS:
         valid = ", ".join(f"torch.nn.{one}" for one in _ACTIVATIONS)
@@ -184,18 +176,8 @@ def _activation(folder: Path, config: dict[str, Any]) -> str:
 def pair_limit(folder: Path, config: dict[str, Any]) -> int:
     """Return how many tokens of a pair a classifier reads, special ones included, as sentence-transformers would.
 
-    Parameters
-    ----------
-    folder : Path
-        The model.
-    config : dict
-        Its ``config.json``.
-
-    Returns
-    -------
-    int
-        The limit that its sentence-transformers configuration names, or else the lower one of its tokenizer's and of
-        its positions; `NO_LIMIT` where nothing says so.
+    That is the limit which its sentence-transformers configuration names, or else the lower one of its tokenizer's and
+    of its positions; `NO_LIMIT` where nothing says so.
     """
     saved = _saved(folder, "sentence_bert_config.json")
     options = saved.get("processor_kwargs") or saved.get("tokenizer_args") or {}
@@ -205,13 +187,13 @@ def pair_limit(folder: Path, config: dict[str, Any]) -> int:
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in _LOW_POSITIONS:
         positions -= int(config.get("pad_token_id") or 1) + 1
-    found = (hub.read_json(folder / "tokenizer_config.json", dict).get("model_max_length"), positions)
+    found = (read_json(folder / "tokenizer_config.json", dict).get("model_max_length"), positions)
     return min((int(one) for one in found if isinstance(one, int | float) and 0 < one < NO_LIMIT), default=NO_LIMIT)
 
 
 def _require_one_module(folder: Path) -> None:
     """Refuse a folder of sentence-transformers whose score is made by further modules."""
-    modules = hub.read_json(folder / "modules.json", list)
+    modules = read_json(folder / "modules.json", list)
     kinds = [str(one.get("type")).rpartition(".")[2] for one in modules if isinstance(one, dict)]
     if kinds and kinds != ["Transformer"]:
         found = " + ".join(kinds)
@@ -229,4 +211,4 @@ def _prompt(folder: Path) -> str:
 
 def _saved(folder: Path, name: str) -> dict[str, Any]:
     """What sentence-transformers saved beside a model, which it reads only where it saved the list of modules too."""
-    return hub.read_json(folder / name, dict) if (folder / "modules.json").is_file() else {}
+    return read_json(folder / name, dict) if (folder / "modules.json").is_file() else {}

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.models import checkpoint as hub
-from ranktilt.models.pairs import NO_LIMIT, Limits, Template
-from ranktilt.models.scorer import Logits, Scorer, Scores, in_float32, loaded, require_model, sigmoid
-from ranktilt.models.token_counts import Tokens
+from ranktilt.models.checkpoint import load, read_json, require
+from ranktilt.models.pairs import PairTemplate, TokenLimits
+from ranktilt.models.scorer import Logits, PairScorer, Scores, in_float32, sigmoid
+from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 from ranktilt.rankers.rerank.base import ReRanker
 
@@ -25,53 +25,45 @@ _PROBE = ("which apples", "Red apples, on old trees.")
 
 
 @dataclass(frozen=True)
-class Answerer(Scorer):
-    """An encoder-decoder whose first answered token is read; see `Scorer`.
-
-    Parameters
-    ----------
-    true_token, false_token : str
-        The two answers.
-    start : int
-        Token with which the decoder starts.
-    """
+class TrueFalseScorer(PairScorer):
+    """An encoder-decoder whose first answered token, true or false, is read."""
 
     true_token: str = field(default="true", kw_only=True)
     false_token: str = field(default="false", kw_only=True)
     start: int = field(default=0, kw_only=True)
+    """Token with which the decoder starts."""
 
     @property
-    def what(self) -> tuple[object, ...]:
-        """See `Scorer.what`; the answers too."""
-        return *super().what, self.true_token, self.false_token
+    def cache_key(self) -> tuple[object, ...]:
+        """See `PairScorer.cache_key`; the answers too."""
+        return *super().cache_key, self.true_token, self.false_token
 
     def relevance(self, logits: Logits) -> Scores:
-        """Return the probability of true, of true and false alone, in float64; see `Scorer.relevance`."""
+        """Return the probability of true, of true and false alone, in float64; see `PairScorer.relevance`."""
         wide = logits.astype(np.float64)
         return sigmoid(wide[:, 0] - wide[:, 1])
 
-    def around(self) -> int:
-        """Return the tokens of the prompt; see `Scorer.around`."""
+    def special_token_count(self) -> int:
+        """Return the tokens of the prompt; see `PairScorer.special_token_count`."""
         counts = Tokens(self.folder, None).counts(["", *PARTS], "counting tokens")
         return int((counts[1:] - counts[0]).sum() + counts[0])
 
-    def template(self, tokenizer: Any) -> Template:
-        """Return the prompt as tokens; see `Scorer.template`."""
+    def template(self, tokenizer: Any) -> PairTemplate:
+        """Return the prompt as tokens; see `PairScorer.template`."""
         backend = tokenizer.backend_tokenizer
         before, between, behind = (backend.encode(part, add_special_tokens=False).ids for part in PARTS)
         end = backend.encode("").ids
-        made = Template(tuple(before), tuple(between), (*behind, *end))
+        template = PairTemplate(tuple(before), tuple(between), (*behind, *end))
         query, document = (backend.encode(text, add_special_tokens=False).ids for text in _PROBE)
         whole = backend.encode(f"Query: {_PROBE[0]} Document: {_PROBE[1]} Relevant:").ids
-        if made.ids(np.array(query), np.array(document)).tolist() != whole:
+        if template.ids(np.array(query), np.array(document)).tolist() != whole:
             raise UserError(f"{self.folder}: its tokenizer does not divide text at blanks, as that of a T5 does")
-        return made
+        return template
 
     def load(self) -> Any:
-        """Load the model, its last layer reduced to the two answers; see `Scorer.load`."""
-        transformers = need("transformers", extra="neural", for_=self.ranker)
+        """Load the model, its last layer reduced to the two answers; see `PairScorer.load`."""
         torch = need("torch", extra="neural", for_=self.ranker)
-        model = loaded(self.folder, transformers.AutoModelForSeq2SeqLM)
+        model = load(self.folder, "AutoModelForSeq2SeqLM", for_=self.ranker, ignore_mismatched_sizes=True)
         answers = [self._answer(name) for name in (self.true_token, self.false_token)]
         whole = model.get_output_embeddings()
         two = torch.nn.Linear(whole.in_features, 2, bias=whole.bias is not None)
@@ -92,7 +84,7 @@ class Answerer(Scorer):
         raise UserError(f"{self.folder}: its vocabulary has no token {_BLANK + name!r}; set true_token and false_token")
 
     def call(self, model: Any, features: dict[str, Any]) -> Any:
-        """Return the logits of both answers; see `Scorer.call`."""
+        """Return the logits of both answers; see `PairScorer.call`."""
         first = features["input_ids"].new_full((len(features["input_ids"]), 1), self.start)
         return model(**features, decoder_input_ids=first, use_cache=False).logits[:, 0, :]
 
@@ -123,9 +115,9 @@ class MonoT5(ReRanker):
         if self.true_token == self.false_token:
             raise UserError(f"monot5: expected two different answers, got {self.true_token!r} twice")
 
-    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> Scorer:
+    def scorer_of(self, folder: Path, query: int | None, document: int | None, precision: str) -> PairScorer:
         """Read the model's configuration; see `ReRanker.scorer_of`."""
-        config = require_model(folder, self.name)
+        config = require(folder, ranker=self.name)
         kinds = config.get("architectures") or []
         if config.get("model_type") not in _FAMILY or not all(str(k).endswith("ConditionalGeneration") for k in kinds):
             got = kinds[0] if kinds else repr(config.get("model_type"))
@@ -135,12 +127,12 @@ class MonoT5(ReRanker):
         start = config.get("decoder_start_token_id")
         if not isinstance(start, int):
             raise UserError(f"{folder / 'config.json'}: no decoder_start_token_id, with which the answer starts")
-        limits = Limits(query, document, _limit(folder))
-        made = Answerer(folder, self.name, limits, precision, self.device, outputs=2, start=start)
-        return replace(made, true_token=self.true_token, false_token=self.false_token)
+        limits = TokenLimits(query, document, _limit(folder))
+        scorer = TrueFalseScorer(folder, self.name, limits, precision, self.device, outputs=2, start=start)
+        return replace(scorer, true_token=self.true_token, false_token=self.false_token)
 
 
 def _limit(folder: Path) -> int:
     """Tokens of a whole prompt: the tokenizer's own limit, else 512."""
-    named = hub.read_json(folder / "tokenizer_config.json", dict).get("model_max_length")
+    named = read_json(folder / "tokenizer_config.json", dict).get("model_max_length")
     return int(named) if isinstance(named, int | float) and 0 < named < NO_LIMIT else LIMIT

@@ -105,7 +105,7 @@ class TestLabelWeights:
         (ranking, grades, first, judged), m = found, measure(name)
         sides = [np.where(mine, grades, 0.0) for mine in (first, ~first)]
         a, b = (values(m, ranking, gains, judged) for gains in sides)
-        parts = [grades] if m.name in LINEAR else sides
+        parts = [grades] if m.linear else sides
         weights = sum(label_weights(m, ranking, gains, judged) for gains in parts)
         signed = np.bincount(ranking.query, np.where(first, weights, -weights), minlength=judged.n_queries)
         known = ~np.isnan(a)

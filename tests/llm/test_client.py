@@ -1,7 +1,17 @@
+"""One request to a server: its address, and what is posted."""
+
+import asyncio
+from typing import Any
+
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.llm.address import Address
+from ranktilt.llm.base import Prompt, Sampling
+from ranktilt.llm.client import Address, ChatClient, estimated_tokens
+from ranktilt.llm.responses import RequestContext
+from ranktilt.llm.retry import RateLimiter, Retrier, RetryPolicy
+
+pytest.importorskip("openai")
 
 
 @pytest.fixture(autouse=True)
@@ -74,3 +84,72 @@ def test_the_variable_is_named_where_it_is_wrong(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("text", ["https://api.openai.com/v1", "HTTPS://API.OpenAI.com/v1/"])
 def test_openai_s_own_server_is_one_whether_it_is_named_or_not(text: str) -> None:
     assert Address.of(text) == Address(None, False)
+
+
+class Client:
+    """Keeps what is posted, and answers it."""
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+
+    async def post(self, path: str, *, cast_to: object, body: dict[str, Any]) -> Any:
+        self.bodies.append(body)
+
+        class Response:
+            content = b'{"choices": [{"message": {"content": "yes"}}], "usage": {"total_tokens": 9}}'
+
+        return Response
+
+
+def context(*, sent: Any, answered: bool) -> RequestContext:
+    return RequestContext(model="tiny", where="h", keyed=False, sent=sent, answered=answered, clean=str)
+
+
+def asked(prompt: Prompt, *, own: bool, limits: RateLimiter | None = None, **sampling: Any) -> dict[str, Any]:
+    """Send one prompt, and return the body that was posted."""
+    retrier = Retrier(RetryPolicy(timeout=5.0, attempts=1, pause=0.0), limits)
+    client = Client()
+    chat = ChatClient(client, retrier, context, sampling=Sampling(**sampling), own=own)
+    assert asyncio.run(chat.serve(0, prompt)).answer is not None
+    (body,) = client.bodies
+    return body
+
+
+def test_other_servers_get_every_value_by_its_old_name() -> None:
+    assert asked(Prompt("a"), own=False, temperature=1.0, max_tokens=5) == {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "a"}],
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "max_tokens": 5,
+    }
+
+
+def test_openai_s_own_server_gets_no_default_that_some_models_refuse() -> None:
+    assert asked(Prompt("a"), own=True, temperature=1.0, max_tokens=5) == {
+        "model": "tiny",
+        "messages": [{"role": "user", "content": "a"}],
+        "max_completion_tokens": 5,
+    }
+
+
+def test_openai_s_own_server_gets_what_is_not_the_default() -> None:
+    body = asked(Prompt("a"), own=True, temperature=0.2, top_p=0.9)
+    assert (body["temperature"], body["top_p"]) == (0.2, 0.9)
+
+
+def test_a_token_is_taken_for_four_bytes() -> None:
+    assert (estimated_tokens("abcd" * 3), estimated_tokens("é"), estimated_tokens("")) == (3.0, 0.5, 0.0)
+
+
+@pytest.mark.parametrize(("most", "estimate"), [(None, 20 + 20), (50, 20 + 50)])
+def test_an_answer_is_expected_as_long_as_its_prompt_or_its_limit(most: int | None, estimate: int) -> None:
+    class Told(RateLimiter):
+        def take(self, tokens: float = 0) -> list[float] | None:
+            told.append(tokens)
+            return super().take(tokens)
+
+    told: list[float] = []
+    prompt = Prompt("x" * 60, system="y" * 20)
+    asked(prompt, own=False, limits=Told(None, 1000, clock=lambda: 0.0), max_tokens=most)
+    assert told == [estimate]

@@ -1,24 +1,30 @@
-"""One request to the server and what becomes of it, inside the loop."""
+"""The client of one server: its address, one request, and what becomes of it, inside the loop."""
 
 from __future__ import annotations
 
 import importlib
+import ipaddress
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from ranktilt.errors import UserError, counted
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.llm import responses
-from ranktilt.llm.address import OWN, Address
 from ranktilt.llm.base import Answer, Failure, Prompt, Reply, Sampling, Vectors
-from ranktilt.llm.faults import LONG_KEY, Filtered, NotTaken, Scene, judged, redacted
-from ranktilt.llm.traffic import Again, Line
+from ranktilt.llm.responses import LONG_KEY, FilteredRequest, RejectedRequest, RequestContext, classify_error, redactor
+from ranktilt.llm.retry import Retrier, RetryableError
 from ranktilt.optional import need
 
+BASE = "OPENAI_BASE_URL"
+OWN = "https://api.openai.com/v1"
+"""OpenAI's own server, which is meant too where no address is given."""
 Texts = list[tuple[int, str]]
 """Positions and texts of one request for vectors."""
-Made = tuple[list[int], Vectors, str]
+TextVectors = tuple[list[int], Vectors, str]
 """Positions, vectors, and the name of the model that made them."""
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
@@ -26,33 +32,79 @@ REDIRECTS = 5
 PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "logprobs")
 
 
-def estimated(text: str) -> float:
+@dataclass(frozen=True)
+class Address:
+    """A server's base URL without a slash at its end (None for OpenAI's own), and whether it is on this machine."""
+
+    url: str | None
+    loopback: bool
+
+    @property
+    def where(self) -> str:
+        """The server as a message names it."""
+        return self.url or "the OpenAI API"
+
+    @classmethod
+    def of(cls, given: str | None) -> Address:
+        """Check a base URL; None or an empty one takes that of ``OPENAI_BASE_URL``, if there is one.
+
+        A user, a password, a query or a fragment could be secrets: such a URL is refused, and not repeated in the
+        message.
+        """
+        name = "base_url" if given else BASE
+        text = (given or os.environ.get(BASE) or "").strip()
+        if not text:
+            return cls(None, False)
+        try:
+            parts = urlsplit(text)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise _wrong(name, text) from None
+        if parts.username is not None or parts.password is not None or parts.query or parts.fragment or "?" in text:
+            raise UserError(
+                f"{name} must hold no user, password or query: a key is read from OPENAI_API_KEY alone "
+                f"(expected something like http://localhost:8000/v1)"
+            )
+        if parts.scheme.lower() not in ("http", "https") or not host or any(sign.isspace() for sign in text):
+            raise _wrong(name, text)
+        place = f"[{host}]" if ":" in host else host
+        url = f"{parts.scheme.lower()}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        return cls(None, False) if url == OWN else cls(url, _loopback(host))
+
+
+def _wrong(name: str, text: str) -> UserError:
+    # What stands before an @ may be a password.
+    shown = shorten(text) if "@" not in text else "a URL with an @"
+    return UserError(f"{name} must be a URL such as http://localhost:8000/v1, got {shown}")
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def estimated_tokens(text: str) -> float:
     """Tokens of a text, roughly: a quarter of its bytes in UTF-8."""
     return len(text.encode()) / 4
 
 
-class Desk(ABC):
-    """Sends requests over one line, and reads what comes back.
+class ServerClient(ABC):
+    """Sends requests through an open `openai.AsyncOpenAI`, and reads what comes back.
 
-    Parameters
-    ----------
-    client : openai.AsyncOpenAI
-        The client, open.
-    line : Line
-        Limits and attempts.
-    scene : callable
-        Makes the `Scene` of an error, of the parameters that were sent and whether one was answered before.
+    `context` makes the `RequestContext` of an error, of the parameters that were sent and whether one was answered.
     """
 
     path = ""
 
-    def __init__(self, client: Any, line: Line, scene: Callable[..., Scene]) -> None:
-        self.client, self.line, self._scene = client, line, scene
+    def __init__(self, client: Any, retrier: Retrier, context: Callable[..., RequestContext]) -> None:
+        self.client, self.retrier, self._context = client, retrier, context
         self._openai = need("openai", extra="llm", for_="openai:")
         self._response = importlib.import_module(_http(self._openai)).Response
         self._answered = False
-        plain = scene(sent=(), answered=False)
-        self._where, self._clean, self._secret = plain.where, plain.clean, plain.secret
+        plain = context(sent=(), answered=False)
+        self._where, self._clean, self._secret, self._model = plain.where, plain.clean, plain.secret, plain.model
 
     @abstractmethod
     async def serve(self, number: int, item: Any) -> Any:
@@ -67,51 +119,42 @@ class Desk(ABC):
             response = await self.client.post(self.path, cast_to=self._response, body=body)
         except self._openai.APIStatusError as error:
             given = error.response
-            raise self._judged(given.status_code, given.headers, given.content, body) from None
+            raise self._error(given.status_code, given.headers, given.content, body) from None
         except self._openai.APIConnectionError as error:
-            if isinstance(error.__cause__, NotTaken | UserError):
+            if isinstance(error.__cause__, RejectedRequest | UserError):
                 raise error.__cause__ from None
-            raise Again(f"connection failed: {_cause(error, self._clean)}", reached=False) from None
-        data = responses.opened(response.content, self._clean)
+            raise RetryableError(f"connection failed: {_cause(error, self._clean)}", reached=False) from None
+        data = responses.json_body(response.content, self._clean)
         if "error" in data and data["error"] and not (data.get("choices") or data.get("data")):
             code = data["error"].get("code") if isinstance(data["error"], dict) else None
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
-            raise self._judged(status, response.headers, response.content, body)
-        return data, responses.used(data)
+            raise self._error(status, response.headers, response.content, body)
+        return data, responses.used_tokens(data)
 
-    def _judged(self, status: int, headers: Any, content: bytes, body: dict[str, Any]) -> Exception:
+    def _error(self, status: int, headers: Any, content: bytes, body: dict[str, Any]) -> Exception:
         sent = () if self._answered else [name for name in PARAMETERS if name in body]
-        return judged(status, headers, content, self._scene(sent=sent, answered=self._answered))
+        return classify_error(status, headers, content, self._context(sent=sent, answered=self._answered))
 
 
-class Chat(Desk):
+class ChatClient(ServerClient):
     """Prompts in, replies out.
 
-    Parameters
-    ----------
-    client, line, scene
-        As in `Desk`.
-    sampling : Sampling
-        How answers are drawn.
-    new_style : bool
-        Whether this is OpenAI's own server: it wants ``max_completion_tokens`` for ``max_tokens``, and models that
-        take no temperature take its default when it is left out.
+    OpenAI's own server (`own`) wants ``max_completion_tokens`` for ``max_tokens``, and models that take no temperature
+    take its default when it is left out.
     """
 
     path = "/chat/completions"
 
     def __init__(
-        self, client: Any, line: Line, scene: Callable[..., Scene], *, sampling: Sampling, new_style: bool
+        self, client: Any, retrier: Retrier, context: Callable[..., RequestContext], *, sampling: Sampling, own: bool
     ) -> None:
-        super().__init__(client, line, scene)
-        self._seed = sampling.seed
-        self._most = sampling.max_tokens
-        self._model = scene(sent=(), answered=False).model
+        super().__init__(client, retrier, context)
+        self._seed, self._most = sampling.seed, sampling.max_tokens
         given: dict[str, Any] = {"temperature": sampling.temperature, "top_p": sampling.top_p}
-        if new_style:
+        if own:
             given = {name: value for name, value in given.items() if value != 1}
         if sampling.max_tokens is not None:
-            given["max_completion_tokens" if new_style else "max_tokens"] = sampling.max_tokens
+            given["max_completion_tokens" if own else "max_tokens"] = sampling.max_tokens
         if sampling.logprobs:
             given["logprobs"] = True
         self._body = {"model": self._model, **given}
@@ -128,102 +171,91 @@ class Chat(Desk):
             nonlocal calls
             calls += 1
             data, used = await self.post(body)
-            return responses.answer(data, self._model, self._secret), used
+            return responses.read_answer(data, self._model, self._secret), used
 
         try:
-            came, calls = await self.line.call(ask, self._estimate(item))
-        except Filtered:
-            self._answered = True
-            return Reply(number, Answer("", "content_filter", None, None, self._model), None, calls)
-        except NotTaken as error:
+            answer = await self.retrier.call(ask, self._estimate(item))
+        except FilteredRequest:
+            answer = Answer("", "content_filter", None, None, self._model)
+        except RejectedRequest as error:
             return Reply(number, None, Failure(error.kind, error.message), calls)
-        if isinstance(came, Again):
-            return Reply(number, None, Failure("unavailable", _given_up(came, calls)), calls)
+        except RetryableError as error:
+            return Reply(number, None, Failure("unavailable", _given_up(error, calls)), calls)
         self._answered = True
-        return Reply(number, came, None, calls)
+        return Reply(number, answer, None, calls)
 
     def _estimate(self, item: Prompt) -> float:
-        if not self.line.limits.counts_tokens:
+        if not self.retrier.limiter.counts_tokens:
             return 0.0
-        read = estimated(item.text) + (estimated(item.system) if item.system else 0.0)
+        read = estimated_tokens(item.text) + (estimated_tokens(item.system) if item.system else 0.0)
         return read + (read if self._most is None else self._most)
 
 
-class Embedding(Desk):
+class EmbeddingClient(ServerClient):
     """Texts in, vectors out."""
 
     path = "/embeddings"
 
-    async def serve(self, number: int, item: Texts) -> list[Made]:
+    async def serve(self, number: int, item: Texts) -> list[TextVectors]:
         """Ask for the vectors of some texts; requests that are not taken are cut in two, down to the text at fault."""
         try:
-            return [await self._made(item)]
-        except (NotTaken, Filtered) as error:
+            return [await self._embedded(item)]
+        except (RejectedRequest, FilteredRequest) as error:
             if len(item) == 1:
                 position, text = item[0]
                 words = counted(len(text.split()), "word", "words")
-                too_long = isinstance(error, NotTaken) and error.kind == "too long"
+                too_long = isinstance(error, RejectedRequest) and error.kind == "too long"
                 hint = "; cut texts, as dense:openai:MODEL(max_tokens=…) does" if too_long else ""
                 raise UserError(f"{self._where} does not take text {position} ({words}): {error}{hint}") from None
         half = len(item) // 2
         return [*await self.serve(number, item[:half]), *await self.serve(number, item[half:])]
 
-    async def _made(self, item: Texts) -> Made:
-        scene = self._scene(sent=(), answered=self._answered)
-        body = {"model": scene.model, "input": [text or " " for _, text in item]}
+    async def _embedded(self, item: Texts) -> TextVectors:
+        body = {"model": self._model, "input": [text or " " for _, text in item]}
+        calls = 0
 
         async def ask() -> tuple[tuple[Vectors, str], int | None]:
+            nonlocal calls
+            calls += 1
             data, used = await self.post(body)
-            return (responses.vectors(data, len(item)), self._secret(str(data.get("model") or scene.model))), used
+            name = self._secret(str(data.get("model") or self._model))
+            return (responses.read_vectors(data, len(item)), name), used
 
-        came, calls = await self.line.call(ask, sum(estimated(text) for _, text in item))
-        if isinstance(came, Again):
-            raise UserError(f"{scene.where} gave no vectors of model {scene.model!r}: {_given_up(came, calls)}")
+        try:
+            vectors, name = await self.retrier.call(ask, sum(estimated_tokens(text) for _, text in item))
+        except RetryableError as error:
+            given_up = _given_up(error, calls)
+            raise UserError(f"{self._where} gave no vectors of model {self._model!r}: {given_up}") from None
         self._answered = True
-        return [position for position, _ in item], *came
+        return [position for position, _ in item], vectors, name
 
 
 @asynccontextmanager
 async def connected(
-    kind: Callable[..., Desk],
-    line: Line,
+    kind: Callable[..., ServerClient],
+    retrier: Retrier,
     address: Address,
     *,
     model: str,
     key: str | None,
     concurrency: int,
     most: int,
-) -> AsyncGenerator[Desk, None]:
-    """Open a client and a desk that uses it; closed at the end.
+) -> AsyncGenerator[ServerClient, None]:
+    """Open a client of the given kind (its own options given) for a model at an address; closed at the end.
 
-    Parameters
-    ----------
-    kind : callable
-        `Chat` or `Embedding`, their own options given.
-    line : Line
-        Limits and attempts.
-    address : Address
-        The server.
-    model : str
-        The model.
-    key : str or None
-        The key; None sends a word that is none.
-    concurrency : int
-        Connections held.
-    most : int
-        Bytes of an answer; a longer one is refused unread.
+    An answer of more than `most` bytes is refused unread.
     """
     openai = need("openai", extra="llm", for_=f"openai:{model}")
     http = importlib.import_module(_http(openai))
-    clean, secret, keyed = redacted(key), redacted(key, least=LONG_KEY), key is not None
+    clean, secret, keyed = redactor(key), redactor(key, least=LONG_KEY), key is not None
 
-    def scene(*, sent: Any, answered: bool) -> Scene:
-        return Scene(
+    def context(*, sent: Any, answered: bool) -> RequestContext:
+        return RequestContext(
             model=model, where=address.where, keyed=keyed, sent=sent, answered=answered, clean=clean, secret=secret
         )
 
-    # The time limit of a request is the line's: this one only cuts off a server that takes no connection.
-    timeout = http.Timeout(None, connect=min(CONNECT, line.patience.timeout))
+    # The time limit of a request is the retrier's: this one only cuts off a server that takes no connection.
+    timeout = http.Timeout(None, connect=min(CONNECT, retrier.policy.timeout))
     limits = http.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
     # What is on this machine is not asked through a proxy, whatever the environment says.
     direct = address.loopback and str(address.url).startswith("http:")
@@ -243,7 +275,7 @@ async def connected(
         timeout=timeout,
     )
     async with client:
-        yield kind(client, line, scene)
+        yield kind(client, retrier, context)
 
 
 def _guarded(client: Any, http: Any, where: str, most: int) -> Any:
@@ -288,8 +320,10 @@ async def _read(came: Any, http: Any, most: int) -> Any:
     )
 
 
-def _too_large(most: int) -> NotTaken:
-    return NotTaken("refused", f"the answer has more than {most:,} bytes, and is not read (--max-answer, max_answer)")
+def _too_large(most: int) -> RejectedRequest:
+    return RejectedRequest(
+        "refused", f"the answer has more than {most:,} bytes, and is not read (--max-answer, max_answer)"
+    )
 
 
 def _origin(url: Any) -> str:
@@ -308,5 +342,5 @@ def _cause(error: BaseException, clean: Callable[[str], str]) -> str:
     return " ".join(clean(str(error)).split())[:200] or type(error).__name__
 
 
-def _given_up(came: Again, calls: int) -> str:
-    return came.message if calls == 1 else f"{came.message} ({calls} attempts)"
+def _given_up(error: RetryableError, calls: int) -> str:
+    return error.message if calls == 1 else f"{error.message} ({calls} attempts)"

@@ -2,25 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ranktilt.measures.preference import (
-    PairCounts,
-    meeting_cells,
-    mid_ranks,
-    page_shares,
-    rank_gap_sums,
-    rank_gaps,
-    score_gaps,
-    split_pair_counts,
-)
 
-from ranktilt.measures import preference
+from ranktilt.measures import twins
+from ranktilt.measures.head_to_head import HeadToHead, PairCounts, pair_counts
+from ranktilt.measures.ndsr import page_shares
+from ranktilt.measures.rank_gap import RankGap
 from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.score_gap import ScoreGap
+from ranktilt.measures.twins import Answers, TwinLists, mid_ranks
 from ranktilt.statistics.two_way import Cells
 
 Ranked = dict[int, float]
@@ -44,8 +40,33 @@ def pairs_of(pairs: Pairs) -> np.ndarray:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
+NONE = judged([])
+
+
+def lists(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> TwinLists:
+    offsets, docs, scores = flat(queries)
+    return TwinLists(Ranking(offsets, scores), docs, pairs_of(pairs), judged(relevant))
+
+
 def split(queries: Sequence[Ranked], pairs: Pairs, relevant: Sequence[set[int]] = ()) -> tuple[PairCounts, PairCounts]:
-    return split_pair_counts(*flat(queries), pairs_of(pairs), judged(relevant))
+    return pair_counts(lists(queries, pairs, relevant))
+
+
+def meeting_cells(given: TwinLists) -> tuple[Cells | None, ...]:
+    """What relevant pairs and all others add to head-to-head."""
+    return tuple(replace(HeadToHead, pairs=kind).answers(given).cells for kind in ("relevant", "other"))
+
+
+def rank_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray, wanted: tuple[np.ndarray, np.ndarray]) -> Answers:
+    return RankGap.answers(TwinLists(ranking, docs, pairs, NONE, wanted))
+
+
+def rank_gap_sums(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers:
+    return replace(RankGap, pairs="all").answers(TwinLists(ranking, docs, pairs, NONE))
+
+
+def score_gaps(ranking: Ranking, docs: np.ndarray, pairs: np.ndarray) -> Answers:
+    return ScoreGap.answers(TwinLists(ranking, docs, pairs, NONE))
 
 
 def counted(queries: Sequence[Ranked], pairs: Pairs) -> PairCounts:
@@ -90,7 +111,7 @@ RELEVANT = st.sets(st.integers(0, DOCS + 1))
 @settings(max_examples=150)
 def test_as_a_double_loop_in_chunks_of_any_size(queries: list[Ranked], pairs: Pairs, cells: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preference, "_CELLS", cells)
+        patch.setattr(twins, "_CELLS", cells)
         assert as_rows(counted(queries, pairs)) == by_loops(queries, pairs)
 
 
@@ -99,7 +120,7 @@ def test_as_a_double_loop_in_chunks_of_any_size(queries: list[Ranked], pairs: Pa
 def test_relevant_pairs_apart_as_a_double_loop(given: list[tuple[Ranked, set[int]]], pairs: Pairs, cells: int) -> None:
     queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preference, "_CELLS", cells)
+        patch.setattr(twins, "_CELLS", cells)
         right, other = split(queries, pairs, relevant)
     assert as_rows(right) == by_loops(queries, pairs, relevant, of_relevant=True)
     assert as_rows(other) == by_loops(queries, pairs, relevant)
@@ -165,15 +186,16 @@ def test_counts_are_whole_numbers_per_query() -> None:
 
 
 UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
+"""Documents 1, 2 and 6 share one unit, and so on."""
 
 
-def nets(cells: Cells) -> list[float]:
+def nets(cells: Cells | None) -> list[float]:
     """What each of the four origins adds."""
+    assert cells is not None
     found = cells.of(UNITS).nets
     return np.append(found, np.zeros(4 - len(found))).tolist()
 
 
-"""Documents 1, 2 and 6 share one unit, and so on."""
 WITHIN = [(0, 5), (1, 6), (2, 6), (3, 7), (4, 8)]
 
 
@@ -190,8 +212,8 @@ class TestMargins:
                     found.get(a, -9.0) < found.get(b, -9.0)
                 )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(preference, "_CELLS", cells)
-            made = meeting_cells(*flat(queries), pairs_of(WITHIN), judged(relevant))
+            patch.setattr(twins, "_CELLS", cells)
+            made = meeting_cells(lists(queries, WITHIN, relevant))
         assert [nets(cells) for cells in made] == expected.tolist()
 
     @given(st.lists(st.tuples(RANKED, RELEVANT), max_size=6))
@@ -200,10 +222,7 @@ class TestMargins:
         self, given: list[tuple[Ranked, set[int]]]
     ) -> None:
         queries, relevant = [ranked for ranked, _ in given], [marked for _, marked in given]
-        run = flat(queries)
-        one, two = (
-            meeting_cells(*run, pairs, judged(relevant)) for pairs in (pairs_of(WITHIN), pairs_of(WITHIN)[:, ::-1])
-        )
+        one, two = (meeting_cells(lists(queries, pairs, relevant)) for pairs in (WITHIN, [p[::-1] for p in WITHIN]))
         for cells, turned, counts in zip(one, two, split(queries, WITHIN, relevant), strict=True):
             n = len(queries)
             assert np.bincount(cells.query, cells.total, n).tolist() == (counts.wins - counts.losses).tolist()
@@ -212,7 +231,7 @@ class TestMargins:
             assert nets(cells) == [-net for net in nets(turned)]
 
     def test_without_queries_there_are_none(self) -> None:
-        made = meeting_cells(*flat([]), pairs_of(WITHIN), judged([]))
+        made = meeting_cells(lists([], WITHIN))
         assert [nets(cells) for cells in made] == [[0.0] * 4] * 2
 
 
@@ -327,23 +346,25 @@ class TestRankGaps:
         self, queries: list[Query], pairs: Pairs, wanted: list[tuple[int, int]]
     ) -> None:
         chosen = [(q, p) for q, p in wanted if q < len(queries) and p < len(pairs)]
-        total, count, absent = ([0.0] * len(queries) for _ in range(3))
+        (total, count), absent = ([0.0] * len(queries) for _ in range(2)), 0
         for q, p in chosen:
             (a, has_a), (b, has_b) = (place(queries[q], doc) for doc in pairs[p])
             total[q] += b - a
             count[q] += 1
-            absent[q] += 2 - has_a - has_b
+            absent += 2 - has_a - has_b
         ranking, docs = ranking_of(queries)
         asked = (np.array([q for q, _ in chosen], dtype=np.int64), np.array([p for _, p in chosen], dtype=np.int64))
         found = rank_gaps(ranking, docs, pairs_of(pairs), asked)
-        assert [f.tolist() for f in found[:3]] == [total, count, absent]
+        assert [found.total.tolist(), found.weight.tolist()] == [total, count]
+        share = absent / len(chosen) / 2 if chosen else math.nan
+        assert (found.parts["pairs"], found.parts["absent"]) == (len(chosen), pytest.approx(share, nan_ok=True))
 
     @given(queries_of(), PAIRS)
     @settings(max_examples=120)
     def test_sums_over_every_pair_as_a_plain_loop(self, queries: list[Query], pairs: Pairs) -> None:
         expected = [sum(place(found, b)[0] - place(found, a)[0] for a, b in pairs) for found in queries]
         ranking, docs = ranking_of(queries)
-        assert rank_gap_sums(ranking, docs, pairs_of(pairs))[0].tolist() == expected
+        assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == expected
 
     @given(queries_of())
     @settings(max_examples=80)
@@ -355,12 +376,12 @@ class TestRankGaps:
         ranking, docs = ranking_of(queries)
         every = tuple(np.divmod(np.arange(len(queries) * len(WITHIN)), len(WITHIN)))
         assert nets(rank_gaps(ranking, docs, pairs_of(WITHIN), every).cells) == expected
-        assert nets(rank_gap_sums(ranking, docs, pairs_of(WITHIN))[1]) == expected
+        assert nets(rank_gap_sums(ranking, docs, pairs_of(WITHIN)).cells) == expected
 
     def test_documents_without_a_unit_add_to_none(self) -> None:
         ranking, docs = ranking_of([[(0, 3.0), (8, 2.0), (5, 1.0)]])
         lone = np.where(UNITS == 0, 0, -1)
-        assert rank_gap_sums(ranking, docs, pairs_of([(0, 5)]))[1].of(lone).nets.tolist() == [2.0]
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 5)])).cells.of(lone).nets.tolist() == [2.0]
 
     @given(queries_of(), PAIRS.filter(bool))
     @settings(max_examples=60)
@@ -369,8 +390,8 @@ class TestRankGaps:
         wanted = tuple(np.divmod(np.arange(len(queries) * len(pairs)), len(pairs)))
         one, two = (rank_gaps(ranking, docs, side, wanted) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
         assert one.total.tolist() == (-two.total).tolist()
-        assert (one.pairs.tolist(), one.absent.tolist()) == (two.pairs.tolist(), two.absent.tolist())
-        sums = [rank_gap_sums(ranking, docs, side)[0] for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
+        assert (one.weight.tolist(), one.parts) == (two.weight.tolist(), two.parts)
+        sums = [rank_gap_sums(ranking, docs, side).total for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])]
         assert sums[0].tolist() == (-sums[1]).tolist() == one.total.tolist()
 
     @pytest.mark.parametrize(
@@ -389,22 +410,23 @@ class TestRankGaps:
     def test_one_pair_by_hand(self, found: Query, expected: float, absent: int) -> None:
         ranking, docs = ranking_of([found])
         gaps = rank_gaps(ranking, docs, pairs_of([(0, 1)]), (np.array([0]), np.array([0])))
-        assert [g.tolist() for g in gaps[:3]] == [[expected], [1], [absent]]
-        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)]))[0].tolist() == [expected]
+        assert (gaps.total.tolist(), gaps.weight.tolist()) == ([expected], [1])
+        assert gaps.parts == {"pairs": 1, "absent": absent / 2}
+        assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
 
     def test_several_versions_of_one_origin_each_count(self) -> None:
         ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
         pairs = pairs_of([(0, 1), (0, 2), (0, 3)])
         gaps = rank_gaps(ranking, docs, pairs, (np.zeros(3, dtype=np.int64), np.arange(3)))
-        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs)[0].tolist()
-        assert (gaps.pairs.tolist(), gaps.absent.tolist()) == ([3], [1])
+        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs).total.tolist()
+        assert gaps.parts == {"pairs": 3, "absent": 1 / 6}
 
     def test_without_pairs_or_entries_there_is_no_gap(self) -> None:
         for queries, pairs in (([[(0, 1.0)]], []), ([[], []], [(0, 1)]), ([], [])):
             ranking, docs = ranking_of(queries)
             none = np.empty(0, dtype=np.int64)
             assert rank_gaps(ranking, docs, pairs_of(pairs), (none, none)).total.tolist() == [0.0] * len(queries)
-            assert rank_gap_sums(ranking, docs, pairs_of(pairs))[0].tolist() == [0.0] * len(queries)
+            assert rank_gap_sums(ranking, docs, pairs_of(pairs)).total.tolist() == [0.0] * len(queries)
 
 
 class TestScoreGaps:
@@ -420,50 +442,47 @@ class TestScoreGaps:
             raw.append(sum(gaps))
             count.append(len(gaps))
         ranking, docs = ranking_of(queries)
-        found_gaps, found_raw = score_gaps(ranking, docs, pairs_of(pairs))
-        assert found_gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
-        assert found_raw.tolist() == pytest.approx(raw, abs=1e-12)
-        assert found_gaps.pairs.tolist() == count
-        assert not found_gaps.absent.any()
+        gaps = score_gaps(ranking, docs, pairs_of(pairs))
+        assert gaps.total.tolist() == pytest.approx(scaled, abs=1e-9)
+        mean = sum(raw) / sum(count) if sum(count) else math.nan
+        assert gaps.parts == {"pairs": sum(count), "raw": pytest.approx(mean, abs=1e-12, nan_ok=True)}
+        assert gaps.weight.tolist() == count
 
     @given(queries_of(), PAIRS, st.floats(0.1, 1e6))
     @settings(max_examples=80)
     def test_the_other_side_first_turns_every_bit(self, queries: list[Query], pairs: Pairs, unit: float) -> None:
         queries = [[(d, s * unit) for d, s in found] for found in queries]
         ranking, docs = ranking_of(queries)
-        (one, raw), (two, turned) = (
-            score_gaps(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1])
-        )
+        one, two = (score_gaps(ranking, docs, side) for side in (pairs_of(pairs), pairs_of(pairs)[:, ::-1]))
         assert one.total.tolist() == (-two.total).tolist()
-        assert raw.tolist() == (-turned).tolist()
-        assert one.pairs.tolist() == two.pairs.tolist()
+        assert [one.parts["raw"]] == pytest.approx([-two.parts["raw"]], rel=0, abs=0, nan_ok=True)
+        assert one.weight.tolist() == two.weight.tolist()
 
     def test_by_hand(self) -> None:
         ranking, docs = ranking_of([[(0, 5.0), (1, 4.0), (7, 3.0)], [(0, 2.0), (8, 1.0)], [(0, 1.0), (1, 1.0)], []])
-        gaps, raw = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
         # Scores 5, 4, 3 have a standard deviation of sqrt(2/3); a query whose scores are all equal has none.
         assert gaps.total.tolist() == pytest.approx([math.sqrt(3 / 2), 0, 0, 0])
-        assert raw.tolist() == [1, 0, 0, 0]
-        assert gaps.pairs.tolist() == [1, 0, 1, 0]
+        assert gaps.parts == {"pairs": 2, "raw": 1 / 2}
+        assert gaps.weight.tolist() == [1, 0, 1, 0]
 
     @given(queries_of())
     @settings(max_examples=80)
     def test_nets_of_each_unit_are_its_own_pairs_over_all_queries(self, queries: list[Query]) -> None:
         ranking, docs = ranking_of(queries)
         one, turned = (
-            nets(score_gaps(ranking, docs, pairs)[0].cells) for pairs in (pairs_of(WITHIN), pairs_of(WITHIN)[:, ::-1])
+            nets(score_gaps(ranking, docs, pairs).cells) for pairs in (pairs_of(WITHIN), pairs_of(WITHIN)[:, ::-1])
         )
         for unit in range(4):
             mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
-            assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine)[0].total.sum(), abs=1e-9)
+            assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine).total.sum(), abs=1e-9)
         assert one == [-net for net in turned]
 
     def test_several_versions_of_one_origin_each_count(self) -> None:
         ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
-        gaps, raw = score_gaps(ranking, docs, pairs_of([(0, 1), (0, 2), (0, 3)]))
-        assert (raw.tolist(), gaps.pairs.tolist()) == ([0.0], [2])
+        assert score_gaps(ranking, docs, pairs_of([(0, 1), (0, 2), (0, 3)])).parts == {"pairs": 2, "raw": 0}
 
     def test_equal_scores_leave_no_gap_although_their_mean_is_rounded(self) -> None:
         ranking, docs = ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]])
-        gaps, raw = score_gaps(ranking, docs, pairs_of([(0, 1)]))
-        assert (gaps.total.tolist(), raw.tolist()) == ([0.0], [0.0])
+        gaps = score_gaps(ranking, docs, pairs_of([(0, 1)]))
+        assert (gaps.total.tolist(), gaps.parts["raw"]) == ([0.0], 0.0)

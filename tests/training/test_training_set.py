@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.training.negatives import lessons
+from ranktilt.training.training_set import training_set
 from tests.toy import Row, Table, collection_of, toy
 from tests.training.material import WORDS, marked
 
 
 def learned(collection: Collection, **options: object) -> dict[str, tuple[set[str], set[str]]]:
     """Texts of positives and negatives by text of the query."""
-    found = lessons(collection, **options)  # type: ignore[arg-type]
+    found = training_set(collection, **options)  # type: ignore[arg-type]
     return {
         lesson.query: tuple({found.documents[i] for i in rows} for rows in (lesson.positives, lesson.negatives))  # type: ignore[misc]
         for lesson in found.queries
@@ -70,7 +70,7 @@ def test_depth_cuts_what_is_learned_from() -> None:
 
 
 def test_negatives_come_best_first() -> None:
-    found = lessons(apples({"id": "long", "text": "red things of many other words"}))
+    found = training_set(apples({"id": "long", "text": "red things of many other words"}))
     assert [found.documents[i] for i in found.queries[0].negatives] == ["red cars", "red things of many other words"]
 
 
@@ -78,20 +78,20 @@ def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> 
     docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "old clock", "sea")]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
     qrels = {"q1": {"red apples": 1}, "q2": {"old clock": 1}, "q3": {"sea": 1}}
-    found = lessons(collection_of(docs, queries, qrels))
+    found = training_set(collection_of(docs, queries, qrels))
     assert [lesson.query for lesson in found.queries] == ["red apples"]
     assert found.skipped == 2
 
 
 def test_only_the_documents_of_the_sources_are_learned_from() -> None:
     both = marked()
-    assert {text[-1] for text in lessons(both, sources=["human"]).documents} == {"h"}
+    assert {text[-1] for text in training_set(both, sources=["human"]).documents} == {"h"}
     for positives, negatives in learned(both, sources=["human"]).values():
         assert len(positives) == 2
         assert len(negatives) == 4
     # Nobody judged the other side, but its versions of relevant documents are no negatives.
     with pytest.raises(UserError, match="no document of source 'llm' is judged relevant"):
-        lessons(both, sources=["llm"])
+        training_set(both, sources=["llm"])
 
 
 def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
@@ -120,32 +120,32 @@ def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int]
 
 
 def test_places_lead_to_the_texts_of_the_chosen_documents() -> None:
-    found = lessons(marked(), sources=["human"])
+    found = training_set(marked(), sources=["human"])
     assert len(found.documents) == 6 * len(WORDS)
     lesson = next(one for one in found.queries if one.query == "wcd")
     assert sorted(found.documents[i] for i in lesson.positives) == ["wcd zz g h", "wcd zz h h"]
 
 
 def test_only_documents_that_are_learned_from_are_kept() -> None:
-    found = lessons(apples({"id": "copy", "text": "red apples"}))
+    found = training_set(apples({"id": "copy", "text": "red apples"}))
     assert found.documents == ["red apples", "red cars"]
     assert (found.queries[0].positives.tolist(), found.queries[0].negatives.tolist()) == ([0], [1])
 
 
 def test_an_unknown_source_is_named() -> None:
     with pytest.raises(UserError, match=r"unknown source 'hunan'; did you mean 'human'\? \(valid: human, llm\)"):
-        lessons(toy(), sources=["hunan"])
+        training_set(toy(), sources=["hunan"])
 
 
 def test_nothing_relevant_is_an_error() -> None:
     with pytest.raises(UserError, match=r"^the collection: no document is judged relevant; there is nothing"):
-        lessons(apples(qrels={"q": {"bad": 0}}))
+        training_set(apples(qrels={"q": {"bad": 0}}))
 
 
 def test_nothing_found_is_an_error() -> None:
     expected = "BM25 finds no relevant document beside others among its best 100; there is nothing to learn"
     with pytest.raises(UserError, match=expected):
-        lessons(apples(qrels={"q": {"far": 1}}))
+        training_set(apples(qrels={"q": {"far": 1}}))
 
 
 def test_judgments_of_what_is_not_there_do_not_count() -> None:

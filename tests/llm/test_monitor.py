@@ -1,25 +1,27 @@
+"""A server that answers nobody ends everything, and another model than asked is told of."""
+
 import warnings
 
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Failure, Reply, Trouble
-from ranktilt.llm.watch import Watch
+from ranktilt.llm.base import Answer, Failure, FailureKind, Reply
+from ranktilt.llm.openai import ServerMonitor
 
 GOOD = Reply(0, Answer("a", "stop", 1, 1, "tiny"), None, 1)
 
 
-def failed(kind: Trouble = "unavailable") -> Reply:
+def failed(kind: FailureKind = "unavailable") -> Reply:
     return Reply(0, None, Failure(kind, "busy (3 attempts)"), 3)
 
 
-def watch(concurrency: int = 1) -> Watch:
-    return Watch("tiny", "http://h/v1", concurrency)
+def monitor(concurrency: int = 1) -> ServerMonitor:
+    return ServerMonitor("tiny", "http://h/v1", concurrency)
 
 
 def test_a_server_never_reached_ends_with_the_first() -> None:
     with pytest.raises(UserError) as caught:
-        watch().over([failed()], reached=False)
+        monitor().look([failed()], reached=False)
     assert str(caught.value) == (
         "cannot reach http://h/v1: busy (3 attempts); "
         "is the server running, the base URL right, and the timeout long enough?"
@@ -28,34 +30,34 @@ def test_a_server_never_reached_ends_with_the_first() -> None:
 
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 8), (8, 8), (20, 20)])
 def test_how_many_in_a_row_are_too_many(concurrency: int, most: int) -> None:
-    one = watch(concurrency)
-    one.over([failed()] * (most - 1), reached=True)
+    one = monitor(concurrency)
+    one.look([failed()] * (most - 1), reached=True)
     with pytest.raises(UserError, match=r"^http://h/v1 answers nobody: busy \(3 attempts\)"):
-        one.over([failed()], reached=True)
+        one.look([failed()], reached=True)
 
 
 def test_an_answer_between_starts_the_count_again() -> None:
-    one = watch()
-    one.over([failed()] * 7 + [GOOD] + [failed()] * 7, reached=True)
+    one = monitor()
+    one.look([failed()] * 7 + [GOOD] + [failed()] * 7, reached=True)
     with pytest.raises(UserError, match="stopped answering: 8 prompts in a row got no answer"):
-        one.over([failed()], reached=True)
+        one.look([failed()], reached=True)
 
 
 def test_prompts_too_long_never_end_it() -> None:
-    one = watch()
-    one.over([failed("too long")] * 100 + [failed()] * 7, reached=True)
+    one = monitor()
+    one.look([failed("too long")] * 100 + [failed()] * 7, reached=True)
     with pytest.raises(UserError, match="answers nobody"):
-        one.over([failed()], reached=True)
+        one.look([failed()], reached=True)
 
 
 def test_refused_prompts_end_it_only_where_none_was_answered() -> None:
-    watch().over([GOOD] + [failed("refused")] * 100, reached=True)
+    monitor().look([GOOD] + [failed("refused")] * 100, reached=True)
     with pytest.raises(UserError, match="answers nobody"):
-        watch().over([failed("refused")] * 8, reached=True)
+        monitor().look([failed("refused")] * 8, reached=True)
 
 
 def test_another_model_is_told_once_a_name() -> None:
-    one = watch()
+    one = monitor()
     names = ("tiny", "huge", "huge", "tiny-2024-07-18", "vast")
     with pytest.warns(DataWarning) as warned:
         assert [one.model(name) for name in names] == [None] * 5
@@ -66,10 +68,10 @@ def test_another_model_is_told_once_a_name() -> None:
 
 
 def test_the_asked_model_is_not_told() -> None:
-    one = watch()
+    one = monitor()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        one.over([GOOD], reached=True)
+        one.look([GOOD], reached=True)
         assert warned == []
         one.model("huge")
     assert len(warned) == 1

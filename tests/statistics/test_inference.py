@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ranktilt.errors import UserError
-from ranktilt.measures import inference
 from ranktilt.measures.contrast import relative_delta
+from ranktilt.statistics import bootstrap, permutation
 from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import bonferroni, correct, detectable_effect, holm
 from ranktilt.statistics.permutation import (
@@ -44,7 +44,7 @@ class TestResampledMeans:
     @pytest.mark.parametrize("cells", [3 * 500, 3 * 7, 1])
     def test_each_is_the_mean_of_n_draws_with_replacement(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # Powers of 4 show how often each row was drawn: a digit each, which sum to the number of rows.
-        monkeypatch.setattr(inference, "_CELLS", cells)
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
         column = np.array([1.0, 4.0, 16.0])
         sums = np.round(resampled_means([column], resamples=500, seed=3)[0] * 3).astype(int)
         digits = {tuple((s // 4**i) % 4 for i in range(3)) for s in sums}
@@ -174,7 +174,7 @@ class TestSignFlip:
     @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # +-1 differences: T depends on the number of minus signs only, so p is a two-sided binomial tail.
-        monkeypatch.setattr(inference, "_CELLS", cells)
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
         difference = np.array([1.0] * 20 + [-1.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
         assert sign_flip_p(difference, resamples=10_000) == pytest.approx(exact, abs=0.01)
@@ -205,7 +205,7 @@ class TestSignFlip:
     def test_signs_are_fair_and_independent_of_each_other(self) -> None:
         n = 20
         rng = np.random.default_rng(0)
-        signs = inference._random_signs(rng, 20_000, n)
+        signs = permutation._random_signs(rng, 20_000, n)
         assert set(np.unique(signs)) == {-1.0, 1.0}
         assert np.abs(signs.mean(axis=0)).max() < 0.03
         assert np.abs(np.corrcoef(signs.T) - np.eye(n)).max() < 0.04
@@ -280,7 +280,7 @@ class TestSwap:
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # Of 30 queries 20 have a on top under the new system and b under the old, 10 the other way round. T then
         # depends on the number of exchanges only, and p is a two-sided binomial tail.
-        monkeypatch.setattr(inference, "_CELLS", cells)
+        monkeypatch.setattr(bootstrap, "_CELLS", cells)
         a = np.array([1.0] * 20 + [0.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
         assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
@@ -410,7 +410,7 @@ class TestExchanged:
         assert exchanged(np.empty(0), draws=5).tolist() == [0.0] * 10
 
     def test_more_origins_than_fit_into_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(inference, "_CELLS", 64)
+        monkeypatch.setattr(bootstrap, "_CELLS", 64)
         found = exchanged(np.ones(100), draws=1000)
         assert float(np.std(found)) == pytest.approx(10, rel=0.1)
         assert len(np.unique(found)) > 20

@@ -1,0 +1,87 @@
+"""What computes: its precision, chosen without importing torch, and how many threads it may use."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ranktilt.errors import unknown
+from ranktilt.optional import need
+
+PRECISIONS = ("auto", "float32", "bfloat16")
+_COMPUTE_CAPABILITY_MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+_AMPERE = 8  # the first GPUs that compute in bfloat16
+_CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def choose_precision(precision: str, *, for_: str = "dense", device: str | None = None) -> str:
+    """Turn ``auto`` into bfloat16 where what computes has instructions for it, else into float32.
+
+    Those are a processor with AVX512-BF16 or AMX and a GPU from Ampere on. `device` is torch's name of what computes;
+    by default a GPU where there is one.
+    """
+    if precision not in PRECISIONS:
+        raise unknown(f"precision of {for_}", precision, PRECISIONS)
+    if precision != "auto":
+        return precision
+    if on_gpu(device):
+        return "bfloat16" if _gpu_major() >= _AMPERE else "float32"
+    kind = (device or "cpu").partition(":")[0]
+    return "bfloat16" if kind == "cpu" and _has_bfloat16() else "float32"
+
+
+def on_gpu(device: str | None) -> bool:
+    """Whether torch computes on an NVIDIA GPU; False also for one that is asked for and is absent."""
+    return (device or "cuda").partition(":")[0] == "cuda" and _gpu_major() > 0
+
+
+def _has_bfloat16() -> bool:
+    info = Path("/proc/cpuinfo")
+    return info.is_file() and bool({"avx512_bf16", "amx_bf16"} & set(info.read_text(encoding="utf-8").split()))
+
+
+@cache
+def _gpu_major() -> int:
+    """Major compute capability of the GPU that torch takes; 0 where there is none, or torch cannot use it."""
+    try:
+        if version("torch").endswith("+cpu"):
+            return 0
+        driver = ctypes.CDLL("libcuda.so.1")
+    except (PackageNotFoundError, OSError):
+        return 0
+    device, major = ctypes.c_int(), ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
+        return 0
+    unknown_capability = driver.cuDeviceGetAttribute(ctypes.byref(major), _COMPUTE_CAPABILITY_MAJOR, device)
+    return 0 if unknown_capability else major.value
+
+
+@contextmanager
+def inference(device: Any, precision: str) -> Iterator[None]:
+    """Let torch compute without gradients, on the processors there are; bfloat16 is by autocast."""
+    torch = need("torch", extra="neural", for_="a neural ranker")
+    set_threads()
+    kind = torch.device(device).type
+    with torch.inference_mode(), torch.autocast(kind, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+        yield
+
+
+@cache
+def set_threads() -> None:
+    """Keep torch from starting more threads than this process may use at once, as it does in a container."""
+    torch = need("torch", extra="neural", for_="a local model")
+    if not os.environ.get("OMP_NUM_THREADS"):
+        torch.set_num_threads(max(min(torch.get_num_threads(), processors()), 1))
+
+
+def processors() -> int:
+    """Count the processors that this process may use: its affinity and its container's quota."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota, _, period = (_CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max").partition(" ")
+    return count if quota.strip() == "max" else min(count, -(-int(quota) // int(period)))
