@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.controlled import RAW, Controlled, Move
 from ranktilt.auditing.controls import CONTROLS, controls
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.progress import listening

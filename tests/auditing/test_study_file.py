@@ -27,7 +27,7 @@ def test_it_comes_back_equal(make: Callable[[], Study], name: str, tmp_path: Pat
     assert (path.read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
     assert back == found
     assert back.to_json() == found.to_json()
-    assert repr((back.arms, back.tilts, back.trends)) == repr((found.arms, found.tilts, found.trends))
+    assert repr((back.sources, back.tilts, back.trends)) == repr((found.sources, found.tilts, found.trends))
     assert back.table.equals(found.table, null_equal=True)
     assert back.sentences == found.sentences
 
@@ -36,7 +36,9 @@ def test_verdicts_and_lines_come_back(tmp_path: Path) -> None:
     found = made()
     back = Study.load(found.save(tmp_path / "study.json"))
     run = found.runs[0]
-    assert [back.verdict(run, arm.source) for arm in back.arms] == [found.verdict(run, arm.source) for arm in back.arms]
+    assert [back.verdict(run, arm.source) for arm in back.sources] == [
+        found.verdict(run, arm.source) for arm in back.sources
+    ]
     assert back.points(run, "nDCG@1", "llm") == found.points(run, "nDCG@1", "llm")
     assert (back.level, back.series, hash(back)) == (found.level, found.series, hash(found))
 
@@ -97,6 +99,9 @@ def test_another_result_is_named(tmp_path: Path) -> None:
 
 
 def test_a_newer_one(tmp_path: Path) -> None:
-    path = altered(tmp_path, version=Study.header.version + 1)
-    with pytest.raises(DataError, match=rf"is a study of format {Study.header.version + 1}, this RankTilt reads up to {Study.header.version};"):
+    path = altered(tmp_path, version=2)
+    with pytest.raises(
+        DataError,
+        match="is a study of format 2, this RankTilt reads up to 1;",
+    ):
         Study.load(path)

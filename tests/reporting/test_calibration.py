@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.result import (
+    EXPECTED,
+    MEANINGS,
+    SIMULATED,
+    Calibration,
+    Check,
+    CheckOutcome,
+    Verdict,
+)
 from ranktilt.errors import UserError
 from ranktilt.reporting.calibration import FORMATS, calibration_text, closing, legend, show
 
@@ -27,9 +35,9 @@ class Terminal(io.StringIO):
 def row(
     check: Check, measured: str, *, estimand: str = "ΔNDSR", ranker: str = "bm25", verdict: Verdict = "ok",
     details: str = "",
-) -> Outcome:  # fmt: skip
+) -> CheckOutcome:  # fmt: skip
     expected = EXPECTED[check] or "88.0–99.5 %"
-    return Outcome(check, ranker, estimand, expected, measured, verdict, 12, int(verdict == "failed"), details)
+    return CheckOutcome(check, ranker, estimand, expected, measured, verdict, 12, int(verdict == "failed"), details)
 
 
 GOOD = Calibration(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from ranktilt import Audit, Collection, audit, controls, table
-from ranktilt.auditing.controlled import RAW
 from ranktilt.auditing.controls import CONTROLS
+from ranktilt.auditing.result import RAW
 from ranktilt.rankers.base import FirstStage, Rows, Scores
 from ranktilt.reporting.controls import control_legend, control_rows, control_sentences, control_titles
 from tests.reporting.audits import clear
