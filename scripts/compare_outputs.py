@@ -391,7 +391,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.against:
         names = {command.name for command in chosen}
         kept = load(options.against)
-        old, new = {name: text for name, text in kept.items() if name.partition("/")[0] in names}, first
+        recorded = names & {name.partition("/")[0] for name in kept}
+        old, new = ({n: text for n, text in side.items() if n.partition("/")[0] in recorded} for side in (kept, first))
     elif len(trees) > 1:
         old, new = first, run(trees[1], chosen, options.jobs)
     else:

@@ -44,10 +44,9 @@ from ranktilt.io.qrels import read_qrels
 from ranktilt.llm.base import Answer
 from ranktilt.llm.journal import JournalRecord
 from ranktilt.probes.validation import validate
-from ranktilt.reporting.gates import gate_text
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import read_cells
-from ranktilt.reporting.report_page import report_page
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.report import report_page
 from ranktilt.reports import read_result
 from ranktilt.run import Run
 
@@ -105,7 +104,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     def result(path: Path) -> object:
         found = read_result(path)
         one = isinstance(found, rt.Audit)
-        return found.to_json(), report_page([Opened(found) if one else found]), gate_text(rt.gate(found)) if one else ""
+        return found.to_json(), report_page([Opened(found) if one else found]), table(rt.gate(found)) if one else ""
 
     def kept(path: Path) -> object:
         with Journal(path) as journal:

@@ -7,9 +7,9 @@
 A mutant is one operator, number or return value of `measures/`, `statistics/`, `auditing/` or `io/` that is replaced;
 which ones, the seed says. Work happens in a copy. First the tests run once with coverage, to know which test reaches
 which line and how long it takes; then each mutant meets the tests that reach its line, nearest and quickest first, as
-many as fit into a minute. Results are kept line by line, so that an interrupted pass goes on where it stopped. A mutant
-that no test reaches has survived; one that hangs is killed. Survivors are listed: some of them change nothing that
-anyone could notice, the others are tests to be written.
+many as take half a minute; after a minute it has hung. Results are kept line by line, so that an interrupted pass goes
+on where it stopped. A mutant that no test reaches has survived; one that hangs is killed. Survivors are listed: some of
+them change nothing that anyone could notice, the others are tests to be written.
 """
 
 import argparse
@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("measures", "statistics", "auditing", "io")
 KINDS = ("comparison", "boundary", "arithmetic", "constant", "return")
 CAP = 60
+FILLED = 0.5  # the share of it that tests may fill: one that hangs is told from one that the machine delays
 START = 10  # seconds that pytest needs before its first test, at most
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "htmlcov", ".coverage*"
@@ -299,7 +300,7 @@ def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
 # ----------------------------------------------------------------------------------------------------------- running
 
 
-def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], cap: float) -> str:
+def judged(copy: Copy, mutant: Mutant, tests: Sequence[str]) -> str:
     """Run tests against a mutant: killed, survived, hung, or unreached where no test comes near it."""
     if not tests:
         return "unreached"
@@ -310,7 +311,7 @@ def judged(copy: Copy, mutant: Mutant, tests: Sequence[str], cap: float) -> str:
     try:
         _write(path, mutant.applied(source))
         code = copy.pytest(
-            "-x", "-n", "0", "--no-cov", f"--basetemp={copy.root / 'tmp'}", f"@{listed}", seconds=cap + START
+            "-x", "-n", "0", "--no-cov", f"--basetemp={copy.root / 'tmp'}", f"@{listed}", seconds=CAP + START
         )
     finally:
         _write(path, source)
@@ -343,8 +344,8 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Copy], known: Reached, result
             return
         copy, started = free.get(), time.monotonic()
         try:
-            tests = known.tests(mutant, CAP)
-            status = judged(copy, mutant, tests, CAP)
+            tests = known.tests(mutant, FILLED * CAP)
+            status = judged(copy, mutant, tests)
         finally:
             free.put(copy)
         row = {"name": mutant.name, "status": status, "tests": len(tests), **asdict(mutant)}

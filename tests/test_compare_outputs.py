@@ -61,3 +61,10 @@ def test_a_checkout_equals_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     listed.write_text("[one]\nlist: mix bundled hot -o mixed\nerror: audit bundled -r bm52\n")
     monkeypatch.setattr(script, "COMMANDS", listed)
     assert script.main([str(tree.ROOT), str(tree.ROOT)]) == 0
+
+
+def test_what_was_not_recorded_is_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "run", lambda *_: {"help-version/stdout": "1", "help-help/stdout": "new"})
+    script.save({"help-version/stdout": "1", "audit-table/stdout": "old"}, tmp_path)
+    assert script.main([str(tree.ROOT), "--against", str(tmp_path)]) == 1
+    assert script.main([str(tree.ROOT), "--against", str(tmp_path), "--only", "help"]) == 0

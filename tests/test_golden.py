@@ -20,7 +20,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.registry import ranker
-from ranktilt.reporting.table import table
+from ranktilt.reporting.output import table
 from ranktilt.run import Run
 
 pytestmark = pytest.mark.data

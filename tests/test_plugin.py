@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,22 +77,33 @@ def install(site: Path, name: str, code: str, *points: str, version: str = "1.0"
 
 
 @pytest.fixture
-def ranktilt(tmp_path: Path) -> Run:
-    """Run the command in a process that finds the plug-ins, in an empty folder with the toy in it."""
+def site(tmp_path: Path) -> Path:
+    """Leave two packages in a folder, and the toy beside it."""
     site = tmp_path / "site"
     install(site, "shortest_first", CODE, "shortest = shortest_first:Shortest", "nothing = shortest_first:Nothing")
     install(site, "broken_one", "import a_module_that_nobody_has\n", "broken = broken_one:Ranker")
     write_cocktail(tmp_path / "toy")
+    return site
+
+
+@pytest.fixture
+def ranktilt(site: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Run the command where the packages are found, in the folder of the toy."""
+    from ranktilt.cli.main import main
+
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.chdir(site.parent)
 
     def run(*arguments: str) -> Ended:
-        environment = {**os.environ, "PYTHONPATH": str(site)}
-        command = [sys.executable, "-c", "from ranktilt.cli.main import main; main()", *arguments]
-        done = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
-        return Ended(done.returncode, done.stdout, done.stderr)
+        monkeypatch.setattr(sys, "argv", ["ranktilt", *arguments])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(end.value.code or 0), *capfd.readouterr())
 
-    return run
+    yield run
+    for name in ("shortest_first", "broken_one"):
+        sys.modules.pop(name, None)
 
 
 def ranked(file: Path) -> dict[str, list[str]]:
@@ -101,8 +112,15 @@ def ranked(file: Path) -> dict[str, list[str]]:
     return {query: [line[2] for line in lines if line[0] == query] for query in {line[0]: None for line in lines}}
 
 
-def test_it_ranks(ranktilt: Run, tmp_path: Path) -> None:
-    assert ranktilt("rank", "toy", "-r", "shortest@4", "-o", "run.trec", "--quiet") == (0, "", "")
+def test_it_ranks(site: Path, tmp_path: Path) -> None:
+    code = "from ranktilt.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "rank", "toy", "-r", "shortest@4", "-o", "run.trec", "--quiet"]
+    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     found = ranked(tmp_path / "run.trec")
     assert list(found) == ["q1", "q2", "q3"]
     assert all([LENGTHS[doc] for doc in docs] == sorted(LENGTHS.values())[:4] for docs in found.values())

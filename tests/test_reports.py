@@ -15,7 +15,7 @@ from ranktilt import Audit, Collection, Run
 from ranktilt.auditing.compare import compare
 from ranktilt.auditing.gate import gate
 from ranktilt.errors import DataError, UserError
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from ranktilt.reports import opened, read_result, report
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear

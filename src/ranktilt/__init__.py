@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ranktilt.probes.validation import validate
     from ranktilt.rankers.base import Ranker
     from ranktilt.registry import ranker
-    from ranktilt.reporting.table import table
+    from ranktilt.reporting.output import table
     from ranktilt.reports import report
     from ranktilt.run import Run
 
@@ -78,7 +78,7 @@ _NAMES = {
     "save": "datasets.save",
     "save_rewritten": "generation.rewrite.save",
     "study": "auditing.study",
-    "table": "reporting.table",
+    "table": "reporting.output",
     "validate": "probes.validation",
 }
 

@@ -15,8 +15,8 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.probes.validation import Validation
-from ranktilt.reopening import reopen, with_given
-from ranktilt.reporting.report_page import Result, report_page
+from ranktilt.reporting.reload import reload
+from ranktilt.reporting.views.report import Result, report_page
 from ranktilt.run import Run
 
 Given = Audit | Validation | Study | str | Path
@@ -47,10 +47,10 @@ def report(
     path : str or Path
         The page's file, such as ``report.html``.
     collection : Collection, optional
-        What the audit was made from, where it is at hand. By default it is opened again from the files that the audit
+        What the audit was made from, where it is at hand. By default it is read again from the files that the audit
         names, if they are unchanged; without it queries, ranked lists and texts are left out, and the page says so.
     runs : Run or sequence of Run, optional
-        The audit's runs, known by their names. By default they are read from where they were saved, or ranked again.
+        The audit's runs, known by their names. By default as far as the audit keeps its lists (``heads``).
     texts : bool, optional
         Whether queries, ranked lists and documents can be looked through; False keeps them out of the page.
 
@@ -83,7 +83,7 @@ def opened(
     collection: Collection | None = None,
     runs: Iterable[Run] | None = None,
 ) -> list[Result]:
-    """Read results, and open the collections and runs of audits again.
+    """Read results, and the collections of audits.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ def opened(
         if not isinstance(found, Audit | Validation | Study):
             raise UserError(f"expected {_WANTED}, or its file, got {shorten(found)}")
     if collection is None and runs is None:
-        return [reopen(one, file) if isinstance(one, Audit) else one for one, file in named.values()]
+        return [reload(one, file) if isinstance(one, Audit) else one for one, file in named.values()]
     audits = sum(isinstance(one, Audit) for one, _ in named.values())
     if audits != 1:
         raise UserError(
             f"a collection or runs go with one audit, got {audits} of them; let the report open them itself"
         )
     return [
-        with_given(one, file, collection=collection, runs=runs) if isinstance(one, Audit) else one
+        reload(one, file, collection=collection, runs=runs) if isinstance(one, Audit) else one
         for one, file in named.values()
     ]
 

@@ -17,7 +17,7 @@ from ranktilt.auditing.ranks import rank_shares
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.reopening import Ground
+from ranktilt.reporting.reload import reload
 from ranktilt.run import Run
 from tests.toy import collection_of, run_of, toy
 
@@ -365,7 +365,7 @@ class TestManyGroups:
 
     def test_what_is_made_of_the_audit_finds_the_same_groups(self, collection: Collection, runs: list[Run]) -> None:
         found = audit(collection, runs, ["nDCG@5"], by="kind", pairs=[("a", "b")], resamples=100)
-        assert Ground.of(found, collection).fault(runs[0], 0) == ""
+        assert reload(found, collection=collection, runs=runs[:1]).runs == (runs[0],)
         assert rank_shares(collection, runs[0], found, depth=3).groups == found.groups[1:]
         controlled = controls(collection, [BM25()], runs, found, which=["near-identical"])
         assert [(one.a, one.b) for one in controlled.controls] == [("a", "b")] * 2

@@ -15,7 +15,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.lexical.bm25 import BM25
-from ranktilt.reporting.table import table
+from ranktilt.reporting.output import table
 from ranktilt.run import Run
 from ranktilt.statistics.correction import detectable_effect
 from tests.toy import collection_of, run_of, toy

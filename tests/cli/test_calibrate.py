@@ -12,7 +12,7 @@ import pytest
 from ranktilt import registry as specs
 from ranktilt.auditing.calibration.calibrate import calibrate
 from ranktilt.datasets.load import load
-from ranktilt.reporting.calibration import calibration_text
+from ranktilt.reporting.output import table
 from tests.auditing.calibration.test_calibrate import pairs
 from tests.auditing.ties import Unfair
 from tests.cli.conftest import Cli, refused
@@ -71,7 +71,7 @@ def test_what_is_printed_is_the_librarys(cli: Cli, folder: Path, form: str) -> N
     made = calibrate(load(folder), specs.ranker("bm25"), "nDCG@3", depths=[1, 3], draws=100, labellings=20)
     for quiet in ([], ["--quiet"]):
         found = cli("calibrate", folder, "-r", "bm25", *QUICK, "--format", form, *quiet)
-        assert found.out == calibration_text(made, form, notes=not quiet)
+        assert found.out == table(made, form, notes=not quiet)
 
 
 def test_csv_is_a_line_a_row(cli: Cli, folder: Path, unfair: None) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
-from ranktilt.reporting.checks import checks
+from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, raw_docs, write_beir, write_cocktail
 
@@ -45,10 +45,7 @@ def text(of: Callable[[str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]
 
 
 FAULTS: dict[str, tuple[Docs, str]] = {
-    "pairs missing a side": (texts("other")[5:], "--max-missing=25"),
-    "identical pairs": (spoiled(text(lambda t: t.replace("other", "first"))), "--max-identical=50"),
     "refusals": (spoiled(text(lambda t: f"I'm sorry, but I cannot do that. {t}")), "--max-refusals=50"),
-    "boilerplate openings": (spoiled(text(lambda t: f"Rewritten text: {t}")), "--max-boilerplate=50"),
     "cut-off endings": (spoiled(text(lambda t: t + " And then the")), "--max-cut-off=50"),
     "length ratio": (spoiled(text(lambda t: t * 2), share=1), "--max-length-ratio=2"),
 }
@@ -76,8 +73,8 @@ def test_what_is_printed_is_the_library_s_table(cli: Cli, tmp_path: Path) -> Non
     folder = folder_of(tmp_path / "one", llm=FAULTS["refusals"][0])
     result = check(load(folder, ignore_unknown=True))
     for format in ("table", "markdown", "csv"):
-        assert cli("check", folder, "--format", format).out == checks(result, format)
-        assert cli("check", folder, "--format", format, "--quiet").out == checks(result, format, notes=False)
+        assert cli("check", folder, "--format", format).out == table(result, format)
+        assert cli("check", folder, "--format", format, "--quiet").out == table(result, format, notes=False)
 
 
 def test_dangling_judgments_are_counted_not_refused(cli: Cli, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.auditing.compare import compare
-from ranktilt.reporting.comparison import comparison_table
+from ranktilt.reporting.output import table
 from tests.auditing.arrays import one
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, no_permission
@@ -33,7 +33,7 @@ def test_every_format_is_the_librarys(cli: Cli, new: Path, old: Path, form: str)
     result = cli("compare", new, old, *QUICK, "--format", form)
     found = compare(Audit.load(new), Audit.load(old), resamples=200)
     assert (result.code, result.err) == (0, "")
-    assert result.out == comparison_table(found, form)
+    assert result.out == table(found, form)
 
 
 def test_the_first_file_is_the_new_one(cli: Cli, new: Path, old: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.auditing.gate import gate
-from ranktilt.reporting.gates import gate_text
+from ranktilt.reporting.output import table
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
@@ -76,7 +76,7 @@ def test_a_doctored_regression_is_caught_by_a_process_of_its_own(process: Cli, t
 def test_what_is_printed_is_the_librarys(cli: Cli, saved: dict[str, Path]) -> None:
     expected = gate(Audit.load(saved["human"]), max_tilt=20, baseline=Audit.load(saved["level"]), resamples=200)
     result = cli("gate", saved["human"], "--max-tilt", "20", "--baseline", saved["level"], *QUICK)
-    assert result.out == gate_text(expected)
+    assert result.out == table(expected)
 
 
 @pytest.fixture

@@ -175,18 +175,6 @@ def test_a_fault_that_ends_all_says_so_in_one_line_and_writes_nothing(cli: Cli, 
     assert not (folder.parent / "out").exists()
 
 
-def test_a_key_that_expires_halfway_leaves_the_earlier_output(cli: Cli, server: Server, folder: Path) -> None:
-    run(cli, server, folder, "--limit", "3")
-    before = (folder.parent / "out" / "corpus.jsonl").read_bytes()
-    server.script, server.faults = [None] * 6, Faults(share=1, kinds=("401",))
-    assert run(cli, server, folder)[0] == 2
-    assert (folder.parent / "out" / "corpus.jsonl").read_bytes() == before
-    sound(server)
-    assert run(cli, server, folder)[0] == 0
-    assert asked(server.answered) == Counter(dict.fromkeys(asked(server.bodies), 1))
-    assert rewrites(folder.parent / "out") == once()
-
-
 def test_documents_without_an_answer_give_exit_1_and_are_listed(cli: Cli, folder: Path) -> None:
     with Server(script=["500"]) as server:
         code, _, err = run(cli, server, folder, "--retries", "0", "--concurrency", "1")
@@ -335,12 +323,6 @@ def test_limits_and_prompt_of_ones_own(cli: Cli, server: Server, folder: Path, t
     assert code == 1
     assert "flagged answers: 12 too long" in err
     assert server.requests[0][1]["messages"][0]["content"].startswith("Say it anew: Number")
-
-
-def test_answers_are_kept_as_they_came(cli: Cli, server: Server, folder: Path) -> None:
-    run(cli, server, folder)
-    rows = gzip.decompress((folder.parent / "out" / "answers.jsonl.gz").read_bytes()).splitlines()
-    assert {json.loads(row)["_id"] for row in rows} == {f"d{n}-human" for n in range(12)}
 
 
 def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

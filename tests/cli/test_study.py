@@ -11,7 +11,7 @@ from ranktilt.cli.study import read_temperatures
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.registry import ranker
-from ranktilt.reporting.study import study_table
+from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.toy import full_device, raw_docs, write_cocktail
 
@@ -32,7 +32,7 @@ def test_every_format_is_the_librarys(cli: Cli, folder: Path, form: str) -> None
     result = cli("study", folder, *QUICK, "-m", "nDCG@3", "--format", form)
     found = study(load(folder), [ranker("bm25")], ["nDCG@3"], resamples=200)
     assert (result.code, result.err) == (0, "")
-    assert result.out == study_table(found, form)
+    assert result.out == table(found, form)
 
 
 def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 from ranktilt.datasets.load import load
 from ranktilt.probes.validation import validate
 from ranktilt.registry import ranker
-from ranktilt.reporting.validation import validation_table
+from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
-from tests.toy import raw_docs, raw_qrels, write_beir, write_cocktail
+from tests.toy import write_beir, write_cocktail
 
 COUNT = 40
 PLAIN = ("--similarity", "none")
@@ -79,9 +79,9 @@ def test_a_difference_in_effectiveness_decides_nothing(cli: Cli, tmp_path: Path)
 @pytest.mark.parametrize("format", ["table", "markdown", "csv"])
 def test_what_is_printed_is_the_library_s_table(cli: Cli, folder: Path, format: str) -> None:
     found = validate(load(folder, ignore_unknown=True), [ranker("bm25")])
-    assert cli("validate", folder, *PLAIN, "--format", format).out == validation_table(found, format)
+    assert cli("validate", folder, *PLAIN, "--format", format).out == table(found, format)
     quiet = cli("validate", folder, *PLAIN, "--format", format, "--quiet").out
-    assert quiet == validation_table(found, format, notes=False)
+    assert quiet == table(found, format, notes=False)
 
 
 def test_rankers_measures_margin_and_level(cli: Cli, folder: Path) -> None:
@@ -100,11 +100,6 @@ def test_no_ranker_leaves_effectiveness_out(cli: Cli, folder: Path) -> None:
     assert (code, err) == (0, "")
     assert "Effectiveness" not in out
     assert "Terms shared" in out
-
-
-def test_text_is_what_rankers_read(cli: Cli, folder: Path) -> None:
-    out = cli("validate", folder, *PLAIN, "--text", "text", "--format", "csv").out
-    assert "bm25(text=text) nDCG@10" in out
 
 
 def test_another_reference(cli: Cli, folder: Path) -> None:
@@ -132,11 +127,6 @@ def test_json_may_take_the_table_s_place(cli: Cli, folder: Path) -> None:
     assert content["sources"] == ["llm"]
 
 
-def test_the_same_command_gives_the_same_bytes(cli: Cli, folder: Path) -> None:
-    found = [cli("validate", folder, *PLAIN, "--json", "-").out for _ in range(2)]
-    assert found[0] == found[1]
-
-
 def test_the_page_is_one_file(cli: Cli, folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     code, out, err = cli("validate", folder, *PLAIN, "-o", page)
@@ -148,28 +138,6 @@ def test_the_page_is_one_file(cli: Cli, folder: Path, tmp_path: Path) -> None:
 
 
 class TestWhatLittleThereIs:
-    def test_one_source(self, cli: Cli, tmp_path: Path) -> None:
-        code, out, err = cli("validate", write_beir(tmp_path / "one"), *PLAIN)
-        assert (code, err) == (0, "")
-        assert re.search(r"^ human +3 +8\.33 ", out, re.MULTILINE)
-        assert "only source 'human': there is nothing to compare" in out
-        assert "Check" not in out
-
-    def test_no_judgments(self, cli: Cli, tmp_path: Path) -> None:
-        whole = bed(tmp_path / "bed", qrels=[(f"q{n}", f"d{n}", 0) for n in range(COUNT)])
-        code, out, _ = cli("validate", whole, *PLAIN)
-        assert code == 0
-        assert "no document is judged relevant: effectiveness is left out" in out
-        assert "Effectiveness on" not in out
-
-    def test_no_pairs(self, cli: Cli, tmp_path: Path) -> None:
-        docs = [{**row, "_id": f"{row['_id']}-{s}", "source": s} for s in ("human", "llm") for row in raw_docs(s)]
-        whole = write_beir(tmp_path / "apart", docs=docs, qrels=[(q, f"{d}-human", g) for q, d, g in raw_qrels()])
-        code, out, _ = cli("validate", whole, *PLAIN)
-        assert code == 1
-        assert "llm has no document of the same origin as one of human: nothing of it can be compared" in out
-        assert "pairs missing a side" in out
-
     def test_a_pool(self, cli: Cli, tmp_path: Path) -> None:
         texts = {"human": range(COUNT), "llm": range(30)}
         docs = [
@@ -217,9 +185,6 @@ class TestRefusals:
     def test_a_model_that_is_not_there(self, cli: Cli, folder: Path) -> None:
         assert "'nowhere/at-all'" in refused(cli, "validate", folder, "--similarity", "dense:nowhere/at-all")
 
-    def test_a_folder_that_is_not_there(self, cli: Cli, tmp_path: Path) -> None:
-        assert str(tmp_path / "gone") in refused(cli, "validate", tmp_path / "gone", *PLAIN)
-
     def test_no_file_is_written_over_what_is_read(self, cli: Cli, folder: Path) -> None:
         place = folder / "queries.jsonl"
         before = place.read_bytes()
@@ -227,18 +192,9 @@ class TestRefusals:
             assert "this file is read too" in refused(cli, "validate", folder, *PLAIN, option, place)
         assert place.read_bytes() == before
 
-    def test_one_file_for_both(self, cli: Cli, folder: Path, tmp_path: Path) -> None:
-        place = tmp_path / "both"
-        message = refused(cli, "validate", folder, *PLAIN, "--json", place, "-o", place)
-        assert "is written by --json too" in message
-
     def test_the_page_is_a_file(self, cli: Cli, folder: Path, tmp_path: Path) -> None:
         assert "expected a file, this is a folder" in refused(cli, "validate", folder, *PLAIN, "-o", tmp_path)
         assert "-o writes a file" in refused(cli, "validate", folder, *PLAIN, "-o", "-")
-
-    def test_nothing_is_written_where_something_is_refused(self, cli: Cli, folder: Path, tmp_path: Path) -> None:
-        refused(cli, "validate", folder, *PLAIN, "--json", tmp_path / "a.json", "--margin", "0")
-        assert not (tmp_path / "a.json").exists()
 
 
 @pytest.fixture(scope="module")

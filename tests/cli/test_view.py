@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ranktilt.reporting.study_page import study_page
+from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import small
@@ -30,7 +30,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     made["validation"].write_bytes(toy_validation().to_json())
     made["study"].write_bytes(toy_study().to_json())
     made["page"] = tmp_path / "page.html"
-    made["page"].write_text(study_page(toy_study()), encoding="utf-8")
+    made["page"].write_text(table(toy_study(), "html"), encoding="utf-8")
     return made
 
 

@@ -129,11 +129,6 @@ def test_a_source_that_is_no_file_name_is_refused(tmp_path: Path, source: str) -
     assert contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize("source", ["a/b", "", ".."])
-def test_any_source_s_name_can_be_saved_in_one_file(tmp_path: Path, source: str) -> None:
-    assert load(save(lone(source=source), tmp_path)) == lone(source=source)
-
-
 def test_an_id_that_judgments_cannot_hold_is_refused(tmp_path: Path) -> None:
     collection = collection_of([{"id": "a\tb", "text": ""}], {"q": "?"}, {"q": {"a\tb": 1}})
     with pytest.raises(UserError, match=r"^id 'a\\tb' has a tab or line end in it"):
@@ -298,7 +293,7 @@ def collections(draw: st.DrawFn) -> Collection:
     )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(collection=collections(), layout=st.sampled_from(LAYOUTS))
 def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, collection: Collection, layout: str
@@ -309,7 +304,7 @@ def test_what_is_saved_loads_equal_and_saves_the_same_bytes(
     assert contents(save(loaded, folder / "two", layout=layout)) == contents(folder / "one")
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(collection=collections())
 def test_both_layouts_hold_the_same(tmp_path_factory: pytest.TempPathFactory, collection: Collection) -> None:
     folder = tmp_path_factory.mktemp("saved")

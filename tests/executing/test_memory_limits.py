@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
@@ -31,12 +30,6 @@ def test_usual_sizes_hold_outside_and_are_back_afterwards(tmp_path: Path) -> Non
             assert sizes() == (usual[0], 8, 5, cache_folder())
         assert sizes() == (1, 2, 3, tmp_path)
     assert sizes() == usual
-
-
-def test_they_are_back_after_an_error() -> None:
-    with pytest.raises(ValueError, match="stop"), limited(MemoryLimits(1, 1, 1)):
-        raise ValueError("stop")
-    assert chunks.texts_per_batch(64) == 64
 
 
 @pytest.mark.parametrize(
@@ -133,20 +126,6 @@ def test_a_cache_of_its_own_leaves_the_usual_one_alone(tiny: Path, own_cache: Pa
         Dense(str(tiny)).rank(toy())
     assert [path for path in away.rglob("*") if path.is_file()]
     assert not [path for path in (own_cache / "embeddings").rglob("*") if path.is_file()]
-
-
-@pytest.mark.neural
-@pytest.mark.parametrize("sizes", [MemoryLimits(1, 1, 1), MemoryLimits(1 << 26, 4, 3), MemoryLimits(1 << 30, 100, 50)])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_scores_stay_what_they_are(
-    tiny: Path, own_cache: Path, tmp_path: Path, sizes: MemoryLimits, precision: str
-) -> None:
-    one = Dense(str(tiny), precision=precision)
-    usual = one.rank(toy())
-    with limited(MemoryLimits(sizes.memory, sizes.texts_per_write, sizes.texts_per_batch, tmp_path / "away")):
-        found = one.rank(toy())
-    assert np.array_equal(found.docs, usual.docs)
-    assert np.array_equal(found.scores, usual.scores)
 
 
 def test_a_size_of_hundreds_of_digits_is_no_size() -> None:

@@ -21,8 +21,6 @@ LEVELS: list[list[str]] = [
     ["probes", "generation", "training"],
     ["reporting"],
     ["registry"],
-    ["whereabouts"],
-    ["reopening"],
     ["reports"],
     ["cli"],
 ]

@@ -92,11 +92,6 @@ def test_logprobs_are_before_temperature_and_top_p(known: Path, temperature: flo
         assert answer.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_without_asking_there_are_no_logprobs(known: Path) -> None:
-    [answer] = answers(Transformers(known), "a", sampling=Sampling(max_tokens=3))
-    assert answer.logprobs is None
-
-
 def test_an_answer_ends_at_the_end_token_or_is_cut_off(known: Path) -> None:
     found = answers(Transformers(known), *["a" * n for n in range(1, 40)], sampling=Sampling(temperature=1, seed=2))
     finishes = Counter(answer.finish for answer in found)
@@ -105,11 +100,6 @@ def test_an_answer_ends_at_the_end_token_or_is_cut_off(known: Path) -> None:
     assert all(answer.completion_tokens == len(answer.text) for answer in found)
     mean = sum(len(answer.text) for answer in found) / len(found)
     assert 2.5 < mean < 6, "4 is expected, with a standard error of .7"
-
-
-def test_max_tokens_cuts_an_answer_off(known: Path) -> None:
-    [answer] = answers(Transformers(known), "b", sampling=Sampling(temperature=0, max_tokens=7))
-    assert (answer.text, answer.finish, answer.completion_tokens) == ("aaaaaaa", "length", 7)
 
 
 @pytest.mark.parametrize("max_tokens", [None, 500])
@@ -196,15 +186,6 @@ def test_answers_depend_on_no_order_and_no_company(known: Path) -> None:
     assert len({a.text for a in whole}) > 3, "one seed is not one chance"
 
 
-@pytest.mark.data
-def test_stories_depend_on_no_order_and_no_company(stories: Path) -> None:
-    texts = ["Once upon a time", "Lily", "Tom and his dog went to the park", "One day"]
-    sampling = Sampling(temperature=1, seed=9, max_tokens=40)
-    whole = answers(Transformers(stories, batch=4), *texts, sampling=sampling)
-    alone = answers(Transformers(stories, batch=1), *reversed(texts), sampling=sampling)
-    assert [a.text for a in whole] == [a.text for a in reversed(alone)]
-
-
 def test_without_a_seed_answers_differ(known: Path) -> None:
     texts = ["a"] * 12
     found = [
@@ -277,11 +258,6 @@ def test_a_model_is_known_by_its_content(known: Path, own: Path) -> None:
 )
 def test_the_precision_is_that_of_the_weights(known: Path, precision: str, expected: str) -> None:
     assert Transformers(known, precision=precision)._model.dtype == getattr(torch, expected)
-
-
-def test_it_makes_no_vectors(known: Path) -> None:
-    with pytest.raises(UserError, match="model makes no vectors here"):
-        Transformers(known).embed(["a"])
 
 
 # What is wrong with it

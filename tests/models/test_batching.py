@@ -19,7 +19,6 @@ from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.io.cache import VectorCache, Vectors, content_keys
 from ranktilt.io.vectors import Shard
-from ranktilt.models import batching as module
 from ranktilt.models.batching import (
     BatchJob,
     BatchShapes,
@@ -155,13 +154,6 @@ def test_each_item_gets_its_vector(tmp_path: Path) -> None:
     assert [chr(int(v)) for v in found[:, 1]] == list("bacdefgh")
 
 
-def test_a_second_time_nothing_is_computed_or_prepared(tmp_path: Path) -> None:
-    first = all_of(Work(TEXTS), tmp_path)
-    again = Work(TEXTS)
-    assert all_of(again, tmp_path).tobytes() == first.tobytes()
-    assert (again.batches, again.prepared, again.entered) == ([], [], 0)
-
-
 def test_the_context_is_entered_once_around_all(tmp_path: Path) -> None:
     work = Work(TEXTS)
     all_of(work, tmp_path)
@@ -197,20 +189,6 @@ def test_neither_company_nor_what_was_kept_changes_a_bit(tmp_path: Path) -> None
         assert all_of(Work(TEXTS), tmp_path / f"kept {number}").tobytes() == whole.tobytes()
 
 
-def test_the_order_of_the_items_changes_no_bit(tmp_path: Path) -> None:
-    forward = all_of(Work(TEXTS), tmp_path / "forward")
-    backward = all_of(Work(TEXTS[::-1]), tmp_path / "backward")
-    assert backward[::-1].tobytes() == forward.tobytes()
-
-
-@pytest.mark.parametrize(("piece", "shard", "most"), [(1, None, 1), (2, None, 2), (None, 1, 1), (None, None, 2)])
-def test_set_sizes_hold(tmp_path: Path, piece: int | None, shard: int | None, most: int) -> None:
-    work = Work(TEXTS)
-    with limited(MemoryLimits(texts_per_batch=piece, texts_per_write=shard)):
-        all_of(work, tmp_path)
-    assert max(map(len, work.batches)) <= most
-
-
 @pytest.mark.parametrize(
     ("shard", "files"),
     [
@@ -226,13 +204,6 @@ def test_a_file_holds_whole_batches_of_so_many_items(tmp_path: Path, shard: int,
     assert sorted((len(Shard.open(p).keys) for p in tmp_path.glob("*.vectors")), reverse=True) == files
 
 
-def test_what_is_slow_is_stored_before_a_shard_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS", -1.0)
-    work = Work(TEXTS)
-    all_of(work, tmp_path)
-    assert len(list(tmp_path.glob("*.vectors"))) == len(work.batches) > 1
-
-
 def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
     all_of(Work(["ddddddd", "a"]), tmp_path)
     steps: list[tuple[str, int, int]] = []
@@ -242,12 +213,6 @@ def test_progress_counts_the_tokens_of_what_is_missing(tmp_path: Path) -> None:
     assert steps[0] == ("filling", 0, missing)
     assert steps[-1] == ("filling", missing, missing)
     assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
-
-
-def test_nothing_to_do_is_no_trouble(tmp_path: Path) -> None:
-    work = Work([])
-    assert all_of(work, tmp_path).shape == (0, 0)
-    assert work.entered == 0
 
 
 def test_a_batch_is_prepared_beside_the_one_before(tmp_path: Path) -> None:

@@ -34,22 +34,6 @@ def test_a_model_that_is_nowhere_is_one_clear_line(name: str) -> None:
     assert str(caught.value) == expected
 
 
-def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        encoder(str(tmp_path), max_tokens=None, device=None, precision="flaot32")
-    assert str(caught.value) == (
-        "unknown precision of dense 'flaot32'; did you mean 'float32'? (valid: auto, float32, bfloat16)"
-    )
-
-
-@pytest.mark.parametrize(("has", "expected"), [(True, "bfloat16"), (False, "float32")])
-def test_auto_precision_is_the_processors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has: bool, expected: str
-) -> None:
-    monkeypatch.setattr(devices, "_has_bfloat16", lambda: has)
-    assert encoder(str(tmp_path), max_tokens=None, device=None, precision="auto").precision == expected
-
-
 def minilm() -> Encoder:
     return encoder("minilm", max_tokens=None, precision="float32", device=None)
 

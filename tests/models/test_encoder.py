@@ -1,11 +1,9 @@
 """Neural encoders: found, fingerprinted, run once a text, and cached."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,16 +53,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 
 @pytest.fixture
-def no_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Let any later loading of a model fail."""
-
-    def load(self: Encoder) -> Any:
-        raise RuntimeError("a model was loaded")
-
-    return lambda: monkeypatch.setattr(Encoder, "_model", property(load))
-
-
-@pytest.fixture
 def broken(tiny: Path, tmp_path: Path) -> Callable[[str, bytes | None], Path]:
     """Copy the tiny model with one file changed, or taken away."""
 
@@ -106,36 +94,6 @@ def test_queries_and_documents_have_their_own_prompts(tiny: Path, tmp_path: Path
         assert encoded(found(folder), TEXTS, kind) == pytest.approx(
             plain.encode([prompt + text for text in TEXTS]), abs=1e-5
         )
-
-
-@neural
-def test_a_second_run_loads_no_model(tiny: Path, own_cache: Path, no_model: Callable[[], None]) -> None:
-    first = encoded(found(tiny), TEXTS)
-    no_model()
-    assert encoded(found(tiny), TEXTS[::-1])[::-1].tobytes() == first.tobytes()
-
-
-@neural
-def test_only_what_is_missing_is_encoded(tiny: Path, own_cache: Path, calls: Calls) -> None:
-    before = encoded(found(tiny), ["red apples", "river"])
-    calls.clear()
-    after = encoded(found(tiny), ["bell", "river", "clock", "red apples"])
-    assert sorted(text for texts in calls for text in texts) == ["bell", "clock"]
-    assert after[[3, 1]].tobytes() == before.tobytes()
-
-
-@neural
-def test_a_query_does_not_take_a_documents_vector(tiny: Path, own_cache: Path, calls: Calls) -> None:
-    found(tiny).encode(["red apples"], "document", "x")
-    found(tiny).encode(["red apples"], "query", "x")
-    assert calls == [["red apples"], ["red apples"]]
-
-
-@neural
-def test_nothing_to_encode_is_no_trouble(tiny: Path, own_cache: Path, no_model: Callable[[], None]) -> None:
-    no_model()
-    vectors, row = found(tiny).encode([], "query", "x")
-    assert (len(vectors), len(row)) == (0, 0)
 
 
 @neural
@@ -198,37 +156,11 @@ def test_without_a_tokenizer_file_characters_decide_the_batches(
 
 
 @neural
-@pytest.mark.parametrize("length", [5, LENGTH])
-def test_texts_are_cut_after_max_tokens(tiny: Path, own_cache: Path, length: int) -> None:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    room = length - 2  # [CLS] and [SEP]; every letter is a token
-    vectors = encoded(found(tiny, max_tokens=length), [letters, letters[:room], letters[: room - 1]])
-    assert vectors[0] == pytest.approx(vectors[1], abs=1e-5)
-    assert not np.allclose(vectors[0], vectors[2], atol=1e-3)
-
-
-@neural
-def test_the_models_own_length_is_the_default(tiny: Path, own_cache: Path) -> None:
-    letters = ["abcdefghijklmnopqrstuvwxyz"]
-    default = encoded(found(tiny), letters)
-    named = encoded(found(tiny, max_tokens=LENGTH), letters)
-    assert default.tobytes() == named.tobytes()
-
-
-@neural
 def test_more_tokens_than_the_model_takes_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
     with pytest.raises(UserError) as caught:
         found(tiny, max_tokens=1000).encode(["word " * 200], "document", "x")
     assert str(caught.value).startswith(f"{tiny}: cannot encode with max_tokens=1000: ")
     assert "\n" not in str(caught.value)
-
-
-@neural
-def test_a_lower_precision_is_near_and_not_the_same(tiny: Path, own_cache: Path) -> None:
-    exact, low = encoded(found(tiny), TEXTS), encoded(found(tiny, precision="bfloat16"), TEXTS)
-    assert not np.array_equal(exact, low)
-    cosine = (exact * low).sum(1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(low, axis=1)
-    assert cosine.min() > 0.99
 
 
 @neural
@@ -264,17 +196,6 @@ def test_what_changes_vectors_changes_the_fingerprint(tmp_path: Path, options: d
     assert found(tmp_path, **options).fingerprint != found(tmp_path).fingerprint
 
 
-def test_the_fingerprint_is_that_of_the_files(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    write_json(one / "config.json", {"a": 1})
-    write_json(one / "1_Pooling" / "config.json", {})
-    shutil.copytree(one, two)
-    (two / "README.md").write_text("what people read changes no vector")
-    assert found(one).fingerprint == found(two, device="cuda").fingerprint
-    write_json(two / "1_Pooling" / "config.json", {"pooling_mode": "max"})
-    assert found(one).fingerprint != found(two).fingerprint
-
-
 def test_the_fingerprint_knows_names_from_contents(tmp_path: Path) -> None:
     for folder, name in (("one", "a.json"), ("two", "b.json")):
         write_json(tmp_path / folder / name, {})
@@ -293,18 +214,6 @@ def test_a_cache_that_cannot_be_is_one_clear_error_before_any_encoding(
     assert str(caught.value).endswith(
         ": cannot be written: Not a directory; choose another place (RANKTILT_CACHE names the cache's folder)"
     )
-    assert calls == []
-
-
-@neural
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_cache_is_one_clear_error_before_any_encoding(tiny: Path, own_cache: Path, calls: Calls) -> None:
-    own_cache.mkdir()
-    own_cache.chmod(0o500)
-    with pytest.raises(
-        UserError, match=r"cannot be written: Permission denied; choose a place you may write to \(RANKTILT_CACHE"
-    ):
-        found(tiny).encode(TEXTS, "document", "x")
     assert calls == []
 
 
@@ -474,27 +383,6 @@ def test_a_model_without_a_tokenizer_is_one_clear_line(tiny: Path, tmp_path: Pat
 
 
 @neural
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"{", "expected the model's configuration as JSON: "), (b"[]", "expected a JSON dict, got list")],
-)
-def test_a_broken_configuration_is_named(
-    broken: Callable[[str, bytes | None], Path], content: bytes, message: str
-) -> None:
-    folder = broken("config_sentence_transformers.json", content)
-    with pytest.raises(UserError) as caught:
-        _ = found(folder).similarity
-    assert str(caught.value).startswith(f"{folder / 'config_sentence_transformers.json'}: {message}")
-
-
-@neural
-def test_a_folder_that_is_no_model_is_one_clear_line(tmp_path: Path, own_cache: Path) -> None:
-    with pytest.raises(UserError, match=r"cannot be loaded as a sentence-transformers model") as caught:
-        found(tmp_path, device=None).encode(["red"], "document", "x")
-    assert "\n" not in str(caught.value)
-
-
-@neural
 def test_a_device_that_is_not_there_is_one_clear_line(tiny: Path, own_cache: Path) -> None:
     with pytest.raises(UserError) as caught:
         found(tiny, device="abacus").encode(["red"], "document", "x")
@@ -515,22 +403,6 @@ def test_code_of_a_models_own_modules_is_never_run(tiny: Path, tmp_path: Path, o
 
 
 @neural
-def test_code_of_a_models_own_architecture_is_never_run(tiny: Path, tmp_path: Path, own_cache: Path) -> None:
-    folder = shutil.copytree(tiny, tmp_path / "own code")
-    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: ...\nclass Model: ...\n")
-    write_json(
-        folder / "config.json",
-        {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}},
-    )
-    with pytest.raises(
-        UserError, match="its architecture 'own' is code of the model's own, which is never run"
-    ) as caught:
-        found(folder).encode(["red"], "document", "x")
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "ran").exists()
-
-
-@neural
 @pytest.mark.parametrize(("written", "expected"), [(None, "cosine"), ("cosine", "cosine"), ("dot", "dot")])
 def test_the_similarity_is_the_models_own(tmp_path: Path, written: str | None, expected: str) -> None:
     assert found(tiny_model(tmp_path, similarity=written)).similarity == expected
@@ -546,22 +418,6 @@ def test_half_precision_vectors_are_the_same_the_first_time_as_the_second(tiny: 
     second = encoded(found(tiny, store="float16"), TEXTS)
     assert first.tobytes() == second.tobytes() == exact.astype(np.float16).astype(np.float32).tobytes()
     assert first.tobytes() != exact.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"store": "float61"}, "unknown store of dense 'float61'; did you mean 'float16'? (valid: float32, float16)"),
-        (
-            {"pooling": "men"},
-            "unknown pooling of dense 'men'; did you mean 'mean'? (valid: auto, mean, cls, lasttoken)",
-        ),
-    ],
-)
-def test_unknown_names_are_refused(tmp_path: Path, options: dict[str, str], message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        found(tmp_path, **options)
-    assert str(caught.value) == message
 
 
 def by_hand(folder: Path, text: str, pooling: str) -> Any:
@@ -645,68 +501,6 @@ def test_when_all_vectors_are_cached_nothing_heavy_is_imported(tiny: Path, own_c
     command = [sys.executable, "-c", CACHED, spec]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == f"[] {first.scores.tolist()}"
-
-
-ENCODING = """
-import sys, time
-from pathlib import Path
-from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.models.encoder import Encoder, encoder
-
-prepare, log, pause = Encoder._prepare, Path(sys.argv[2]), float(sys.argv[3])
-def slow(self, texts, kind):
-    time.sleep(pause)
-    with log.open("a") as stream:
-        stream.write("".join(f"{text}\\n" for text in texts))
-    return prepare(self, texts, kind)
-Encoder._prepare = slow
-
-texts = [f"{'ab' * (i % 9)}{i}" for i in range(200)]
-model = encoder(sys.argv[1], max_tokens=None, precision="float32", device="cpu")
-with limited(MemoryLimits(texts_per_write=8)):
-    stored, row = model.encode(texts, "document", "x")
-print(stored.take(row).tobytes().hex())
-"""
-
-
-@neural
-@pytest.mark.slow
-def test_after_a_kill_nothing_finished_is_encoded_again(tiny: Path, tmp_path: Path) -> None:
-    def command(name: str, pause: float) -> tuple[list[str], dict[str, str]]:
-        arguments = [sys.executable, "-c", ENCODING, str(tiny), str(tmp_path / f"{name}.log"), str(pause)]
-        return arguments, {**os.environ, "RANKTILT_CACHE": str(tmp_path / name)}
-
-    def whole(name: str) -> str:
-        arguments, environment = command(name, 0)
-        return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout
-
-    expected = whole("undisturbed")
-    arguments, environment = command("killed", 0.05)
-    with subprocess.Popen(arguments, env=environment) as process:
-        while len(list((tmp_path / "killed").glob("embeddings/*/*.vectors"))) < 5:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.kill()
-    log = tmp_path / "killed.log"
-    before = log.read_text().split()
-    assert 40 <= len(before) < 200
-    log.unlink()
-    assert whole("killed") == expected
-    after = log.read_text().split()
-    assert len(set(after)) == len(after)
-    assert len(before) + len(after) - 200 <= 3 * 8  # what was computed but not yet stored, and prepared ahead
-
-
-@neural
-def test_two_processes_fill_one_cache(tiny: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
-    processes = []
-    for name in "ab":
-        arguments = [sys.executable, "-W", "error", "-c", ENCODING, str(tiny), str(tmp_path / name), "0"]
-        processes.append(subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True))
-    outputs = [process.communicate(timeout=300)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    assert outputs[0] == outputs[1] != ""
 
 
 @neural

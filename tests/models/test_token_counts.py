@@ -1,6 +1,5 @@
 """Tokens without the model: counts, limits, ends, and what a run says of truncated text."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import listening
 from ranktilt.rankers.dense.retriever import Dense
 from tests.rankers.tiny import LENGTH, tiny_model, write_json
-from tests.toy import collection_of, toy
+from tests.toy import collection_of
 
 
 class TestLimit:
@@ -43,11 +42,6 @@ class TestLimit:
     def test_the_users_own_comes_first(self, tmp_path: Path) -> None:
         write_json(tmp_path / "sentence_bert_config.json", {"max_seq_length": 24})
         assert Tokens(tmp_path, 7).limit == 7
-
-    def test_a_broken_file_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "config.json").write_text("{", encoding="utf-8")
-        with pytest.raises(UserError, match=r"config\.json: expected the model's configuration as JSON: "):
-            _ = Tokens(tmp_path, None).limit
 
 
 def test_a_folder_without_a_tokenizer_cannot_be_read(tmp_path: Path) -> None:
@@ -82,14 +76,6 @@ class TestCounts:
     def test_tokens_of_each_text_before_any_cut(self, tiny: Path, texts: list[str]) -> None:
         assert Tokens(tiny, None).counts(texts, "x").tolist() == [letters(t) for t in texts]
 
-    def test_they_are_the_models_own(self, tiny: Path) -> None:
-        from transformers import AutoTokenizer
-
-        texts = [*toy().texts(), "Ünïcode — “quotes” 漢字", "x" * 400, ""]
-        own = AutoTokenizer.from_pretrained(str(tiny))
-        expected = [len(own(t)["input_ids"]) for t in texts]
-        assert Tokens(tiny, None).counts(texts, "x").tolist() == expected
-
     def test_a_prompt_is_part_of_every_text(self, tiny: Path) -> None:
         assert Tokens(tiny, None, "doc: ").counts(["abc", ""], "x").tolist() == [letters("doc: abc"), letters("doc: ")]
 
@@ -115,9 +101,6 @@ class TestCounts:
         (own_cache / "tokens").parent.mkdir(parents=True, exist_ok=True)
         (own_cache / "tokens").write_bytes(b"a file where the folder should be")
         assert Tokens(tiny, None).counts(["abc", ""], "x").tolist() == [letters("abc"), letters("")]
-
-    def test_no_text_is_no_trouble(self, tiny: Path) -> None:
-        assert Tokens(tiny, None).counts([], "x").tolist() == []
 
 
 @pytest.mark.neural
@@ -152,10 +135,6 @@ class TestEnds:
     def test_a_prompt_takes_its_tokens_and_none_of_the_characters(self, tiny: Path) -> None:
         tokens = Tokens(tiny, None, "doc: ")
         assert tokens.ends(["abcde", "abcde", "abcde"], np.array([8, 6, 3])) == [2, 0, 0]
-
-    def test_some_at_a_time_are_as_all_at_once(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 2)
-        assert Tokens(tiny, None).ends(["abcde"] * 5, np.arange(3, 8)) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.neural
@@ -198,14 +177,3 @@ class TestARun:
         assert tokens is not None
         assert tokens.prompt == "doc: "
         assert tokens.counts(["abc"], "x").tolist() == [letters("doc: abc")]
-
-    def test_a_prompt_is_as_the_model_itself_would_put_it(self, tmp_path: Path) -> None:
-        folder = tiny_model(tmp_path / "model")
-        write_json(folder / "config_sentence_transformers.json", {"prompts": {"document": "doc: "}})
-        run = Dense(str(folder), device="cpu").rank(self.collection())
-        assert run.spec["truncated"]["share"] == {"human": 3 / 4, "llm": 2 / 4}
-
-    def test_the_spec_can_be_written(self, tiny: Path, tmp_path: Path) -> None:
-        file = Dense(str(tiny), device="cpu").rank(self.collection()).save(tmp_path / "run.trec")
-        spec = json.loads(file.with_name("run.trec.json").read_text(encoding="utf-8"))
-        assert spec["truncated"] == {"limit": LENGTH, "share": {"human": 0.5, "llm": 0.0}}

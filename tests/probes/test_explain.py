@@ -14,7 +14,7 @@ from ranktilt.probes.explain import Explanation
 from ranktilt.probes.overlap import shared_terms
 from ranktilt.probes.similarity import twin_similarity
 from ranktilt.probes.statistics import statistics
-from ranktilt.reporting.explanation import explanation_text
+from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors
 from tests.toy import collection_of
@@ -69,7 +69,7 @@ def test_one_source_is_described_alone() -> None:
     assert alone.sources == ()
     assert [one.effects for one in alone.results] == [(), ()]
     assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
-    assert "words" in explanation_text(alone)
+    assert "words" in table(alone)
 
 
 def only(source: str) -> Collection:

@@ -53,29 +53,6 @@ def test_every_value_of_a_pair_comes_back_to_the_last_bit(tmp_path: Path) -> Non
     assert terms.jaccard.undefined == 1
 
 
-def test_the_map_and_the_separation_come_back(tmp_path: Path) -> None:
-    mine = Validation.load(toy_validation().save(tmp_path / "validation.json")).similarities[0]
-    theirs = toy_validation().similarities[0]
-    assert mine.separation == theirs.separation
-    assert mine.map is not None
-    assert theirs.map is not None
-    assert (mine.map.ids, mine.map.sources, mine.map.of) == (theirs.map.ids, theirs.map.sources, theirs.map.of)
-    assert np.array_equal(mine.map.x, theirs.map.x)
-    assert np.array_equal(mine.map.y, theirs.map.y)
-
-
-def test_tables_and_check_come_back(tmp_path: Path) -> None:
-    mine, theirs = Validation.load(toy_validation().save(tmp_path / "validation.json")), toy_validation()
-    assert mine.statistics == theirs.statistics
-    assert repr(mine.effectiveness) == repr(theirs.effectiveness)
-    assert mine.check is not None
-    assert theirs.check is not None
-    assert mine.check.to_json() == theirs.check.to_json()
-    assert mine.check.limits == theirs.check.limits
-    assert mine.sentences() == theirs.sentences()
-    assert (mine.fair, mine.notes, mine.spec) == (theirs.fair, theirs.notes, theirs.spec)
-
-
 def test_one_that_was_made_comes_back_equal(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     whole = load(write_cocktail(tmp_path / "toy"))

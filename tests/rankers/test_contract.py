@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from ranktilt import Collection, Ranker, ranker
-from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.replay import Replay
 from ranktilt.registry import RANKERS
 from tests.rankers.contract import Make, RankerContract
@@ -22,27 +21,38 @@ def rerankers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"one": tiny_classifier(one), "two": tiny_classifier(two, labels=2), "t5": tiny_t5(t5)}
 
 
-METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+def typed(spec: str) -> Make:
+    """Make the ranker of a text, cut at the depth that a test asks for."""
+
+    def make(collection: Collection, **options: Any) -> Ranker:
+        depth = f"@{options.pop('k')}" if "k" in options else ""
+        assert not options
+        return ranker(f"{spec}{depth}")
+
+    return make
 
 
-class TestBM25(RankerContract):
-    @pytest.fixture(params=METHODS)
-    def make(self, request: pytest.FixtureRequest) -> Make:
-        return lambda collection, **options: BM25(method=request.param, **options)
+class TestLexical(RankerContract):
+    """Each method of BM25 with another analyzer, and pipelines, the second stage of which needs no model."""
 
-
-class TestAnalyzers(RankerContract):
-    @pytest.fixture(params=["english", "paper", "whitespace", "german", "russian"])
-    def make(self, request: pytest.FixtureRequest) -> Make:
-        if request.param == "paper":
+    @pytest.fixture(
+        params=[
+            "bm25",
+            "bm25(method=robertson,analyzer=paper)",
+            "bm25(method=atire,analyzer=whitespace)",
+            "bm25(method=bm25l,analyzer=german)",
+            "bm25(method=bm25+,analyzer=russian)",
+            "tfidf",
+            "bm25@4>>counting",
+            "tfidf(analyzer=whitespace)@3>>counting(tail=keep)",
+            "bm25>>counting>>counting(tail=keep)",
+        ]
+    )
+    def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
+        if "paper" in request.param:
             pytest.importorskip("nltk")
-        return lambda collection, **options: BM25(analyzer=request.param, **options)
-
-
-class TestTFIDF(RankerContract):
-    @pytest.fixture(params=["english", "whitespace"])
-    def make(self, request: pytest.FixtureRequest) -> Make:
-        return lambda collection, **options: TFIDF(analyzer=request.param, **options)
+        monkeypatch.setitem(RANKERS, "counting", "tests.rankers.counting:Counting")
+        return typed(request.param)
 
 
 class TestReplay(RankerContract):
@@ -56,48 +66,14 @@ class TestReplay(RankerContract):
 
 
 @pytest.mark.neural
-class TestDense(RankerContract):
-    @pytest.fixture(params=["", "(similarity=dot)", "(precision=bfloat16)", "(max_tokens=5)", "(text=text)"])
-    def make(self, request: pytest.FixtureRequest, tiny: Path) -> Make:
-        def make(collection: Collection, **options: Any) -> Ranker:
-            depth = f"@{options.pop('k')}" if "k" in options else ""
-            assert not options
-            return ranker(f"dense:{tiny}{request.param}{depth}")
-
-        return make
-
-
-class TestPipeline(RankerContract):
-    """Lexical ranking, and then a saved run's words: no model is needed for a pipeline."""
-
-    @pytest.fixture(params=["bm25@4>>counting", "tfidf@3>>counting(tail=keep)", "bm25>>counting>>counting(tail=keep)"])
-    def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
-        monkeypatch.setitem(RANKERS, "counting", "tests.rankers.counting:Counting")
-
-        def make(collection: Collection, **options: Any) -> Ranker:
-            depth = f"@{options.pop('k')}" if "k" in options else ""
-            assert not options
-            return ranker(f"{request.param}{depth}")
-
-        return make
-
-
-@pytest.mark.neural
-class TestDenseReRanks(RankerContract):
-    @pytest.fixture(params=["bm25@4>>dense:{tiny}", "tfidf@2>>dense:{tiny}(similarity=dot,tail=keep)"])
-    def make(self, request: pytest.FixtureRequest, tiny: Path) -> Make:
-        def make(collection: Collection, **options: Any) -> Ranker:
-            depth = f"@{options.pop('k')}" if "k" in options else ""
-            assert not options
-            return ranker(f"{request.param.format(tiny=tiny)}{depth}")
-
-        return make
-
-
-@pytest.mark.neural
-class TestReRankers(RankerContract):
+class TestNeural(RankerContract):
     @pytest.fixture(
         params=[
+            "dense:{tiny}",
+            "dense:{tiny}(similarity=dot,precision=bfloat16)",
+            "dense:{tiny}(max_tokens=5,text=text)",
+            "bm25@4>>dense:{tiny}",
+            "tfidf@2>>dense:{tiny}(similarity=dot,tail=keep)",
             "dense:{tiny}@4>>cross-encoder:{one}",
             "dense:{tiny}@3>>cross-encoder:{two}(limits=paper,precision=bfloat16)",
             "tfidf@4>>cross-encoder:{one}(max_document_tokens=3,tail=keep)",
@@ -106,12 +82,7 @@ class TestReRankers(RankerContract):
         ]
     )
     def make(self, request: pytest.FixtureRequest, tiny: Path, rerankers: dict[str, Path]) -> Make:
-        def make(collection: Collection, **options: Any) -> Ranker:
-            depth = f"@{options.pop('k')}" if "k" in options else ""
-            assert not options
-            return ranker(f"{request.param.format(tiny=tiny, **rerankers)}{depth}")
-
-        return make
+        return typed(request.param.format(tiny=tiny, **rerankers))
 
 
 def overlaps(collection: Collection) -> dict[str, dict[str, float]]:

@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.rankers.inventory import Kept, listed, of_model, remove, unused_for
+from ranktilt.rankers.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
 from tests.rankers.tiny import write_json
 from tests.toy import no_permission, write
 
@@ -40,16 +40,16 @@ def full(own_cache: Path) -> Path:
     return own_cache
 
 
-def names(kept: list[Kept]) -> list[str]:
+def names(kept: list[CacheEntry]) -> list[str]:
     return [one.folder.name for one in kept]
 
 
 def test_an_empty_cache_holds_nothing(own_cache: Path) -> None:
-    assert listed() == ([], [])
+    assert cache_contents() == ([], [])
 
 
 def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
-    kept, left = listed()
+    kept, left = cache_contents()
     assert [(k.what, k.folder.name, k.model, k.entries) for k in kept] == [
         ("embeddings", "bb", "two", 5),
         ("embeddings", "aa", "minilm", 3),
@@ -62,7 +62,7 @@ def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
 
 
 def test_the_size_is_that_of_the_files(full: Path) -> None:
-    kept, _ = listed()
+    kept, _ = cache_contents()
     assert kept[-1].size == 1000 + len('{"documents": 11}')
     for one in kept:
         assert one.size == sum(p.stat().st_size for p in one.folder.iterdir())
@@ -78,7 +78,7 @@ def test_the_size_is_that_of_the_files(full: Path) -> None:
     ],
 )
 def test_a_models_entries_are_found_by_each_of_its_names(full: Path, model: str, expected: list[str]) -> None:
-    assert names(of_model(listed()[0], model)) == expected
+    assert names(of_model(cache_contents()[0], model)) == expected
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_a_models_entries_are_found_by_each_of_its_names(full: Path, model: str,
 )
 def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(own_cache: Path, folder: str, shown: str) -> None:
     keep(own_cache / "pairs" / "aa", 1, {"model": folder})
-    kept, _ = listed()
+    kept, _ = cache_contents()
     assert [k.model for k in kept] == [shown]
     assert of_model(kept, shown) == of_model(kept, folder) == kept
 
 
 def test_an_unknown_model_is_one_clear_line(full: Path) -> None:
     with pytest.raises(UserError) as caught:
-        of_model(listed()[0], "minilmm")
+        of_model(cache_contents()[0], "minilmm")
     assert str(caught.value) == (
         "unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: /models/one, minilm, two)"
     )
@@ -109,7 +109,7 @@ def test_an_unknown_model_is_one_clear_line(full: Path) -> None:
     [("30d", ["aa"]), ("1d", ["bb", "aa"]), ("36h", ["bb", "aa"]), ("5w", ["aa"]), ("6w", []), ("0d", 4), ("41D", [])],
 )
 def test_entries_are_chosen_by_age(full: Path, age: str, expected: list[str] | int) -> None:
-    found = unused_for(listed()[0], age)
+    found = unused_for(cache_contents()[0], age)
     assert (names(found) if isinstance(expected, list) else len(found)) == expected
 
 
@@ -123,23 +123,23 @@ def test_an_age_that_is_none_is_refused(age: str) -> None:
 
 
 def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
-    kept, _ = listed()
+    kept, _ = cache_contents()
     freed = remove(of_model(kept, "minilm"))
     assert freed == kept[1].size + kept[2].size
-    assert names(listed()[0]) == ["bb", "dd"]
+    assert names(cache_contents()[0]) == ["bb", "dd"]
     assert (full / "mine" / "notes.npy").exists()
     assert not (full / "tokens").exists()
 
 
 def test_what_another_process_removed_is_no_trouble(full: Path) -> None:
-    kept, _ = listed()
+    kept, _ = cache_contents()
     remove(kept)
     assert remove(kept)
-    assert listed() == ([], [])
+    assert cache_contents() == ([], [])
 
 
 def test_what_cannot_be_removed_is_one_clear_line(full: Path) -> None:
-    (one,) = of_model(listed()[0], "two")
+    (one,) = of_model(cache_contents()[0], "two")
     with no_permission(one.folder), pytest.raises(UserError) as caught:
         remove([one])
     assert str(caught.value).startswith(f"{one.folder}: cannot be written: ")
@@ -162,7 +162,7 @@ def test_leftovers_are_told_from_entries(full: Path) -> None:
     index = full / "lexical" / "ff.0123.tmp"
     old(write(index / "rows.bin", b"123"))
     old(index)
-    kept, left = listed()
+    kept, left = cache_contents()
     assert names(kept) == ["bb", "aa", "cc", "dd"]
     assert [(x.path, x.why, x.size) for x in left] == [
         (interrupted, "interrupted write", 4),
@@ -178,7 +178,7 @@ def test_vectors_without_checksums_are_leftovers_unless_they_were_paid_for(own_c
         (file,) = folder.glob("*.vectors")
         data = file.read_bytes()
         file.write_bytes(data[:8] + b"\x01" + data[9:-8])  # as version 1 wrote it
-    kept, left = listed()
+    kept, left = cache_contents()
     assert names(kept) == ["bb", "cc"]
     assert [(x.path.parent.name, x.why) for x in left] == [("aa", "old format")]
 
@@ -187,15 +187,15 @@ def test_removed_leftovers_take_their_empty_folder_along(full: Path) -> None:
     for name in "34":
         write(full / "tokens" / "ee" / f"{name}.npy", b"of an earlier version")
     damaged = write(full / "embeddings" / "bb" / "2.vectors", b"damaged")
-    _, left = listed()
+    _, left = cache_contents()
     assert remove(left) == 2 * 21 + 7
     assert not (full / "tokens" / "ee").exists()
     assert not damaged.exists()
-    assert names(listed()[0]) == ["bb", "aa", "cc", "dd"]
-    assert listed()[1] == []
+    assert names(cache_contents()[0]) == ["bb", "aa", "cc", "dd"]
+    assert cache_contents()[1] == []
 
 
 def test_what_lies_beside_ranktilts_own_folders_is_never_touched(full: Path) -> None:
-    kept, left = listed()
+    kept, left = cache_contents()
     remove([*kept, *left])
     assert [p.name for p in full.rglob("*")] == ["mine", "notes.npy"]

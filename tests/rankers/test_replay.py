@@ -1,7 +1,6 @@
 """A run made elsewhere ranks as it did."""
 
 import gzip
-import json
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +31,6 @@ def replayed(tmp_path: Path, scores: dict[str, dict[str, float]], collection: Co
     return Replay(str(write_run(tmp_path / "a.trec", scores))).rank(collection or toy())
 
 
-def test_a_run_is_given_back_as_it_is(tmp_path: Path) -> None:
-    expected = {query: list(found.items()) for query, found in SCORES.items()}
-    assert entries(replayed(tmp_path, SCORES)) == expected
-
-
 def test_a_saved_run_comes_back_score_for_score(tmp_path: Path) -> None:
     collection = toy()
     made = BM25(k1=0.9).rank(collection)
@@ -48,17 +42,6 @@ def test_a_saved_run_comes_back_score_for_score(tmp_path: Path) -> None:
     assert run.spec["ranker"] == run.name == f"replay:{file}"
     assert run.spec["file"] == str(file)
     assert audit(collection, run).values.tolist() == audit(collection, made).values.tolist()
-
-
-def test_the_order_of_lines_and_the_ranks_they_name_do_not_matter(tmp_path: Path) -> None:
-    lines = ["q2 Q0 d2-human 1 -2.0 x", "q1\tQ0\td1-llm\t7\t1e0\tx", "q2 0 d2-llm 9 -1 x", "q1 Q0 d1-human 8 3.5 x"]
-    file = write(tmp_path / "a.trec", "\r\n".join(lines))
-    with pytest.warns(DataWarning, match="the rank column contradicts the scores in 2 of 2 queries"):
-        run = Replay(str(file)).rank(toy())
-    assert entries(run) == {
-        "q1": [("d1-human", 3.5), ("d1-llm", 1.0)],
-        "q2": [("d2-llm", -1.0), ("d2-human", -2.0)],
-    }
 
 
 def test_the_ranks_decide_where_they_are_asked_to(tmp_path: Path) -> None:
@@ -73,13 +56,6 @@ def test_another_order_is_refused() -> None:
     with pytest.raises(UserError) as caught:
         ranker("replay:a.trec(score_order=ranks)")
     assert str(caught.value) == "unknown score order of replay 'ranks'; did you mean 'rank'? (valid: score, rank)"
-
-
-def test_a_run_may_be_json(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.json.gz", json.dumps({**SCORES, "q2": {}}))
-    run = Replay(str(file)).rank(toy())
-    assert entries(run) == {**{query: list(found.items()) for query, found in SCORES.items()}, "q2": []}
-    assert not [note for note in audit(toy(), run, ["RR"]).notes if "not in the run" in note]
 
 
 def test_queries_without_judgments_are_left_out_and_those_missing_are_not_in_the_run(tmp_path: Path) -> None:
@@ -103,14 +79,6 @@ def test_without_judgments_the_queries_that_the_collection_knows_are_kept(tmp_pa
 def test_without_any_query_all_of_the_file_s_are_kept(tmp_path: Path) -> None:
     run = replayed(tmp_path, SCORES, unjudged())
     assert entries(run) == {query: list(found.items()) for query, found in SCORES.items()}
-
-
-def test_no_known_query_is_an_error_without_judgments_too(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        replayed(tmp_path, SCORES, unjudged("7"))
-    assert str(caught.value) == (
-        f"{tmp_path / 'a.trec'}: no overlap: none of its 3 queries is in the collection (first: 'q1')"
-    )
 
 
 @pytest.mark.parametrize(("ids", "hint"), [(["d"], " (first: 'x'; the collection's ids look like 'd')"), ([], "")])
@@ -176,12 +144,6 @@ def test_own_documents_are_found_where_the_file_lacks_a_query(tmp_path: Path) ->
     assert run.spec["own_documents_dropped"] == 1
 
 
-def test_own_documents_are_found_without_judgments(tmp_path: Path) -> None:
-    run = replayed(tmp_path, OWN, documents_as_queries({"a": "a", "b": "b"}, judged=False))
-    assert entries(run) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
-    assert run.spec["own_documents_dropped"] == 2
-
-
 @pytest.mark.parametrize("first", [{}, {"own_documents_in_doubt": 9}], ids=["plain", "asked before"])
 def test_a_doubt_is_about_the_collection_that_is_audited(tmp_path: Path, first: dict[str, int]) -> None:
     other, same = documents_as_queries({"a": "x", "b": "y"}), documents_as_queries({"a": "a", "b": "b"})
@@ -204,14 +166,6 @@ def test_equal_ids_alone_make_no_own_document_unless_one_says_so(tmp_path: Path,
     assert "own_documents_dropped" not in run.spec
     dropped = Replay(str(tmp_path / "a.trec"), exclude_self=True).rank(collection)
     assert entries(dropped) == {"a": [("b", 2.0), ("c", 1.0)], "b": [("a", 3.0), ("c", 1.0)]}
-
-
-def test_a_collection_without_queries_may_be_told_of_own_documents(tmp_path: Path) -> None:
-    collection = documents_as_queries({}, judged=False)
-    assert replayed(tmp_path, OWN, collection).queries == ("b", "a")
-    dropped = Replay(str(tmp_path / "a.trec"), exclude_self=True).rank(collection)
-    assert entries(dropped) == {"b": [("a", 3.0), ("c", 1.0)], "a": [("b", 2.0), ("c", 1.0)]}
-    assert dropped.spec["own_documents_dropped"] == 2
 
 
 def test_no_document_in_common_is_an_error(tmp_path: Path) -> None:
@@ -238,27 +192,6 @@ def test_an_id_that_two_sources_share_is_an_error(tmp_path: Path) -> None:
         f"{tmp_path / 'a.trec'}: document id 'd2' is shared by several sources: 'd2-human' and 'd2-llm'; "
         "the run must say which"
     )
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("q1 Q0 d1-human 0.5\n", ":1: expected a run, got judgments (query, 0, document, grade): 'q1 Q0 d1-human 0.5'"),
-        ("q1 Q0 d1-human 1 2 x\nq1 Q0 d1-llm 2 nan x\n", ":2: expected a finite number as score, got 'nan'"),
-        ("q1 Q0 d1-human 1 2 x\n\nq1 Q0 d1-human 2 1 x\n", ":3: document 'd1-human' comes twice for query 'q1'"),
-        ("", ": the file is empty"),
-    ],
-)
-def test_a_broken_file_is_named_with_its_line(tmp_path: Path, content: str, message: str) -> None:
-    file = write(tmp_path / "a.trec", content)
-    with pytest.raises(DataError) as caught:
-        Replay(str(file)).rank(toy())
-    assert str(caught.value).startswith(f"{file}{message}")
-
-
-def test_a_missing_file_is_named() -> None:
-    with pytest.raises(DataError, match=r"^no/such.trec: cannot be read: No such file or directory$"):
-        Replay("no/such.trec").rank(toy())
 
 
 def test_a_run_cannot_be_re_ranked(tmp_path: Path) -> None:

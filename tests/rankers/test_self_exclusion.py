@@ -46,17 +46,6 @@ def test_ids_that_coincide_by_chance_do_not_count() -> None:
     assert left_out(collection(queries, DOCS)) == {}
 
 
-def test_no_queries_are_no_trouble() -> None:
-    assert self_documents(collection_of(DOCS, {}, {}), None) == {}
-    assert self_documents(collection_of(DOCS, {"0": "x"}, {"z": {"0": 1}}), None) == {}
-
-
-def test_where_nothing_is_judged_every_query_is_asked() -> None:
-    queries = {"0": "words of number 0", "1": "words", "p": "x", "q": "y"}
-    unjudged = collection_of(DOCS, queries, {})
-    assert left_out(unjudged) == {"0": ["0"], "1": ["1"]} == left_out(collection(queries, DOCS))
-
-
 DROPPED, DIFFER, DOUBT = "own_documents_dropped", "own_documents_differ", "own_documents_in_doubt"
 
 
@@ -147,12 +136,6 @@ def test_an_id_that_loading_made_longer_is_known_by_the_one_in_the_file() -> Non
 def test_all_versions_go_with_a_document() -> None:
     found = collection({"0-llm": "llm words"}, twins(["human", "llm", "other"]))
     assert left_out(found) == {"0-llm": ["0-human", "0-llm", "0-other"]}
-
-
-def test_the_row_order_is_the_collections() -> None:
-    found = collection({"2": "words 2", "0": "words 0"}, list(reversed(twins(["llm", "human"]))))
-    rows = self_documents(found, None)
-    assert [r.tolist() for r in rows.values()] == [[0, 3], [2, 5]]
 
 
 def test_a_depth_is_filled_although_own_documents_are_dropped() -> None:

@@ -89,12 +89,6 @@ def test_what_is_printed_reads_back(stage: Stage) -> None:
     assert parse_stages(str(stage)) == [stage]
 
 
-@given(several=st.lists(stages, min_size=1, max_size=4))
-@example(several=[Stage("replay", "run>"), Stage("x", ">y")])
-def test_stages_read_back_from_a_pipeline(several: list[Stage]) -> None:
-    assert parse_stages(">>".join(map(str, several))) == several
-
-
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -132,11 +126,6 @@ def test_an_option_given_twice_is_refused() -> None:
     with pytest.raises(UserError) as caught:
         parse_stages("bm25(b=0.1,b=0.2)")
     assert str(caught.value) == "option 'b' of ranker 'bm25(b=0.1,b=0.2)' is given twice"
-
-
-def test_a_broken_quotation_is_shown() -> None:
-    with pytest.raises(UserError, match=r"^cannot read the quoted text \"\\q\": Invalid \\escape"):
-        parse_stages(r'replay:"\q"')
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import gzip
 import json
 from typing import Any
 
-from ranktilt.reporting.page import Cell, Column, Explorer, Page, Section, Table, render
+from ranktilt.reporting.document import Cell, Column, Document, Explorer, Row, Section, Table
+from ranktilt.reporting.render.html import html_document
 
 QUERIES = 30
 UNDEFINED = (3, 17)
@@ -68,7 +69,7 @@ def lists(**other: Any) -> dict[str, Any]:
 def block(content: dict[str, Any] | None = None, texts: Any = TEXTS) -> Explorer:
     """Make the explorer's block; no texts where they are None."""
     rows = Table("Queries that contribute most", (Column("query", number=False, header=True), Column("points")),
-                 ((Cell("bell 29"), Cell("+19.0", 19.0)),))  # fmt: skip
+                 (Row((Cell("bell 29"), Cell("+19.0", 19.0))),))  # fmt: skip
     content = lists() if content is None else content
     return Explorer("Queries, lists and texts", "All 30 queries are here.", packed(content),
                     "" if texts is None else packed(texts), rows)  # fmt: skip
@@ -78,4 +79,4 @@ def page(*blocks: Explorer) -> str:
     """Write a page of a section before, the explorers, and one after."""
     inner = [Section(f"queries{n or ''}", "Queries", ("Look through them.",), (one,)) for n, one in enumerate(blocks)]
     sections = (Section("before", "Before", ("Text. " * 2000,)), *inner, Section("after", "After", ("Text. " * 400,)))
-    return render(Page("Explorer", "Test", "All is well.", (), sections))
+    return html_document(Document("Explorer", "Test", "All is well.", sections))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ranktilt import Collection, Run, audit
-from ranktilt.reporting.explorer import explorer
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.page import Explorer
+from ranktilt.reporting.document import Explorer
+from ranktilt.reporting.explorer.section import explorer
+from ranktilt.reporting.reload import Opened
 from tests.toy import run_of, toy
 
 FIRST = {

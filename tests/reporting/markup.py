@@ -63,6 +63,9 @@ class Markup(HTMLParser):
             self.grids[-1].titles.append("")
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "tr" and "tbody" in self._open and not any(self.grids[-1].rows[-1][1:] or ["one cell"]):
+            self.grids[-1].rows.pop()  # the heading of a group
+            self.grids[-1].values.pop()
         while self._open and self._open.pop() != tag:
             pass
 

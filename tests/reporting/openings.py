@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from ranktilt import Audit, Collection, Run, audit
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.report_page import report_page
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.report import report_page
 from tests.reporting.audits import ordered, twins
 from tests.toy import run_of
 

@@ -10,6 +10,7 @@ from ranktilt.measures.contrast import RelativeDelta
 
 TEMPERATURES = (0.2, 0.6, 1.0)
 VALUES = {"bm25": (12.4, 6.1, 1.0), "dense:minilm": (-9.5, -15.0, -22.25)}
+SPEC = {"level": 5.0, "correction": "holm", "test": "permutation", "ties": "expected", "tests": 6, "resamples": 10_000}
 HALF = {"bm25": 5.0, "dense:minilm": 7.5}
 
 
@@ -40,7 +41,7 @@ def toy_study(series: str = "llama") -> Study:
         for arm, value in zip(arms, values, strict=True)
     )
     return Study(
-        spec={"path": "toy", "level": 5.0, "correction": "holm", "resamples": 10_000, "seed": 0, "ranktilt": "0"},
+        spec={**SPEC, "path": "toy", "seed": 0, "ranktilt": "0"},
         reference="human",
         runs=tuple(VALUES),
         measures=("nDCG@3",),
@@ -54,6 +55,4 @@ def toy_study(series: str = "llama") -> Study:
 def timeless_study() -> Study:
     """One ranker and one source whose temperature nothing says."""
     tilt = toy_tilt("bm25", "gpt", np.nan, np.nan)
-    return Study(
-        {"level": 5.0}, "human", ("bm25",), ("nDCG@3",), (StudySource("gpt", "gpt", np.nan, 40),), (tilt,), (), ()
-    )
+    return Study(SPEC, "human", ("bm25",), ("nDCG@3",), (StudySource("gpt", "gpt", np.nan, 40),), (tilt,), (), ())

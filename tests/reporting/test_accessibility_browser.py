@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ranktilt import audit
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.report_page import Result, report_page
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.report import Result, report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.browser import Browser, Chromium
 from tests.reporting.studies import toy_study

@@ -7,9 +7,12 @@ import pytest
 
 from ranktilt import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
-from ranktilt.reporting.audit_page import audit_contents, audit_headline, audit_verdicts
-from ranktilt.reporting.layout import percent, rows, sentences
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.document import Sentence
+from ranktilt.reporting.numbers import percent
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.audit import audit_headline
+from ranktilt.reporting.views.audit import view as audit_contents
+from ranktilt.reporting.views.audit_tables import group_table
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.markup import Markup
 from tests.reporting.openings import (
@@ -26,8 +29,8 @@ from tests.reporting.openings import (
     unjudged,
     with_spec,
 )
-from tests.reporting.test_card import torn
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled as made
+from tests.reporting.results import torn
 
 HUMAN, LLM, LEVEL, OPEN = ("favours", "human"), ("favours", "llm"), ("level", None), ("inconclusive", None)
 
@@ -40,6 +43,11 @@ def text() -> str:
 @pytest.fixture(scope="module")
 def shown(text: str) -> Markup:
     return Markup(text)
+
+
+def audit_verdicts(audit: Audit) -> tuple[Sentence, ...]:
+    """The lines at the top of the page."""
+    return tuple(audit_contents(audit).lines("html"))
 
 
 def found(*kinds: tuple[Any, str | None]) -> Audit:
@@ -118,8 +126,8 @@ def test_headline_without_groups_says_so() -> None:
     "audit", [small(), clear(), three(), uneven(), made(), torn(), opened().audit, unjudged().audit, ungrouped().audit]
 )
 def test_verdicts_are_the_sentences_of_the_terminal(audit: Audit) -> None:
-    said = [verdict.text for verdict in audit_verdicts(audit)]
-    assert said == [sentence if sentence.endswith(".") else f"{sentence}." for sentence in sentences(audit)]
+    printed = audit_contents(audit).lines("terminal")
+    assert [one.text for one in audit_verdicts(audit)] == [one.text for one in printed]
 
 
 def test_verdicts_have_the_tone_of_their_side() -> None:
@@ -174,11 +182,11 @@ def test_main_table_reads_back_as_the_audit(shown: Markup) -> None:
         assert numbers[1::4] == means.filter(group="human")["mean"].to_list()
         assert numbers[2::4] == means.filter(group="llm")["mean"].to_list()
         assert numbers[3::4] == [t.value for t in audit.tilts if t.measure == measure]
-        printed = [row.cells[place] for row in rows(audit)]
-        cells = grid.column(measure)
-        assert cells[0] == printed[0][0] == percent(numbers[0])
-        assert cells[3].lstrip("▲▼ ").startswith(printed[3][0])
-        assert f"[{printed[4][0]}, {printed[4][1]}]" in cells[3]
+        printed = group_table(audit).rows
+        cells = [cell for cell in grid.column(measure) if cell]
+        assert cells[0] == printed[0][place + 1].text == percent(numbers[0])
+        assert cells[3].lstrip("▲▼ ").startswith(printed[3][place + 1].text)
+        assert printed[3][place + 1].interval in cells[3]
 
 
 def test_main_table_of_the_toy_reads_back() -> None:
@@ -210,7 +218,7 @@ def test_drawn_values_are_those_of_the_audit(text: str) -> None:
 def test_card_reads_back(shown: Markup) -> None:
     audit = opened().audit
     grid = shown.grid("Every ranker's answers")
-    wanted = [e.value for e in audit.estimates if e.estimand.key == "rank gap"]
+    wanted = [e.value for e in audit.estimates if e.kind == "rank gap"]
     assert grid.numbers("ranks above") == wanted
 
 
@@ -270,4 +278,4 @@ def test_nothing_retrieved_is_no_number() -> None:
 
 def test_verdict_of_a_ranker_is_the_library_s() -> None:
     found_: Judged = opened().audit.verdict("people")
-    assert audit_verdicts(opened().audit)[0].text == f"{found_.sentence}."
+    assert audit_verdicts(opened().audit)[0].text == found_.sentence

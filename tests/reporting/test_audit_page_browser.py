@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import small, uneven
 from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, audit_page, colours, hostile, many, opened, sources, ungrouped, unjudged
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled as made
 
 pytestmark = pytest.mark.slow
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from ranktilt.reporting.audit_sections import audit_sections
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.page import Code, Explorer, Figure, Section, Table
+from ranktilt.reporting.document import Code, Explorer, Figure, Section, Table
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.audit_sections import audit_sections
 from tests.reporting.audits import clear
 from tests.reporting.openings import alone, colours, many, opened, sources, ungrouped, unjudged, with_spec
-from tests.reporting.test_card import torn
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled as made
+from tests.reporting.results import torn
 
 WHY = "corpus.jsonl has changed since the audit."
 

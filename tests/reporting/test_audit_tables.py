@@ -1,240 +1,282 @@
-"""The tables of an audit's page: every number of the audit stands in one, and cells are as the terminal prints them."""
+"""The tables of an audit: every number stands in one, unrounded, in its tone; and what is said of card and controls."""
 
 import math
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
-from ranktilt import Audit
+from ranktilt import Audit, Collection, audit, table
 from ranktilt.auditing.confounds import Confound
-from ranktilt.reporting.audit_tables import (
+from ranktilt.auditing.controls import CONTROLS
+from ranktilt.auditing.result import RAW
+from ranktilt.measures.base import estimand
+from ranktilt.reporting.document import Row, Table
+from ranktilt.reporting.views.audit_legend import (
+    card_legend,
+    conflict_sentences,
+    control_legend,
+    control_sentences,
+    table_legend,
+)
+from ranktilt.reporting.views.audit_tables import (
     card_overview,
     card_table,
     confound_tables,
     control_table,
     group_table,
-    table_legend,
 )
-from ranktilt.reporting.card import lines
-from ranktilt.reporting.controls import control_rows
-from ranktilt.reporting.layout import rows
-from ranktilt.reporting.page import Cell, Table
-from tests.reporting.audits import small, uneven
+from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.openings import opened, sources, ungrouped, unjudged
-from tests.reporting.test_controls import made
+from tests.reporting.results import controlled, torn
+from tests.toy import run_of, toy
 
 PAIR = ("human", "llm")
 AUDITS = [small(), opened().audit, uneven(), sources("human", "llama", "gpt").audit, ungrouped().audit]
+SCORES = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0, "d3-llm": 2.0, "d2-human": 1.0, "d3-human": 1.0},
+    "q2": {"d1-llm": 5.0, "d2-llm": 4.0, "d2-human": 3.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 2.0, "d1-human": 1.0},
+}
 
 
-def front(row: tuple[Cell, ...]) -> str:
-    return row[0].text
+def carded(*, judged: bool = True, order: str = "score", **options: Any) -> Audit:
+    """A card whose counts can be told with a pencil."""
+    plain = toy()
+    collection = plain if judged else Collection(plain.docs, plain.queries, plain.qrels.clear())
+    run = run_of(collection, SCORES, ranker="hand", score_order=order)
+    return audit(collection, run, "nDCG@1" if judged else None, card=True, page=3, **options)
 
 
-def of_run(table: Table, run: str) -> list[tuple[Cell, ...]]:
-    """The rows from the one that names a ranker to the next group."""
-    start = next(n for n, row in enumerate(table.rows) if row[0].group and front(row) == run)
-    end = next((n for n in range(start + 1, len(table.rows)) if table.rows[n][0].group), len(table.rows))
-    return list(table.rows[start:end])
+def front(row: Row) -> str:
+    return row.cells[0].text
 
 
-@pytest.mark.parametrize("audit", AUDITS)
-def test_cells_are_those_of_the_terminal(audit: Audit) -> None:
-    printed = [row for row in rows(audit) if row.kind != "interval"]
-    table = group_table(audit)
-    count = len(audit.measures)
-    assert len(table.rows) == len(printed)
-    for shown, row in zip(table.rows, printed, strict=True):
-        texts = [cell.text for cell in shown[1 : 1 + count]]
-        wanted = [f"[{cell[0]}, {cell[1]}]" if row.kind == "band" else cell[0] for cell in row.cells]
-        assert texts == wanted
-        assert shown[1 + count].text == row.queries
+def of_run(found: Table, run: str) -> list[Row]:
+    return [row for row in found.rows if row.group == (run,)]
 
 
-@pytest.mark.parametrize("audit", AUDITS)
-def test_intervals_stand_below_relative_delta(audit: Audit) -> None:
-    printed = [row for row in rows(audit) if row.kind == "interval"]
-    found = [row for row in group_table(audit).rows if front(row).startswith("Relative Δ")]
-    count = len(audit.measures)
-    assert len(found) == len(printed)
-    for shown, row in zip(found, printed, strict=True):
-        wanted = ["–" if cell[0] == "–" else f"[{cell[0]}, {cell[1]}]" for cell in row.cells]
-        assert [cell.note for cell in shown[1 : 1 + count]] == wanted
+class TestMain:
+    def test_numbers_are_kept_unrounded(self) -> None:
+        found = small()
+        means = {(r["run"], r["measure"], r["group"]): r["mean"] for r in found.by_group().to_dicts()}
+        for run in found.runs:
+            everything, human, llm, delta = of_run(group_table(found), run)
+            for place, measure in enumerate(map(repr, found.measures), start=1):
+                for row, group in ((everything, "all"), (human, "human"), (llm, "llm")):
+                    assert row.cells[place].value == means[run, measure, group]
+                (tilt,) = (t for t in found.tilts if (t.run, t.measure) == (run, measure))
+                assert delta.cells[place].value == tilt.value
+            share = delta.cells[-1]
+            assert (share.value, share.text) == (found.tied_share(run, *PAIR), f"{100 * (share.value or 0):.1f} %")
 
+    def test_only_what_the_verdict_finds_is_coloured(self) -> None:
+        found = group_table(opened().audit)
+        tones = {run: [cell.tone for cell in of_run(found, run)[-1].cells[1:3]] for run in opened().audit.runs}
+        assert tones == {"people": ["first", ""], "machines": ["second", ""], "nobody": ["", ""]}
+        assert all(not c.tone for row in found.rows for c in row.cells if not front(row).startswith("Relative"))
 
-def test_numbers_are_kept_unrounded() -> None:
-    audit = small()
-    table = group_table(audit)
-    means = {(r["run"], r["measure"], r["group"]): r["mean"] for r in audit.by_group().to_dicts()}
-    for run in audit.runs:
-        everything, human, llm, delta = of_run(table, run)
-        for place, measure in enumerate(map(repr, audit.measures), start=1):
-            for row, group in ((everything, "all"), (human, "human"), (llm, "llm")):
-                assert row[place].value == means[run, measure, group]
-            (tilt,) = (t for t in audit.tilts if (t.run, t.measure) == (run, measure))
-            assert delta[place].value == tilt.value
+    def test_uneven_groups_have_their_random_band(self) -> None:
+        found = uneven()
+        *_, delta, band = group_table(found).rows
+        tilt = found.tilts[0]
+        assert front(band) == "random band"
+        assert band.cells[1].interval == f"[{tilt.band_low:+.1f}, {tilt.band_high:+.1f}]".replace("-", "−")
+        assert delta.cells[1].interval == f"[{tilt.low:+.1f}, {tilt.high:+.1f}]".replace("-", "−")
+        assert "html" not in group_table(found).columns[-1].only  # no column of tied twins
 
+    def test_without_groups_there_are_means_only(self) -> None:
+        found = group_table(ungrouped().audit)
+        assert [column.title for column in found.columns][1:-1] == ["nDCG@1", "P@2", "queries"]
+        assert [(row.group, front(row)) for row in found.rows] == [
+            (("people",), "all"), (("machines",), "all"), (("nobody",), "all"),
+        ]  # fmt: skip
+        assert "▲" not in found.note
+        captions = [group_table(one).caption for one in (ungrouped().audit, opened().audit, uneven())]
+        assert captions == ["Means, in %", *["Means and Relative Δ, in %"] * 2]
 
-def test_only_what_the_verdict_finds_is_coloured() -> None:
-    table = group_table(opened().audit)
-    tones = {run: [cell.tone for cell in of_run(table, run)[-1][1:3]] for run in opened().audit.runs}
-    assert tones == {"people": ["first", ""], "machines": ["second", ""], "nobody": ["", ""]}
-    assert all(not cell.tone for row in table.rows for cell in row if not front(row).startswith("Relative"))
-
-
-def test_ranker_stands_beside_all_documents() -> None:
-    first = of_run(group_table(opened().audit), "people")
-    assert [front(row) for row in first] == ["people", "human", "llm", "Relative Δ"]
-    assert first[0][0].note == "all documents"
-
-
-def test_tied_share_is_exact() -> None:
-    audit = small()
-    shares = [of_run(group_table(audit), run)[-1][-1] for run in audit.runs]
-    assert [cell.value for cell in shares] == [audit.tied_share(run, *PAIR) for run in audit.runs]
-    assert [cell.text for cell in shares] == [f"{100 * (cell.value or 0):.1f} %" for cell in shares]
-
-
-def test_several_pairs_are_named() -> None:
-    names = [front(row) for row in group_table(sources("human", "llama", "gpt").audit).rows]
-    assert names[4:] == ["Relative Δ human | gpt", "Relative Δ human | llama", "Relative Δ gpt | llama"]
-
-
-def test_uneven_groups_have_their_random_band() -> None:
-    audit = uneven()
-    *_, delta, band = group_table(audit).rows
-    assert front(band) == "random band"
-    tilt = audit.tilts[0]
-    assert band[1].text == f"[{tilt.band_low:+.1f}, {tilt.band_high:+.1f}]".replace("-", "−")
-    assert len(delta) == len(band) == 1 + len(audit.measures) + 1  # no column of tied twins
-
-
-def test_without_groups_there_are_means_only() -> None:
-    table = group_table(ungrouped().audit)
-    assert [column.title for column in table.columns] == ["ranker and group", "nDCG@1", "P@2", "queries"]
-    assert [front(row) for row in table.rows] == ["people", "machines", "nobody"]
-    assert "▲" not in table.note
-
-
-def test_legend_is_that_of_the_main_table_only() -> None:
-    audit = made()
-    assert [line.split()[0] for line in table_legend(audit)] == ["Means", "Intervals:"]
-    carded = table_legend(opened().audit)
-    assert not any(line.startswith("Card") for line in carded)
-    assert "▲ favours human, ▼ favours llm" in group_table(opened().audit).note
+    def test_legend_is_that_of_the_main_table_only(self) -> None:
+        assert [line.split()[0] for line in table_legend(controlled())] == ["Means", "Intervals:"]
+        assert not any(line.startswith("Card") for line in table_legend(opened().audit))
+        assert "▲ favours human, ▼ favours llm" in group_table(opened().audit).note
 
 
 def test_every_row_is_as_long_as_the_header() -> None:
-    tables = [group_table(audit) for audit in AUDITS]
-    tables += [card_overview(opened().audit), card_table(opened().audit), control_table(made())]
+    tables = [group_table(one) for one in AUDITS]
+    tables += [card_overview(opened().audit), card_table(opened().audit), control_table(controlled())]
     tables += [card_overview(unjudged().audit), card_table(unjudged().audit)]
-    for table in tables:
-        assert {len(row) for row in table.rows} == {len(table.columns)}
+    for one in tables:
+        assert {len(row.cells) for row in one.rows} == {len(one.columns)}
 
 
-def test_overview_has_a_row_a_ranker_and_a_column_a_question() -> None:
-    audit = opened().audit
-    table = card_overview(audit)
-    assert [front(row) for row in table.rows] == list(audit.runs)
-    for row in table.rows:
-        wanted = lines(audit, front(row), PAIR)
-        assert [cell.text for cell in row[1:]] == [line.answer for line in wanted]
-        assert [cell.note for cell in row[1:]] == [line.interval for line in wanted]
-        assert str([cell.value for cell in row[1:]]) == str([line.estimate.value for line in wanted])
-    assert table.columns[1].hint.startswith("Relative Δ nDCG@1: is the right answer higher")
+@pytest.mark.parametrize(
+    ("name", "value", "printed"),
+    [
+        ("RelativeDelta(nDCG@3)", 12.34, "+12.3 %"), ("NDSR@20", -0.0504, "−.050"), ("NDSR@20", 1.0, "+1.000"),
+        ("NDSR@20", 0.00001, ".000"), ("HeadToHead(pairs=relevant)", -0.25, "−25.0 %"), ("HeadToHead", 0.0, "0.0 %"),
+        ("RankGap", -3.25, "−3.2 ranks"), ("ScoreGap", 0.5, "+.500 sd"), ("ScoreGap", 10.5, "+10.500 sd"),
+        ("ExposureRatio@20", 1.0, "1.000"), ("ExposureRatio", 0.98, ".980"),
+        ("NDSR@20", np.nan, "–"), ("ScoreGap", np.nan, "–"), ("HeadToHead", np.nan, "–"),
+    ],
+)  # fmt: skip
+def test_an_answer_has_its_sign_and_unit(name: str, value: float, printed: str) -> None:
+    assert estimand(name).answer(value) == printed
+    assert estimand(name).amount(value) == printed.split()[0]
 
 
-def test_overview_colours_what_favours_a_side() -> None:
-    rows_ = {front(row): row for row in card_overview(opened().audit).rows}
-    assert rows_["people"][1].tone == "first"
-    assert rows_["machines"][1].tone == "second"
-    assert rows_["nobody"][1].tone == ""
+class TestCard:
+    def test_by_hand(self) -> None:
+        shown = [[cell.text for cell in row.cells] for row in card_table(carded()).rows]
+        assert [(c[1].partition(": ")[0], c[2], c[3], c[5], c[6], c[7]) for c in shown] == [
+            ("Relative Δ nDCG@1", "+100.0 %", "[0.0, +200.0]", "1.000", "–", "3 queries"),
+            ("ΔNDSR@3", "−.119", "[−.531, +.235]", "1.000", "–", "3 queries"),
+            ("head-to-head, relevant twins", "−25.0 %", "[−100.0, 0.0]", "1.000", "–",
+             "4 pairs: human 1, llm 2, tied 1; 3 queries"),
+            ("head-to-head, other twins", "+33.3 %", "[−100.0, +100.0]", "1.000", "–",
+             "3 pairs: human 2, llm 1, tied 0; 3 queries"),
+            ("pair rank gap", "−0.4 ranks", "[−1.0, 0.0]", "1.000", "–",
+             "4 pairs, 0 % of sides not retrieved; 3 queries"),
+            ("score gap", "−.306 sd", "[−1.225, .000]", "1.000", "–",
+             "4 pairs with both sides retrieved, raw −0.25; 3 queries"),
+        ]  # fmt: skip
+
+    def test_without_judgments_there_is_a_card_and_no_table_of_means(self) -> None:
+        found = carded(judged=False)
+        assert table(found, "markdown").startswith("| ranker | question | answer | 95 % interval | p | favours | from")
+        assert [front(row) for row in card_table(found).rows] == [
+            "ΔNDSR@3", "head-to-head", "pair rank gap, summed per query", "score gap"
+        ]  # fmt: skip
+        text = table(found)
+        assert "Ties: averaged.\n" in text
+        assert "Means" not in text
+        assert "permutation" not in text
+        twins = card_table(found).rows[1].cells[-1].text
+        assert twins.endswith("; of 4 with both sides retrieved: human 25.0 %, llm 50.0 %")
+
+    def test_a_run_without_scores_says_so(self) -> None:
+        assert card_table(carded(order="rank")).rows[-1].cells[-1].text == "no pair with two scores"
+        assert "the card's 5 tests" in card_legend(carded(order="rank"))[0]
+
+    def test_what_is_favoured_is_named(self) -> None:
+        rows = {front(row): row.cells for row in card_table(torn()).rows}
+        assert rows["ΔNDSR@20"][6].text == "human"
+        assert [c.text for c in rows["head-to-head, relevant twins"][2:7:2]] == ["−100.0 %", "p = .010", "llm"]
+        assert rows["score gap"][6].text == "–"  # it only describes
+
+    def test_overview_has_a_row_a_ranker_and_a_column_a_question(self) -> None:
+        found = card_overview(opened().audit)
+        for row in found.rows:
+            wanted = opened().audit.estimates_of(front(row), *PAIR)
+            assert [cell.text for cell in row.cells[1:]] == [e.estimand.answer(e.value) for e in wanted]
+            assert str([cell.value for cell in row.cells[1:]]) == str([e.value for e in wanted])
+        assert {front(row): row.cells[1].tone for row in found.rows} == {
+            "people": "first", "machines": "second", "nobody": "",
+        }  # fmt: skip
+        assert found.columns[1].hint.startswith("Relative Δ nDCG@1: is the right answer higher")
+        titles = [column.title for column in card_overview(unjudged().audit).columns]
+        assert "right answer higher" not in titles
+        assert "twin above" in titles
+
+    def test_score_gap_is_spoken_of_only_where_it_stands(self) -> None:
+        found = opened().audit
+        plain = replace(found, estimates=tuple(one for one in found.estimates if one.kind != "score gap"))
+        assert card_overview(found).note.endswith("the answer is not significant; the score gap only describes.")
+        assert card_overview(plain).note.endswith("the answer is not significant.")
+
+    def test_a_conflict_is_said_agreement_is_not(self) -> None:
+        sentence = (
+            "torn: the answers conflict: ΔNDSR@20 and head-to-head, other twins point to human; Relative Δ nDCG@1 and "
+            "head-to-head, relevant twins and pair rank gap point to llm. Say which question you ask before you say "
+            "what this ranker favours."
+        )
+        assert conflict_sentences(torn()) == [sentence]
+        printed = table(torn()).splitlines()
+        assert printed[printed.index(sentence) - 1] == torn().verdict("torn").sentence
+        assert conflict_sentences(carded()) == conflict_sentences(three()) == []
+
+    def test_the_legend_names_the_tests_behind_the_rows(self) -> None:
+        (text,) = card_legend(carded())
+        assert "+ favours human, − favours llm" in text
+        assert "Holm over the card's 5 tests, without the score gap" in text
+        assert "Other p: sign flips and the same exchange, the larger one; Holm over" in text
+        (by_t,) = card_legend(carded(resamples=200, test="t", ties="trec_eval"))
+        assert "Other p: sign flips (Relative Δ: paired t) and the same exchange, the larger one; Holm" in by_t
+        assert by_t.endswith(" Ties are averaged in all rows but Relative Δ.")
+        plain = toy().docs.with_columns(origin=pl.col("id"))
+        alone = Collection(plain, toy().queries, toy().qrels.clear())
+        found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, page=3, resamples=200)
+        assert card_legend(found) == [
+            "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over the card's "
+            "1 test."
+        ]
 
 
-def test_overview_names_pairs_where_there_are_several() -> None:
-    table = card_overview(sources("human", "llama", "gpt").audit)
-    assert [row[0].note for row in table.rows] == ["human | gpt", "human | llama", "gpt | llama"]
-    assert [row[0].group for row in table.rows] == [True, False, False]
+class TestControls:
+    SENTENCE = (
+        "longest, control length: Relative Δ on nDCG@1 moves from +200.0 to 0.0 %; "
+        "the verdict from favours human to level"
+    )
+
+    def test_numbers_are_exact_and_what_was_not_applied_says_why(self) -> None:
+        found = {front(row): row.cells for row in control_table(controlled()).rows}
+        length = next(one for one in controlled().controls if one.control == "length")
+        assert [cell.value for cell in found["length"][1:3]] == [t.value for t in length.tilts]
+        assert (found["length"][3].value, found["length"][3].text) == (
+            length.moves[0].value, "−200.0 [−200.0, −200.0]",
+        )  # fmt: skip
+        assert [cell.text for cell in found["tokens"][1:]] == ["", "", "", "no token limit"]
+
+    def test_stars_and_sides_go_by_the_correction_over_the_whole_table(self) -> None:
+        found = controlled()
+        weak = tuple(
+            replace(c, tilts=tuple(replace(t, p_corrected=0.06) for t in c.tilts)) for c in found.controls
+        )  # fmt: skip
+        cells = [[row.cells[1] for row in control_table(one).rows] for one in (found, replace(found, controls=weak))]
+        assert [[cell.text for cell in some] for some in cells] == [
+            ["+200.0*", "0.0", "", "+200.0*"], ["+200.0", "0.0", "", "+200.0"],
+        ]  # fmt: skip
+        assert [[cell.tone for cell in some] for some in cells] == [["first", "", "", "first"], [""] * 4]
+
+    def test_a_verdict_that_a_control_changes_is_said(self) -> None:
+        found = controlled()
+        unsure = tuple(replace(c, moves=tuple(m._replace(high=1.0) for m in c.moves)) for c in found.controls)
+        same = tuple(replace(c, tilts=found.controls[0].tilts) if c.tilts else c for c in found.controls)
+        assert control_sentences(found) == [self.SENTENCE]
+        for format, mark in (("table", ""), ("markdown", "- "), ("latex", "% ")):
+            assert mark + self.SENTENCE in table(found, format).splitlines()
+        assert control_sentences(replace(found, controls=unsure)) == []
+        assert control_sentences(replace(found, controls=same)) == []
+
+    def test_the_legend_says_what_each_applied_control_takes_away(self) -> None:
+        found = controlled()
+        (text,) = control_legend(found)
+        assert all(f"{name}: {CONTROLS[name]}" in text for name in ("length", "titles"))
+        assert "boilerplate" not in text
+        assert "tokens" not in text
+        assert "over the raw and controlled values together (6 tests)" in text
+        raw = tuple(one for one in found.controls if one.control == RAW)
+        assert control_legend(replace(found, controls=raw)) == control_legend(clear()) == []
+        assert "control" not in table(clear())
 
 
-def test_question_that_was_not_asked_has_no_column() -> None:
-    titles = [column.title for column in card_overview(unjudged().audit).columns]
-    assert "right answer higher" not in titles
-    assert "twin above" in titles
+class TestConfounds:
+    def test_of_sides_and_of_twins_are_apart(self) -> None:
+        found = opened().audit
+        sides, alike = confound_tables(found, PAIR)
+        assert front(sides.rows[0]) == "words a document"
+        assert [front(row) for row in alike.rows] == [
+            "the same text", "nearly the same text (Jaccard ≥ .95)", "the same title",
+        ]  # fmt: skip
+        assert [cell.text for cell in alike.rows[0].cells[1:]] == ["100.0 %", "40"]
+        shown = [row.cells[1].value for row in (*sides.rows, *alike.rows)]
+        assert shown == [one.value_a for one in found.confounds]
+        assert confound_tables(uneven(), ("a", "b")) == []
 
-
-def test_score_gap_is_spoken_of_only_where_it_stands() -> None:
-    audit = opened().audit
-    plain = replace(audit, estimates=tuple(one for one in audit.estimates if one.estimand.key != "score gap"))
-    assert card_overview(audit).note.endswith("the answer is not significant; the score gap only describes.")
-    assert card_overview(plain).note.endswith("the answer is not significant.")
-
-
-def test_card_holds_every_line_of_the_terminal() -> None:
-    audit = opened().audit
-    table = card_table(audit)
-    for run in audit.runs:
-        heading, *found = of_run(table, run)
-        assert all(cell.text == "" for cell in heading[1:])
-        for row, line in zip(found, lines(audit, run, PAIR), strict=True):
-            name, value, p, favours, basis = row
-            assert (name.text, value.text, value.note) == (line.cells[0], line.answer, line.interval)
-            assert (p.text, favours.text, basis.text) == (line.p, line.favours, line.basis)
-            assert str([value.value, p.value]) == str([line.estimate.value, line.estimate.p_corrected])
-
-
-def test_controls_are_those_of_the_terminal() -> None:
-    audit = made()
-    heading, *found = control_table(audit).rows
-    assert front(heading) == "longest"
-    wanted = control_rows(audit, "longest", PAIR)
-    for shown, row in zip(found, wanted, strict=True):
-        label, *values, moved = shown
-        assert label.text == row.label
-        assert tuple(cell.text for cell in values) == row.cells
-        assert f"{moved.text} {moved.note}".strip() == row.moved
-        assert label.note == row.changed
-
-
-def test_controlled_numbers_are_exact() -> None:
-    audit = made()
-    length = next(one for one in audit.controls if one.control == "length")
-    row = next(row for row in control_table(audit).rows if front(row) == "length")
-    assert [cell.value for cell in row[1:3]] == [t.value for t in length.tilts]
-    assert row[3].value == length.moves[0].value
-
-
-def test_control_that_was_not_applied_says_why() -> None:
-    row = next(row for row in control_table(made()).rows if front(row) == "tokens")
-    assert [cell.text for cell in row[1:]] == ["", "", ""]
-    assert row[0].note == "no token limit"
-
-
-def test_confounds_of_sides_and_of_twins_are_apart() -> None:
-    audit = opened().audit
-    sides, alike = confound_tables(audit, PAIR)
-    assert front(sides.rows[0]) == "words a document"
-    assert [front(row) for row in alike.rows] == [
-        "the same text", "nearly the same text (Jaccard ≥ .95)", "the same title",
-    ]  # fmt: skip
-    assert alike.rows[0][1].text == "100.0 %"
-    assert alike.rows[0][2].value == 40
-    shown = [row[1].value for row in (*sides.rows, *alike.rows)]
-    assert shown == [one.value_a for one in audit.confounds]
-
-
-def test_token_limit_names_its_ranker() -> None:
-    cut = Confound("truncated", *PAIR, 0.5, math.nan, 80, "dense:x", 256)
-    (table,) = confound_tables(replace(opened().audit, confounds=(cut,)), PAIR)
-    (row,) = table.rows
-    assert [cell.text for cell in row] == ["documents that dense:x cuts at 256 tokens", "50.0 %", "–", "80"]
-
-
-def test_nothing_was_compared() -> None:
-    assert confound_tables(uneven(), ("a", "b")) == []
-
-
-def test_means_alone_are_not_called_relative_delta() -> None:
-    assert group_table(ungrouped().audit).caption == "Means, in %"
-    assert group_table(opened().audit).caption == "Means and Relative Δ, in %"
-    assert group_table(uneven()).caption == "Means and Relative Δ, in %"
+    def test_token_limit_names_its_ranker(self) -> None:
+        cut = Confound("truncated", *PAIR, 0.5, math.nan, 80, "dense:x", 256)
+        (found,) = confound_tables(replace(opened().audit, confounds=(cut,)), PAIR)
+        (row,) = found.rows
+        texts = [cell.text for cell in row.cells]
+        assert texts == ["documents that dense:x cuts at 256 tokens", "50.0 %", "–", "80"]

@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from ranktilt.reporting.drawing import (
+from ranktilt.reporting.figures.drawing import (
     COLOURS,
     DASHES,
     SYMBOLS,

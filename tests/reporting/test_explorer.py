@@ -10,8 +10,8 @@ import pytest
 from ranktilt import Collection, Run
 from ranktilt.auditing.contributions import contributions
 from ranktilt.errors import UserError
-from ranktilt.reporting.explorer import explorer
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.explorer.section import explorer
+from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import twins
 from tests.reporting.explored import FIRST, SECOND, explored, opened
 from tests.toy import QUERIES, TEXTS, collection_of, toy

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ranktilt import Collection, Run
 from ranktilt.auditing.groups import grouping
-from ranktilt.reporting.explorer_lists import FURTHER, TWINS_OF_A_GROUP, first_rows, twins_of
+from ranktilt.reporting.explorer.lists import FURTHER, TWINS_OF_A_GROUP, first_rows, twins_of
 from tests.reporting.audits import twins
 from tests.reporting.explored import explored, opened
 from tests.toy import QRELS, collection_of, run_of, toy

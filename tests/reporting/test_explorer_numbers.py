@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt import Collection
-from ranktilt.reporting.explorer_numbers import MOST_PAIRS, Numbers
+from ranktilt.reporting.explorer.numbers import MOST_PAIRS, Numbers
 from tests.auditing.arrays import audit_of
 from tests.reporting.audits import small, three
 from tests.reporting.explored import opened

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ranktilt import Collection
 from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import grouping
-from ranktilt.reporting.explorer_lists import lists
-from ranktilt.reporting.explorer_numbers import Numbers
-from ranktilt.reporting.explorer_pack import DIGITS, Material, pack, rounded, shortened, strings
+from ranktilt.reporting.explorer.lists import lists
+from ranktilt.reporting.explorer.numbers import Numbers
+from ranktilt.reporting.explorer.pack import DIGITS, Material, pack, rounded, shortened, strings
 from tests.reporting.audits import twins
 from tests.reporting.explored import opened, unpacked
 

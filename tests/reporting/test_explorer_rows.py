@@ -6,8 +6,8 @@ import polars as pl
 
 from ranktilt import Collection
 from ranktilt.auditing.contributions import contributions
-from ranktilt.reporting.explorer_rows import MOST
-from ranktilt.reporting.page import Table
+from ranktilt.reporting.document import Table
+from ranktilt.reporting.explorer.rows import MOST
 from tests.reporting.audits import twins
 from tests.reporting.explored import explored, opened
 from tests.toy import run_of, toy
@@ -53,8 +53,8 @@ def test_cells_keep_the_numbers_unrounded() -> None:
 def test_columns_say_what_they_hold() -> None:
     found = table()
     assert [c.title for c in found.columns] == ["query", *["human", "llm"], *["part of Relative Δ", "human", "llm"] * 2]
-    assert found.groups == (("", 1), ("relevant documents", 2), ("first", 3), ("second", 3))
-    assert sum(width for _, width in found.groups) == len(found.columns)
+    assert found.spans == (("", 1), ("relevant documents", 2), ("first", 3), ("second", 3))
+    assert sum(width for _, width in found.spans) == len(found.columns)
     assert {len(r) for r in found.rows} == {len(found.columns)}
     assert found.columns[3].hint == "points of Relative Δ that the query brings; positive for human"
     assert found.columns[0].header
@@ -89,7 +89,7 @@ def test_without_judgments_twins_stand_against_each_other() -> None:
     collection = toy()
     found = table(Collection(collection.docs, collection.queries, collection.qrels.clear()), measures=None, card=True)
     assert [c.title for c in found.columns] == ["query", *["human", "llm", "tied"] * 2]
-    assert found.groups == (("", 1), ("first", 3), ("second", 3))
+    assert found.spans == (("", 1), ("first", 3), ("second", 3))
     assert row(found, "q1") == ["2", "0", "0", "–", "–", "–"]
     assert row(found, "q2") == ["0", "1", "0", "0", "0", "1"]
     assert found.caption.endswith("those first in which the twins of human and llm differ most")
@@ -98,7 +98,7 @@ def test_without_judgments_twins_stand_against_each_other() -> None:
 def test_without_groups_all_documents_count() -> None:
     found = table(by=None)
     assert [c.title for c in found.columns] == ["query", "nDCG@1", "nDCG@1"]
-    assert found.groups == (("", 1), ("first", 1), ("second", 1))
+    assert found.spans == (("", 1), ("first", 1), ("second", 1))
     assert found.caption == "All 3 queries"
     assert row(found, "q1") == ["100.0", "0.0"]
 
@@ -108,7 +108,7 @@ def test_of_more_than_three_groups_the_first_pair_is_shown() -> None:
     collection = twins(2, names)
     lists = {f"q{n}": {f"{n}-{name}": 1.0 for name in names} for n in range(2)}
     found = table(collection, [lists])
-    assert found.groups == (("", 1), ("relevant documents", 2), ("first", 3))
+    assert found.spans == (("", 1), ("relevant documents", 2), ("first", 3))
     assert [c.title for c in found.columns[1:]] == ["human", "a", "part of Relative Δ", "human", "a"]
 
 
@@ -126,7 +126,7 @@ def test_of_many_rankers_each_has_its_part_alone() -> None:
     three, four = (table(collection, runs=runs[:n]) for n in (3, 4))
     assert [c.title for c in three.columns[3:]] == ["part of Relative Δ", "human", "llm"] * 3
     assert [c.title for c in four.columns[3:]] == ["part of Relative Δ"] * 4
-    assert [width for _, width in four.groups] == [1, 2, 1, 1, 1, 1]
+    assert [width for _, width in four.spans] == [1, 2, 1, 1, 1, 1]
     assert row(four, "q0") == ["1", "1", *["+200.00▲"] * 4]
     assert three.note.endswith("add up to Relative Δ. Beside them nDCG@1 of each group in %.")
     assert four.note.endswith("add up to Relative Δ.")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.reporting.figures import PATTERNS, Interval, Point, clouds, forest, histogram, lines
+from ranktilt.reporting.figures.charts import PATTERNS, Interval, Point, clouds, forest, histogram, lines
 
 NAN = float("nan")
 HOSTILE = '<b>&amp;</b><a href="javascript:x">\u202e'

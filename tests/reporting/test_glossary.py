@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 
 import ranktilt as rt
 from ranktilt import Audit
-from ranktilt.reporting.glossary import Glossary, visible
-from ranktilt.reporting.measure_pages import NAMES, measure_pages
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.study_page import study_page
-from ranktilt.reporting.term import Term
-from ranktilt.reporting.terms import TERMS
-from ranktilt.reporting.validation_page import validation_page
+from ranktilt.reporting.glossary.glossary import Glossary, visible
+from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
+from ranktilt.reporting.glossary.term import Term
+from ranktilt.reporting.glossary.terms import TERMS
+from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.openings import audit_page
+from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
 
 CAT = Term("cat", "An animal.", "cats?")
@@ -95,8 +94,8 @@ PAGES = {
     "three sources": lambda: of(three()),
     "no twins": lambda: of(uneven()),
     "Bonferroni": lambda: of(small(correction="bonferroni", ties="trec_eval")),
-    "a validation": lambda: validation_page(toy_validation()),
-    "a study": lambda: study_page(toy_study()),
+    "a validation": lambda: html(toy_validation()),
+    "a study": lambda: html(toy_study()),
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import small
 from tests.reporting.browser import Browser
 from tests.reporting.openings import audit_page

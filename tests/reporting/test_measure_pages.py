@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.reporting import measure_pages as module
-from ranktilt.reporting.measure_pages import NAMES, MeasurePage, anchor_of, measure_pages, page_title
+from ranktilt.reporting.glossary import measure_pages as module
+from ranktilt.reporting.glossary.measure_pages import NAMES, MeasurePage, anchor_of, measure_pages, page_title
 from tests.house import tree
 
 DOCS = tree.ROOT / "docs" / "measures"

@@ -12,27 +12,25 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from ranktilt.reporting.figures import histogram
-from ranktilt.reporting.page import (
+from ranktilt.reporting.document import (
     Cell,
     Code,
     Column,
+    Document,
     Explorer,
     Fact,
     Facts,
     Figure,
-    Page,
     Pairs,
     Points,
+    Row,
     Section,
+    Sentence,
     Table,
     Tone,
-    Verdict,
-    digest,
-    policy,
-    render,
-    safe_json,
 )
+from ranktilt.reporting.figures.charts import histogram
+from ranktilt.reporting.render.html import digest, html_document, policy, safe_json
 from tests.reporting.markup import Markup
 
 HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<img src=x onerror=alert(1)>&amp;\"'"
@@ -40,20 +38,20 @@ HOSTILE = "</script><script>alert(1)</script>{{7*7}}{% raw %}\u202egpj.exe\x00<i
 
 def table(*rows: tuple[Cell, ...], caption: str = "Numbers") -> Table:
     columns = (Column("name", number=False, header=True), Column("value"))
-    return Table(caption, columns, rows, "A note.")
+    return Table(caption, columns, tuple(map(Row, rows)), "A note.")
 
 
-def page(*blocks: object, **how: object) -> Page:
-    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "verdicts": (Verdict("Fine.", "good"),)}
+def page(*blocks: object, **how: object) -> Document:
+    parts = {"title": "A page", "kind": "Test", "headline": "All is well.", "sentences": (Sentence("Fine.", "good"),)}
     section = Section("one", "First", ("A lead.",), blocks)  # type: ignore[arg-type]
-    return Page(**{**parts, "sections": (section,), **how})  # type: ignore[arg-type]
+    return Document(**{**parts, "sections": (section,), **how})  # type: ignore[arg-type]
 
 
 def figure(name: str = "a", *, inner: Table | None = None) -> Figure:
     return Figure("Figure 1", "It shows a.", histogram({name: [1.0, 2.0]}, [0, 1, 2], x="x"), inner)
 
 
-def everything(text: str) -> Page:
+def everything(text: str) -> Document:
     """A page with one text in every place there is."""
     cells = table((Cell(text), Cell(text, 1.5, "good")), caption=text)
     blocks = (
@@ -64,25 +62,27 @@ def everything(text: str) -> Page:
         Points((text,)),
         Code(text, text),
     )
-    return Page(text, text, text, (Verdict(text, "unsure"),), (Section("one", text, (text,), blocks),), (text,))
+    return Document(
+        text, text, text, (Section("one", text, (text,), blocks),), (Sentence(text, "unsure"),), method=(text,)
+    )
 
 
 def test_page_is_one_html_document_with_the_headline_as_its_only_h1() -> None:
-    text = render(page())
+    text = html_document(page())
     assert text.startswith("<!DOCTYPE html>")
     assert re.findall(r"<h1>(.*?)</h1>", text) == ["All is well."]
     assert '<html lang="en">' in text
 
 
 def test_page_without_figures_is_small_and_carries_no_library() -> None:
-    text = render(page(table((Cell("a"), Cell("1", 1)))))
+    text = html_document(page(table((Cell("a"), Cell("1", 1)))))
     assert len(text) < 40_000
     assert "plotly" not in text
     assert 'id="engine"' not in text
 
 
 def test_library_is_carried_once_and_compressed() -> None:
-    text = render(page(figure("a"), figure("b")))
+    text = html_document(page(figure("a"), figure("b")))
     found = re.findall(r'<script type="application/octet-stream" id="engine">([^<]*)</script>', text)
     assert len(found) == 1
     assert len(text) < 3_000_000
@@ -91,7 +91,7 @@ def test_library_is_carried_once_and_compressed() -> None:
 
 
 def test_policy_lets_only_the_two_known_scripts_run() -> None:
-    elements = Markup(render(page(figure())))
+    elements = Markup(html_document(page(figure())))
     said = next(m["content"] for m in elements.of("meta") if m.get("http-equiv") == "Content-Security-Policy")
     assert said is not None
     parts = dict(part.strip().split(" ", 1) for part in said.split(";"))
@@ -105,7 +105,7 @@ def test_policy_lets_only_the_two_known_scripts_run() -> None:
 
 
 def test_policy_names_the_script_of_the_page_by_its_hash() -> None:
-    text = render(page())
+    text = html_document(page())
     script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(script) == 1
     wanted = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
@@ -118,43 +118,43 @@ def test_digest_is_that_of_the_policy_language() -> None:
 
 
 def test_page_names_no_address_but_its_own_anchors() -> None:
-    elements = Markup(render(page(figure(), table((Cell("a"), Cell("1"))))))
+    elements = Markup(html_document(page(figure(), table((Cell("a"), Cell("1"))))))
     links = [value for _, a in elements.elements for name, value in a.items() if name in ("src", "href", "action")]
     assert links
     assert all(link == "data:," or (link or "").startswith("#") for link in links)
-    assert "@import" not in render(page())
-    assert "url(" not in render(page())
+    assert "@import" not in html_document(page())
+    assert "url(" not in html_document(page())
 
 
 def test_every_link_inside_the_page_has_its_target() -> None:
-    elements = Markup(render(page(table((Cell("a"), Cell("nDCG@10")), caption="TOST of twins by nDCG@10"))))
+    elements = Markup(html_document(page(table((Cell("a"), Cell("nDCG@10")), caption="TOST of twins by nDCG@10"))))
     names = {a["id"] for _, a in elements.elements if "id" in a}
     assert {(a["href"] or "")[1:] for a in elements.of("a")} <= names
     assert len(names) == len([a for _, a in elements.elements if "id" in a])
 
 
 def test_no_element_has_a_handler() -> None:
-    elements = Markup(render(everything(HOSTILE)))
+    elements = Markup(html_document(everything(HOSTILE)))
     assert not [name for _, a in elements.elements for name in a if name.startswith("on")]
 
 
 def test_hostile_text_makes_no_element() -> None:
-    quiet, hostile = Markup(render(everything("quiet"))), Markup(render(everything(HOSTILE)))
+    quiet, hostile = Markup(html_document(everything("quiet"))), Markup(html_document(everything(HOSTILE)))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]
     assert "{{7*7}}" in hostile.text
-    assert "49" not in re.findall(r"<h1>(.*?)</h1>", render(everything(HOSTILE)))[0]
+    assert "49" not in re.findall(r"<h1>(.*?)</h1>", html_document(everything(HOSTILE)))[0]
 
 
 @pytest.mark.parametrize("letter", ["\u202e", "\x00", "\u2066", "\ud800"])
 def test_characters_that_act_unseen_are_written_out(letter: str) -> None:
-    text = render(everything(f"a{letter}b"))
+    text = html_document(everything(f"a{letter}b"))
     assert letter not in text
     assert f"a\\u{ord(letter):04x}b" in text
     assert text.encode()
 
 
 def test_drawing_reads_back_from_its_block() -> None:
-    text = render(page(figure("</script>&<!--")))
+    text = html_document(page(figure("</script>&<!--")))
     blocks = re.findall(r'<script type="application/json" id="([\w-]+)">(.*?)</script>', text, re.DOTALL)
     assert [name for name, _ in blocks] == ["one-1-data"]
     assert json.loads(blocks[0][1])["data"][0]["name"] == "&lt;/script&gt;&amp;&lt;!--"
@@ -168,7 +168,7 @@ def test_safe_json_has_no_letter_that_ends_a_script() -> None:
 
 
 def test_table_has_a_caption_scopes_and_exact_numbers() -> None:
-    text = render(page(table((Cell("bm25"), Cell("0.33", 1 / 3)), (Cell("tfidf"), Cell("–", math.nan)))))
+    text = html_document(page(table((Cell("bm25"), Cell("0.33", 1 / 3)), (Cell("tfidf"), Cell("–", math.nan)))))
     assert '<caption id="one-1-caption">Numbers</caption>' in text
     assert text.count('scope="col"') == 2
     assert text.count('<th scope="row"') == 2
@@ -177,18 +177,20 @@ def test_table_has_a_caption_scopes_and_exact_numbers() -> None:
 
 
 def test_tone_is_said_by_a_sign_too() -> None:
-    text = render(page(table((Cell("a"), Cell("equivalent", tone="good")), (Cell("b"), Cell("different", tone="bad")))))
+    text = html_document(
+        page(table((Cell("a"), Cell("equivalent", tone="good")), (Cell("b"), Cell("different", tone="bad"))))
+    )
     assert '<span class="sign" aria-hidden="true">✓</span>&nbsp;<bdi>equivalent</bdi>' in text
     assert '<span class="sign" aria-hidden="true">!</span>&nbsp;<bdi>different</bdi>' in text
 
 
 def test_wide_table_can_be_scrolled_by_keyboard() -> None:
-    wide = [a for a in Markup(render(page(table((Cell("a"), Cell("1")))))).of("div") if a.get("class") == "wide"]
+    wide = [a for a in Markup(html_document(page(table((Cell("a"), Cell("1")))))).of("div") if a.get("class") == "wide"]
     assert wide == [{"class": "wide", "role": "region", "tabindex": "0", "aria-labelledby": "one-1-caption"}]
 
 
 def test_figure_has_words_and_a_table_beside_it() -> None:
-    text = render(page(figure(inner=table((Cell("a"), Cell("1"))))))
+    text = html_document(page(figure(inner=table((Cell("a"), Cell("1"))))))
     plot = next(a for a in Markup(text).of("div") if a.get("class") == "plot")
     assert plot["aria-labelledby"] == "one-1-caption"
     assert plot["aria-describedby"] == "one-1-says"
@@ -197,44 +199,44 @@ def test_figure_has_words_and_a_table_beside_it() -> None:
 
 
 def test_terms_are_explained_in_the_notes() -> None:
-    text = render(page(Points(("TOST was used.",)), notes=("Of twins.",)))
+    text = html_document(page(Points(("TOST was used.",)), notes=("Of twins.",)))
     assert '<dt id="term-tost"' in text
     assert '<dt id="term-twin"' in text
     assert 'id="term-holm"' not in text
 
 
 def test_render_gives_the_same_bytes_every_time() -> None:
-    assert render(page(figure())) == render(page(figure()))
+    assert html_document(page(figure())) == html_document(page(figure()))
 
 
 @pytest.mark.parametrize(("tone", "sign"), [("first", "▲"), ("second", "▼")])
 def test_side_that_a_number_favours_is_said_by_a_sign_too(tone: Tone, sign: str) -> None:
-    text = render(page(table((Cell("a"), Cell("+1.0", 1.0, tone)))))
+    text = html_document(page(table((Cell("a"), Cell("+1.0", 1.0, tone)))))
     assert f'<td class="number {tone}" data-value="1.0"><span class="sign" aria-hidden="true">{sign}</span>' in text
 
 
 def test_note_of_a_cell_is_its_second_line() -> None:
-    text = render(page(table((Cell("a"), Cell("1.0", 1.0, note="[0, 2] <b>")))))
+    text = html_document(page(table((Cell("a"), Cell("1.0", 1.0, note="[0, 2] <b>")))))
     assert "<bdi>1.0</bdi> <small><bdi>[0, 2] &lt;b&gt;</bdi></small></td>" in text
 
 
 def test_headings_stand_over_their_columns() -> None:
     columns = (Column("name", number=False, header=True), Column("x"), Column("y"))
-    block = Table("Both", columns, ((Cell("a"), Cell("1"), Cell("2")),), groups=(("", 1), ("nDCG@3", 2)))
-    text = render(page(block))
+    block = Table("Both", columns, (Row((Cell("a"), Cell("1"), Cell("2"))),), spans=(("", 1), ("nDCG@3", 2)))
+    text = html_document(page(block))
     assert '<tr class="over"><td colspan="1"></td><th scope="colgroup" colspan="2">' in text
     assert Markup(text).grid("Both").rows == [["a", "1", "2"]]
 
 
 def test_hint_of_a_column_shows_when_pointed_at() -> None:
-    block = Table("Hints", (Column("x", hint='the "first" <b>'),), ((Cell("1"),),))
-    assert '<abbr title="the &#34;first&#34; &lt;b&gt;">x</abbr></th>' in render(page(block))
+    block = Table("Hints", (Column("x", hint='the "first" <b>'),), (Row((Cell("1"),)),))
+    assert '<abbr title="the &#34;first&#34; &lt;b&gt;">x</abbr></th>' in html_document(page(block))
 
 
 def test_sections_of_one_result_stand_under_its_heading() -> None:
     sections = tuple(Section(name, name.title(), part=part) for name, part in
                      (("a", "Audit"), ("b", "Audit"), ("c", "Study"), ("d", "")))  # fmt: skip
-    text = render(page(sections=sections))
+    text = html_document(page(sections=sections))
     headings = re.findall(r"<(h[23])[^>]*>([^<]*)</h", text)
     assert headings == [
         ("h2", "Audit"), ("h3", "A"), ("h3", "B"), ("h2", "Study"), ("h3", "C"), ("h2", "D"), ("h2", "Method notes"),
@@ -251,7 +253,7 @@ def explorer(text: str = "All.") -> Explorer:
 
 
 def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() -> None:
-    text = render(page(explorer()))
+    text = html_document(page(explorer()))
     assert '<script type="application/octet-stream" id="one-1-explorer-lists">bGlzdHM=</script>' in text
     assert '<script type="application/octet-stream" id="one-1-explorer-texts">dGV4dHM=</script>' in text
     assert '<div class="explorer" id="one-1-explorer" data-caption="All." hidden></div>' in text
@@ -259,7 +261,7 @@ def test_explorer_carries_its_data_and_the_rows_for_readers_without_scripts() ->
 
 
 def test_explorer_brings_one_script_that_the_policy_names() -> None:
-    text = render(page(explorer(), explorer()))
+    text = html_document(page(explorer(), explorer()))
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 2
     assert all(f"&#39;{digest(script)}&#39;" in text for script in scripts)
@@ -267,29 +269,29 @@ def test_explorer_brings_one_script_that_the_policy_names() -> None:
 
 
 def test_page_without_an_explorer_carries_nothing_of_it() -> None:
-    text = render(page(figure()))
+    text = html_document(page(figure()))
     assert "explorer" not in text
     assert len(re.findall(r"<script>", text)) == 1
 
 
 def test_hostile_text_in_an_explorer_makes_no_element() -> None:
-    quiet, hostile = (Markup(render(page(explorer(text)))) for text in ("quiet", HOSTILE))
+    quiet, hostile = (Markup(html_document(page(explorer(text)))) for text in ("quiet", HOSTILE))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in quiet.elements]
 
 
 def test_folded_table_stands_behind_its_caption() -> None:
-    shown = render(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
+    shown = html_document(page(replace(table((Cell("a"), Cell("1", 1.0))), folded=True)))
     assert re.search(r"<details><summary>Numbers</summary>\s*<div class=\"wide\"", shown)
     assert Markup(shown).grid("Numbers").column("value") == ["1"]
-    assert "<details>" not in render(page(table((Cell("a"), Cell("1", 1.0)))))
+    assert "<details>" not in html_document(page(table((Cell("a"), Cell("1", 1.0)))))
 
 
 def test_asides_are_folded_below_the_other_verdicts() -> None:
-    some = (Verdict("First.", "good"), Verdict("Second.", "unsure", aside=True), Verdict("Third.", ""))
-    shown = render(page(verdicts=some))
+    some = (Sentence("First.", "good"), Sentence("Second.", "unsure", aside=True), Sentence("Third.", ""))
+    shown = html_document(page(sentences=some))
     before, folded = shown.split("<summary>1 more line</summary>")
     assert "First." in before
     assert "Third." in before
     assert "Second." not in before
     assert "Second." in folded.split("</details>")[0]
-    assert "more line" not in render(page(verdicts=some[:1]))
+    assert "more line" not in html_document(page(sentences=some[:1]))

@@ -16,11 +16,11 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.page import Cell, Code, Column, Page, Section, Table, render
-from ranktilt.reporting.study_page import study_page
-from ranktilt.reporting.validation_page import validation_page
+from ranktilt.reporting.document import Cell, Code, Column, Document, Section, Table
+from ranktilt.reporting.render.html import html_document
 from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.browser import FLAGS, Browser, Chromium, program
+from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def browser(chromium: Chromium) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    texts = {"validation": validation_page(toy_validation()), "study": study_page(toy_study())}
+    texts = {"validation": html(toy_validation()), "study": html(toy_study())}
     found = {name: folder / f"{name} page.html" for name in texts}
     for name, path in found.items():
         path.write_text(texts[name], encoding="utf-8")
@@ -117,7 +117,7 @@ def test_numbers_in_the_figure_are_those_of_the_study(browser: Browser, pages: d
 
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "hostile.html"
-    path.write_text(validation_page(hostile()), encoding="utf-8")
+    path.write_text(html(hostile()), encoding="utf-8")
     browser.open(path)
     assert browser.run("window.run ?? null") is None
     assert (
@@ -132,7 +132,7 @@ def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
 
 def test_pointing_at_a_hostile_text_shows_it_as_text(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "hostile.html"
-    path.write_text(validation_page(hostile()), encoding="utf-8")
+    path.write_text(html(hostile()), encoding="utf-8")
     browser.open(path)
     browser.run("[...document.querySelectorAll('.plot')].find(p => p.layout.dragmode).id = 'map', "
                 "document.getElementById('map').scrollIntoView({behavior: 'instant', block: 'center'})")  # fmt: skip
@@ -265,7 +265,7 @@ def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) 
     browser.run("dispatchEvent(new Event('afterprint'))")
     browser.until("document.querySelector('.plot').data[0].line.color === '#56b4e9'")
     assert browser.run("'theme' in document.documentElement.dataset") is False
-    assert len(browser.call("Page.printToPDF")["data"]) > 10_000
+    assert len(browser.call("Document.printToPDF")["data"]) > 10_000
 
 
 def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (cells,)))
     path = tmp_path / "paper.html"
     path.write_text(
-        render(Page("Paper", "Test", "All is well.", (), (Section("a", "A", (), parts),))), encoding="utf-8"
+        html_document(Document("Paper", "Test", "All is well.", (Section("a", "A", (), parts),))), encoding="utf-8"
     )
     browser.open(path, width=794)
     browser.do(lambda one: one.emulate_media(media="print"))
@@ -291,7 +291,7 @@ def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[
     path = tmp_path / "broken.html"
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
     browser.open(pages["study"])  # with scripts, whatever was before
-    browser.call("Page.navigate", url=path.as_uri())
+    browser.call("Document.navigate", url=path.as_uri())
     browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
     assert browser.run("document.querySelectorAll('.plot').length") == 0
@@ -306,7 +306,7 @@ def test_large_map_is_drawn(browser: Browser, tmp_path: Path) -> None:
     drawn = Map(rng.normal(size=2 * pairs), rng.normal(size=2 * pairs), ids, sources, pairs)
     path = tmp_path / "large.html"
     similar = replace(validation.similarities[0], map=drawn)
-    path.write_text(validation_page(replace(validation, similarities=(similar,))), encoding="utf-8")
+    path.write_text(html(replace(validation, similarities=(similar,))), encoding="utf-8")
     browser.open(path)
     assert browser.run("document.querySelectorAll('.plot .point').length") > 2 * pairs
     assert browser.complaints == []
@@ -330,7 +330,7 @@ def test_page_of_nfcorpus_shows_the_published_statistics(browser: Browser, share
 
     collection: Collection = load(shared_data / "cocktail-nfcorpus", ignore_unknown=True)
     path = tmp_path / "nfcorpus.html"
-    path.write_text(validation_page(validate(collection)), encoding="utf-8")
+    path.write_text(html(validate(collection)), encoding="utf-8")
     browser.open(path)
     text = browser.run("document.body.innerText")
     assert "220.98" in text

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ranktilt.reporting.page import Code, Pairs, Points, Table
-from ranktilt.reporting.provenance import folder, provenance
+from ranktilt.reporting.document import Code, Pairs, Points, Table
+from ranktilt.reporting.views.provenance import folder, provenance
 
 
 def test_values_are_written_plainly() -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from ranktilt.auditing.study import Study
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.study_page import study_page
-from ranktilt.reporting.validation import FORMATS, validation_table
-from ranktilt.reporting.validation_page import validation_page
+from ranktilt.reporting.output import FORMATS, table
 from tests.probes.validations import toy_validation
+from tests.reporting.screen import html
 from tests.reporting.studies import timeless_study, toy_study
 
 NAMES = [("human", "llm"), ("human",), ("human", "llm-0.2", "llm-0.6")]
@@ -20,17 +19,17 @@ NAMES = [("human", "llm"), ("human",), ("human", "llm-0.2", "llm-0.6")]
 @pytest.mark.parametrize("suffix", ["json", "json.gz"])
 def test_the_page_of_a_validation(names: tuple[str, ...], suffix: str, tmp_path: Path) -> None:
     found = toy_validation(names)
-    assert validation_page(Validation.load(found.save(tmp_path / f"v.{suffix}"))) == validation_page(found)
+    assert html(Validation.load(found.save(tmp_path / f"v.{suffix}"))) == html(found)
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_a_validation_prints(form: str, tmp_path: Path) -> None:
     found = toy_validation()
-    assert validation_table(Validation.load(found.save(tmp_path / "v.json")), form) == validation_table(found, form)
+    assert table(Validation.load(found.save(tmp_path / "v.json")), form) == table(found, form)
 
 
 @pytest.mark.parametrize("make", [toy_study, timeless_study])
 @pytest.mark.parametrize("suffix", ["json", "json.gz"])
 def test_the_page_of_a_study(make: Callable[[], Study], suffix: str, tmp_path: Path) -> None:
     found = make()
-    assert study_page(Study.load(found.save(tmp_path / f"s.{suffix}"))) == study_page(found)
+    assert html(Study.load(found.save(tmp_path / f"s.{suffix}"))) == html(found)

@@ -13,19 +13,19 @@ import pytest
 
 from ranktilt import Audit, audit
 from ranktilt.errors import UserError
-from ranktilt.reporting.audit_page import audit_contents, audit_headline
-from ranktilt.reporting.explorer import BUDGET
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.page import render
-from ranktilt.reporting.report_page import report_page
-from ranktilt.reporting.study_page import headline as study_headline
-from ranktilt.reporting.study_page import study_page
-from ranktilt.reporting.validation_page import headline as validation_headline
-from ranktilt.reporting.validation_page import validation_page
+from ranktilt.reporting.explorer.section import BUDGET
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.views.audit import audit_headline
+from ranktilt.reporting.views.audit import view as audit_contents
+from ranktilt.reporting.views.report import report_page
+from ranktilt.reporting.views.study import headline as study_headline
+from ranktilt.reporting.views.validate import headline as validation_headline
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, ordered, twins
 from tests.reporting.browser import Browser
 from tests.reporting.markup import Markup
+from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
 
 VALIDATION, STUDY = toy_validation(), toy_study()
@@ -63,10 +63,10 @@ def headings(page: str, level: str) -> list[str]:
 
 
 def test_one_result_is_its_own_page() -> None:
-    assert report_page([VALIDATION]) == validation_page(VALIDATION)
-    assert report_page([STUDY]) == study_page(STUDY)
+    assert report_page([VALIDATION]) == html(VALIDATION)
+    assert report_page([STUDY]) == html(STUDY)
     one = opened()
-    assert report_page([one]) == render(audit_contents(one))
+    assert report_page([one]) == html_document(audit_contents(one))
 
 
 def test_nothing_is_no_report() -> None:

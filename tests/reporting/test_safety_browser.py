@@ -14,8 +14,8 @@ import pytest
 
 from ranktilt import audit
 from ranktilt.cli.serving import PageServer
-from ranktilt.reporting.opened import Opened
-from ranktilt.reporting.report_page import report_page
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.report import report_page
 from tests.reporting.browser import Browser, Chromium
 from tests.toy import collection_of, run_of
 

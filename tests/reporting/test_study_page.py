@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.study import Study
-from ranktilt.reporting.study_page import headline, study_page
+from ranktilt.reporting.views.study import headline
 from tests.reporting.markup import Markup
+from tests.reporting.screen import html
 from tests.reporting.studies import HALF, TEMPERATURES, VALUES, timeless_study, toy_study
 
 STUDY = toy_study()
@@ -18,7 +19,7 @@ STUDY = toy_study()
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return study_page(STUDY)
+    return html(STUDY)
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +100,13 @@ def test_figure_is_said_in_words(shown: Markup) -> None:
 
 
 def test_each_measure_and_series_has_its_figure() -> None:
-    text = study_page(measured("nDCG@3", "AP@5"))
+    text = html(measured("nDCG@3", "AP@5"))
     assert len(drawings(text)) == 2
     assert Markup(text).grid("human against").column("measure")[:2] == ["nDCG@3", "AP@5"]
 
 
 def test_many_measures_are_drawn_for_the_first_only() -> None:
-    text = study_page(measured(*(f"nDCG@{k}" for k in range(1, 9))))
+    text = html(measured(*(f"nDCG@{k}" for k in range(1, 9))))
     assert len(drawings(text)) == 1
     assert "Drawn for" in text
 
@@ -141,12 +142,12 @@ def test_many_sources_are_summed_up_only() -> None:
     tilts = tuple(
         replace(tilt, b=f"{tilt.b}-{n}") for run in VALUES for n in range(3) for tilt in STUDY.tilts if tilt.run == run
     )
-    text = study_page(replace(STUDY, arms=arms, tilts=tilts))
+    text = html(replace(STUDY, arms=arms, tilts=tilts))
     assert len(re.findall(r"<li class=.*?</span> <span>(.*?)</span></li>", text)) == 2
 
 
 def test_sources_without_a_temperature_are_in_the_table_only() -> None:
-    text = study_page(timeless_study())
+    text = html(timeless_study())
     assert drawings(text) == []
     grid = Markup(text).grid("human against")
     assert grid.column("temperature") == ["–"]
@@ -154,7 +155,7 @@ def test_sources_without_a_temperature_are_in_the_table_only() -> None:
 
 
 def test_names_are_hostile_and_do_nothing() -> None:
-    text = study_page(toy_study('</script><img src=x onerror="alert(1)">{{7*7}}\u202e'))
+    text = html(toy_study('</script><img src=x onerror="alert(1)">{{7*7}}\u202e'))
     assert not Markup(text).of("img")
     assert "\u202e" not in text
     assert "{{7*7}}" in text
@@ -167,7 +168,7 @@ def test_notes_and_spec_say_how_it_was_made(shown: Markup) -> None:
 
 def test_what_is_undefined_is_said_in_a_word() -> None:
     gone = replace(STUDY.tilts[1], value=np.nan, low=np.nan, high=np.nan, p_corrected=np.nan)
-    page = study_page(replace(STUDY, tilts=(STUDY.tilts[0], gone, *STUDY.tilts[2:])))
+    page = html(replace(STUDY, tilts=(STUDY.tilts[0], gone, *STUDY.tilts[2:])))
     said = re.search(r'id="figures-1-says">(.*?)</p>', page, re.DOTALL)
     assert said is not None
     assert "undefined at 0.6, " in said[1]

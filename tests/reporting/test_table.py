@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ranktilt import Audit, UserError, table
+from ranktilt import Audit, table
 from tests.reporting.audits import clear, small, three, uneven
 
 Grid = list[list[str]]
@@ -172,20 +172,6 @@ def test_the_toy_with_a_pencil() -> None:
     ]
 
 
-def test_a_star_and_a_sign_say_what_is_significant_and_where_to() -> None:
-    deltas = [row[2:4] for row in markdown(of("clear")) if row[1] == "Relative Δ"]
-    assert deltas == [["+200.0*", "0.0"], ["−200.0*", "0.0"], ["0.0", "0.0"]]
-
-
-def test_every_ranker_has_its_sentence_in_every_format_but_csv() -> None:
-    audit = of("clear")
-    for form in ("table", "markdown", "latex"):
-        lines = table(audit, form).splitlines()
-        for run in audit.runs:
-            mark = {"markdown": "- ", "latex": "% "}.get(form, "")
-            assert mark + audit.verdict(run).sentence in lines
-
-
 def test_undefined_values_are_dashes() -> None:
     audit = small()
     nothing = audit.values.copy()
@@ -261,11 +247,6 @@ def test_the_legend_says_how_it_was_computed(options: dict[str, str], words: lis
         assert "rounded" not in text
 
 
-def test_notes_are_printed() -> None:
-    for form, mark in (("table", ""), ("markdown", "- "), ("latex", "% ")):
-        assert f"{mark}second@5: 1 judged query not in the run, counted as 0\n" in table(of("small"), form)
-
-
 NASTY = (r"a|b*c_d`e`<f>\g", "50%_of {x} & $1 #2 ~^", "Δ−–±|")
 
 
@@ -301,18 +282,3 @@ def test_csv_quotes_names() -> None:
     names = ('say "hi"', "a,b", "two\nlines")
     rows = parsed(clear(names))
     assert list(dict.fromkeys(row["run"] for row in rows)) == list(names)
-
-
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
-def test_the_text_ends_with_a_line_end(form: str) -> None:
-    text = table(of("small"), form)
-    assert text.endswith("\n")
-    assert not text.endswith("\n\n")
-
-
-def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(UserError) as caught:
-        table(of("small"), "markdwon")
-    assert str(caught.value) == (
-        "unknown format 'markdwon'; did you mean 'markdown'? (valid: table, markdown, latex, csv)"
-    )

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.reporting.rank_curves import curves
-from ranktilt.reporting.tilt_figures import Mark, Side, Spot, scatter, tilts
+from ranktilt.reporting.figures.ranks import curves
+from ranktilt.reporting.figures.tilts import Mark, Side, Spot, scatter, tilts
 
 NAN = float("nan")
 HOSTILE = '<b>&amp;</b><a href="javascript:x">\u202e%{x}'

@@ -11,9 +11,10 @@ import pytest
 
 from ranktilt.probes.distribution import Cosines
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.validation_page import headline, validation_page
+from ranktilt.reporting.views.validate import headline
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 from tests.reporting.markup import Markup
+from tests.reporting.screen import html
 
 VALIDATION = toy_validation()
 MANY = toy_validation(("human", "llm-0.2", "llm-0.6"))
@@ -21,7 +22,7 @@ MANY = toy_validation(("human", "llm-0.2", "llm-0.6"))
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return validation_page(VALIDATION)
+    return html(VALIDATION)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +156,7 @@ def test_figure_4_shows_every_text_of_the_map_with_its_id(text: str) -> None:
 
 
 def test_map_is_left_out_where_there_is_none() -> None:
-    assert "Figure 4." not in validation_page(toy_validation(map=False))
+    assert "Figure 4." not in html(toy_validation(map=False))
 
 
 def test_table_2_holds_every_number(shown: Markup) -> None:
@@ -189,7 +190,7 @@ def test_forest_plot_draws_both_intervals_and_the_margin(text: str) -> None:
 
 def test_several_measures_have_a_column_and_a_plot_each() -> None:
     rows = (*toy_effectiveness(), *toy_effectiveness(measure="AP@5"))
-    text = validation_page(replace(VALIDATION, effectiveness=rows))
+    text = html(replace(VALIDATION, effectiveness=rows))
     assert Markup(text).grid("Table 2").column("measure") == ["nDCG@10"] * 5 + ["AP@5"] * 5
     assert [c for c in drawings(text) if c.startswith("Difference")] == [
         "Difference in nDCG@10, human − llm",
@@ -198,7 +199,7 @@ def test_several_measures_have_a_column_and_a_plot_each() -> None:
 
 
 def test_several_sources_have_a_section_of_meaning_each() -> None:
-    text = validation_page(MANY)
+    text = html(MANY)
     assert '<h2 id="meaning-1-title">Meaning of llm-0.2</h2>' in text
     assert '<h2 id="meaning-2-title">Meaning of llm-0.6</h2>' in text
     assert Markup(text).grid("Table 2").column("ranker")[5] == "bm25, llm-0.6"
@@ -214,7 +215,7 @@ def test_check_has_a_row_each(shown: Markup) -> None:
 
 
 def test_one_source_has_its_statistics_only() -> None:
-    page = Markup(validation_page(toy_validation(("human",))))
+    page = Markup(html(toy_validation(("human",))))
     assert [grid.caption for grid in page.grids] == ["Table 1. Documents by source", "Queries"]
     assert not [a for a in page.of("div") if "data-figure" in a]
 
@@ -236,7 +237,7 @@ def test_verdicts_are_those_of_the_terminal(shown: Markup) -> None:
     ],
 )
 def test_verdict_has_the_tone_of_its_outcome(outcome: str, tone: str) -> None:
-    text = validation_page(outcomes(outcome))
+    text = html(outcomes(outcome))
     assert re.findall(r'<li class="(\w*)">', text)[-1] == tone
 
 
@@ -247,16 +248,16 @@ def test_notes_and_spec_say_how_it_was_made(shown: Markup) -> None:
 
 
 def test_page_is_named_after_the_folder() -> None:
-    text = validation_page(replace(VALIDATION, spec={**VALIDATION.spec, "path": "/data/sets/nfcorpus"}))
+    text = html(replace(VALIDATION, spec={**VALIDATION.spec, "path": "/data/sets/nfcorpus"}))
     assert "<title>Validation of nfcorpus</title>" in text
     assert "/data/sets/nfcorpus" in Markup(text).text
 
 
 def test_names_are_hostile_and_do_nothing() -> None:
     name = "</script><script>alert(1)</script>{{7*7}}\u202e"
-    text = validation_page(toy_validation(("human", name)))
+    text = html(toy_validation(("human", name)))
     assert [tag for tag, _ in Markup(text).elements if tag == "script"] == [
-        tag for tag, _ in Markup(validation_page(VALIDATION)).elements if tag == "script"
+        tag for tag, _ in Markup(html(VALIDATION)).elements if tag == "script"
     ]
     assert "\u202e" not in text
     assert "{{7*7}}" in text

@@ -8,8 +8,8 @@ import pytest
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.statistics import CollectionStatistics
-from ranktilt.reporting.page import Facts, Figure, Section, Table
-from ranktilt.reporting.validation_sections import OUTCOMES, validation_sections
+from ranktilt.reporting.document import Facts, Figure, Section, Table
+from ranktilt.reporting.views.validate_sections import OUTCOMES, validation_sections
 from tests.probes.validations import toy_effectiveness, toy_similarity, toy_validation
 
 VALIDATION = toy_validation()
@@ -110,7 +110,7 @@ def test_several_sources_share_a_figure() -> None:
     words = next(one for one in found if one.name == "words")
     assert [bars["name"] for bars in figures(words)[0].drawing["data"]] == ["a", "b"]
     assert [row[0].text for row in tables(words)[0].rows] == ["a", "a", "b", "b"]
-    assert [row[0].group for row in tables(words)[0].rows] == [True, False, True, False]
+    assert [row.rule for row in tables(words)[0].rows] == [True, False, True, False]
 
 
 def test_undefined_separation_is_said() -> None:

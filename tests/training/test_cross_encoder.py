@@ -60,15 +60,6 @@ def test_what_was_learned_holds_for_new_texts(learned: Trained) -> None:
     assert scores[:4].min() > scores[4:].max()
 
 
-def test_the_folder_holds_what_a_reader_needs(learned: Trained) -> None:
-    names = {path.name for path in learned.folder.iterdir()}
-    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "training.json"}
-    config = json.loads((learned.folder / "config.json").read_text())
-    assert config["architectures"] == ["BertForSequenceClassification"]
-    assert list(config["id2label"]) == ["0"]
-    assert json.loads((learned.folder / "tokenizer_config.json").read_text())["model_max_length"] == 6 + 16 + 3
-
-
 def test_the_record_says_how_it_was_made(learned: Trained, tiny: Path) -> None:
     record = json.loads((learned.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(learned.record))
@@ -90,20 +81,6 @@ def test_the_record_names_the_files_and_their_hashes(tiny: Path, tmp_path: Path)
     assert (said["path"], said["split"]) == (str(folder), "train")
     assert said["files"][str(folder / "qrels" / "train.tsv")] == sha256(folder / "qrels" / "train.tsv")
     assert len(said["files"]) == 3
-
-
-def test_equal_seeds_give_equal_weights(tiny: Path, tmp_path: Path) -> None:
-    one, two, other = (train(tiny, tmp_path / name, seed=seed).folder for name, seed in (("a", 0), ("b", 0), ("c", 1)))
-    assert weights(one) == weights(two)
-    assert weights(one) != weights(other)
-
-
-def test_bfloat16_is_as_reproducible_and_differs(tiny: Path, tmp_path: Path) -> None:
-    full = train(tiny, tmp_path / "full")
-    low, again = (train(tiny, tmp_path / name, precision="bfloat16") for name in ("low", "again"))
-    assert weights(low.folder) == weights(again.folder)
-    assert weights(low.folder) != weights(full.folder)
-    assert low.figures["loss"] == pytest.approx(full.figures["loss"], abs=0.1)
 
 
 def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path) -> None:
@@ -136,11 +113,6 @@ def test_only_the_chosen_source_is_learned_from(tiny: Path, tmp_path: Path) -> N
     assert weights(one.folder) != weights(train(tiny, tmp_path / "both").folder)
 
 
-def test_one_epoch_is_the_default(tiny: Path, tmp_path: Path) -> None:
-    trained = train(tiny, tmp_path / "model", steps=None)
-    assert (trained.figures["steps"], trained.figures["epochs"]) == (20, 1.0)
-
-
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that goes on by half a second whenever it is asked."""
@@ -162,14 +134,6 @@ def test_no_time_for_a_step_is_an_error(tiny: Path, tmp_path: Path) -> None:
     ):
         train(tiny, tmp_path / "model", steps=None, minutes=1e-5)
     assert not (tmp_path / "model").exists()
-
-
-def test_progress_is_reported_by_steps(tiny: Path, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    with listening(lambda *one: told.append(one)):
-        train(tiny, tmp_path / "model")
-    label = "train cross-encoder model"
-    assert [one[1:] for one in told if one[0] == label] == [(n, 6) for n in range(7)]
 
 
 def test_the_callers_random_numbers_stay_as_they_were(tiny: Path, tmp_path: Path) -> None:
@@ -213,15 +177,6 @@ def test_an_interrupted_training_ends_with_the_same_weights(tiny: Path, tmp_path
     assert resumed.figures["loss"] == whole.figures["loss"]
     assert resumed.figures["pairs"] == whole.figures["pairs"] == 48
     assert not (tmp_path / "model" / ".training").exists()
-
-
-@pytest.mark.usefixtures("at_every_step")
-def test_only_the_steps_that_are_left_are_reported(tiny: Path, tmp_path: Path) -> None:
-    stop_at(4, tiny, tmp_path / "model")
-    told: list[tuple[str, int, int]] = []
-    with listening(lambda *one: told.append(one)):
-        train(tiny, tmp_path / "model")
-    assert [one[1:] for one in told if one[0].endswith(" model")] == [(0, 2), (1, 2), (2, 2)]
 
 
 @pytest.mark.usefixtures("at_every_step", "ticking")
@@ -273,25 +228,6 @@ def test_a_finished_training_is_not_made_again(tiny: Path, tmp_path: Path) -> No
     assert (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"steps": 7}, "steps 6, asked is 7"),
-        ({"seed": 1}, "seed 0, asked is 1"),
-        ({"sources": ("human",)}, r"sources None, asked is \['human'\]"),
-        ({"rate": 1e-3}, "rate 0.003, asked is 0.001"),
-    ],
-)
-@pytest.mark.usefixtures("at_every_step")
-def test_another_spec_is_refused(tiny: Path, tmp_path: Path, change: dict[str, Any], named: str) -> None:
-    stop_at(2, tiny, tmp_path / "model")
-    with pytest.raises(UserError, match=rf"holds an unfinished training with {named}; name another folder"):
-        train(tiny, tmp_path / "model", **change)
-    train(tiny, tmp_path / "model")
-    with pytest.raises(UserError, match=rf"holds a model trained with {named}; name another folder"):
-        train(tiny, tmp_path / "model", **change)
-
-
 @pytest.mark.usefixtures("at_every_step")
 def test_other_judgments_are_refused(tiny: Path, tmp_path: Path) -> None:
     stop_at(2, tiny, tmp_path / "model")
@@ -316,12 +252,6 @@ def test_a_full_disk_is_an_error_and_the_training_can_go_on(tiny: Path, tmp_path
     assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole").folder)
 
 
-def test_a_full_disk_at_the_end_is_an_error(tiny: Path, tmp_path: Path) -> None:
-    with no_room(50_000), pytest.raises(UserError, match="cannot be written"):
-        train(tiny, tmp_path / "model")
-    assert train(tiny, tmp_path / "model").figures["steps"] == 6
-
-
 def test_a_device_that_is_not_there_is_an_error(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^train cross-encoder: no device 'abacus': "):
         train(tiny, tmp_path / "model", device="abacus")
@@ -333,10 +263,3 @@ def test_nothing_is_written_when_there_is_nothing_to_learn(tiny: Path, tmp_path:
     with pytest.raises(UserError, match="has 64 places for tokens"):
         train(tiny, tmp_path / "model", max_document_tokens=200)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_neither_datasets_nor_sentence_transformers_is_needed(tiny: Path, tmp_path: Path) -> None:
-    code = SCRIPT + "bad = {'sentence_transformers', 'datasets'} & set(sys.modules)\nsys.exit(bool(bad))"
-    command = [sys.executable, "-c", code, str(tiny), str(tmp_path / "model"), "2"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    assert subprocess.run(command, env=environment, check=False).returncode == 0

@@ -1,6 +1,5 @@
 """The folder of a training: whose it is, what was asked, and what a kill leaves."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ def test_a_new_folder_may_be_used(place: TrainingDirectory) -> None:
     place.require_same(SPEC)
     assert (place.steps, place.record) == (None, None)
     assert not place.folder.exists()
-
-
-def test_an_empty_folder_may_be_used(place: TrainingDirectory) -> None:
-    place.folder.mkdir()
-    place.require_same(SPEC)
-    place.begin(SPEC, 3)
-    assert place.steps == 3
 
 
 def test_an_unfinished_training_is_known_again(place: TrainingDirectory) -> None:
@@ -116,11 +108,6 @@ def test_a_kill_before_the_last_file_leaves_an_unfinished_training(place: Traini
     assert (place.steps, place.record) == (5, None)
 
 
-def test_the_place_for_the_model_is_empty(place: TrainingDirectory) -> None:
-    (place.model_folder() / "old").write_text("half a model")
-    assert list(place.model_folder().iterdir()) == []
-
-
 @pytest.mark.neural
 def test_a_checkpoint_comes_back(place: TrainingDirectory) -> None:
     torch = pytest.importorskip("torch")
@@ -159,9 +146,3 @@ def test_a_broken_checkpoint_is_named(place: TrainingDirectory) -> None:
     with pytest.raises(DataError, match="cannot be read; remove its folder to start anew") as caught:
         place.load_checkpoint("cpu")
     assert caught.value.path == str(file)
-
-
-def test_the_plan_is_readable(place: TrainingDirectory) -> None:
-    place.begin(SPEC, 5)
-    text = (place.folder / ".training" / "plan.json").read_text()
-    assert json.loads(text) == {"spec": {**SPEC, "sources": ["human"]}, "steps": 5}

@@ -69,11 +69,6 @@ def test_depth_cuts_what_is_learned_from() -> None:
     assert len(learned(many, depth=4)["red apples"][1]) == 3
 
 
-def test_negatives_come_best_first() -> None:
-    found = training_set(apples({"id": "long", "text": "red things of many other words"}))
-    assert [found.documents[i] for i in found.queries[0].negatives] == ["red cars", "red things of many other words"]
-
-
 def test_queries_without_a_positive_or_a_negative_are_counted_and_left_out() -> None:
     docs = [{"id": name, "text": name} for name in ("red apples", "red cars", "old clock", "sea")]
     queries = {"q1": "red apples", "q2": "old clock", "q3": "boats"}
@@ -124,12 +119,6 @@ def test_places_lead_to_the_texts_of_the_chosen_documents() -> None:
     assert len(found.documents) == 6 * len(WORDS)
     lesson = next(one for one in found.queries if one.query == "wcd")
     assert sorted(found.documents[i] for i in lesson.positives) == ["wcd zz g h", "wcd zz h h"]
-
-
-def test_only_documents_that_are_learned_from_are_kept() -> None:
-    found = training_set(apples({"id": "copy", "text": "red apples"}))
-    assert found.documents == ["red apples", "red cars"]
-    assert (found.queries[0].positives.tolist(), found.queries[0].negatives.tolist()) == ([0], [1])
 
 
 def test_an_unknown_source_is_named() -> None:

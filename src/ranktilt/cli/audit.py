@@ -10,7 +10,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.asked import Asked
 from ranktilt.cli.output import reporting
-from ranktilt.cli.results import Destination
+from ranktilt.cli.results import AuditOutput
 
 
 def command(
@@ -21,7 +21,7 @@ def command(
     score_order: options.ScoreOrder = None,
     groups: options.Groups = None,
     qrels: options.Qrels = None,
-    missing: options.Missing = "zero",
+    missing: options.Missing = options.MissingRule.zero,
     measure: options.Measures = None,
     card: options.Card = False,
     page: options.Page = None,
@@ -33,18 +33,22 @@ def command(
     text: options.Text = None,
     exclude_self: options.ExcludeSelf = None,
     ignore_unknown: options.IgnoreUnknown = False,
-    ties: options.Ties = "expected",
-    rounding: options.Rounding = "none",
-    test: options.Test = "permutation",
-    correction: options.Correction = "holm",
+    ties: options.Ties = options.TieRule.expected,
+    rounding: options.Rounding = options.MeanRounding.none,
+    test: options.Test = options.TiltTest.permutation,
+    correction: options.Correction = options.Corrections.holm,
     level: options.Level = 5.0,
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     device: options.Device = None,
     memory: options.Memory = None,
     threads: options.Threads = None,
-    format: options.Format = "table",
+    format: options.Format = options.Formats.table,
     json: options.Json = None,
+    heads: Annotated[
+        int,
+        typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps."),
+    ] = 1000,
     per_query: options.PerQuery = None,
     save: options.Save = None,
     output: Annotated[
@@ -65,7 +69,8 @@ def command(
         from ranktilt.measures.base import estimand
         from ranktilt.text.quality import NEAR_IDENTICAL
 
-        out = Destination(format, json, per_query, save, quiet, asked.files, output)
+        out = AuditOutput(format, json, quiet, output, per_query, save)
+        out.check(inputs=asked.files)
         how: dict[str, Any] = {
             "missing": missing,
             "ties": ties,
@@ -84,8 +89,8 @@ def command(
         )
         result = audit(
             collection, runs, measures, card=card or not collection.qrels.height, page=page or PAGE, by=column,
-            pairs=pairs, level=level, resamples=resamples, seed=seed, **how,
+            pairs=pairs, level=level, resamples=resamples, seed=seed, heads=heads, **how,
         )  # fmt: skip
         if controls:
             result = control(collection, rankers, runs, result, near=near or NEAR_IDENTICAL)
-        out.deliver(result, runs, collection)
+        out.deliver_audit(result, runs, collection)

@@ -34,20 +34,18 @@ def nq320k(
     *,
     words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Cut texts after so many words.")] = 200,
     titles: Annotated[
-        str, typer.Option("--titles", help="text: a text begins with its title, as published; field: only in title.")
-    ] = "text",
-    layout: Annotated[str, typer.Option("--layout", help="beir or cocktail.")] = "beir",
+        options.Titles,
+        typer.Option("--titles", help="text: a text begins with its title, as published; field: only in title."),
+    ] = options.Titles.text,
+    layout: options.Layout = options.Layouts.beir,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
     with reporting(quiet=quiet):
         from ranktilt.datasets.natural_questions import build_nq320k
-        from ranktilt.datasets.save import LAYOUTS, save
-        from ranktilt.errors import unknown
+        from ranktilt.datasets.save import save
 
-        if layout not in LAYOUTS:
-            raise unknown("layout", layout, LAYOUTS)
         check_places({"--output": output / "corpus.jsonl"}, stdout=(), inputs=())
         built = build_nq320k(files, words=words, titles=titles)
         save(built.collection, output, layout=layout)

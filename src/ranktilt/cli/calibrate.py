@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import shlex
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import deliver, reporting
-from ranktilt.cli.places import check_places, collection_files
-from ranktilt.errors import unknown
+from ranktilt.cli.output import Output, reporting, with_command
+from ranktilt.cli.places import collection_files
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.calibration.result import Calibration
+    pass
 
 FAILED = 1
 
@@ -53,21 +48,17 @@ def command(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")] = 0,
     device: options.Device = None,
     threads: options.Threads = None,
-    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown or csv.")] = "table",
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole calibration; - for stdout.")
-    ] = None,
+    format: options.Format = options.Formats.table,
+    json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Test the instrument where the right answer is known: exit 0 if all is as expected, 1 if not."""
     with reporting(quiet=quiet):
         from ranktilt.auditing.calibration.calibrate import DEPTHS, calibrate
-        from ranktilt.reporting.calibration import FORMATS
 
-        if format not in FORMATS:
-            raise unknown("format", format, FORMATS)
-        check_places({"--json": json}, stdout=["--json"], inputs=collection_files(folder))
+        out = Output(format, json, quiet)
+        out.check(inputs=collection_files(folder))
         rankers = options.rankers(ranker or ["tfidf", "bm25"], text=text, device=device)
         if folder is None:
             from ranktilt.datasets.bundled.reader import bundled
@@ -81,18 +72,6 @@ def command(
             collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws,
             labellings=labellings, seed=seed,
         )  # fmt: skip
-        result = replace(result, spec={**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        shown = result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet)
-        deliver(shown, {json: result.to_json})
+        out.deliver(with_command(result))
     if not result.passed:
         raise typer.Exit(FAILED)
-
-
-def _text(result: Calibration, format: str, *, quiet: bool) -> str:
-    from ranktilt.reporting.calibration import calibration_text, show
-
-    if format != "table":
-        return calibration_text(result, format, notes=not quiet)
-    buffer = io.StringIO()
-    show(result, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
-    return buffer.getvalue()

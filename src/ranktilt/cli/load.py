@@ -33,9 +33,9 @@ def command(
     ] = None,
     qrels: options.Qrels = None,
     docs: Annotated[
-        str, typer.Option("--docs", metavar="all|judged", help="judged: leave out what no judgment names.")
-    ] = "all",
-    layout: Annotated[str, typer.Option("--layout", help="beir or cocktail.")] = "beir",
+        options.Documents, typer.Option("--docs", help="judged: leave out what no judgment names.")
+    ] = options.Documents.all,
+    layout: options.Layout = options.Layouts.beir,
     ignore_unknown: options.IgnoreUnknown = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -43,11 +43,8 @@ def command(
     """Fetch a public collection by name, or read a folder, and write it as a folder."""
     with reporting(quiet=quiet):
         from ranktilt.datasets.load import load
-        from ranktilt.datasets.save import LAYOUTS, save
-        from ranktilt.errors import unknown
+        from ranktilt.datasets.save import save
 
-        if layout not in LAYOUTS:
-            raise unknown("layout", layout, LAYOUTS)
         check_places({"--output": output / ABOUT}, stdout=(), inputs=())
         # The libraries draw bars of their own for what they fetch and unpack.
         with redirect_stderr(io.StringIO()) if quiet else nullcontext():

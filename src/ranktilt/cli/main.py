@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from ranktilt._version import __version__
 from ranktilt.cli import (
@@ -34,9 +35,28 @@ from ranktilt.cli import (
     view,
 )
 from ranktilt.cli.output import ReaderGone, say
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
 
+
+class _Verbs(TyperGroup):
+    """Lists the verbs by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for panel, names in _PANELS.items():
+            with formatter.section(panel):
+                rows = [(name, self.commands[name].get_short_help_str(96)) for name in names]
+                formatter.write_dl(rows)
+
+
+_PANELS = {
+    "measure": ("audit", "rank", "compare", "gate", "study", "calibrate"),
+    "explain": ("explain", "validate", "check"),
+    "build": ("load", "mix", "build", "rewrite"),
+    "train": ("train",),
+    "look": ("report", "view", "demo", "models", "cache"),
+}
 app = typer.Typer(
+    cls=_Verbs,
     name="ranktilt",
     help="What your ranker favours, how sure that is, why, and how to level it.",
     no_args_is_help=True,
@@ -160,8 +180,19 @@ def _refuse(error: Any) -> None:
         error.show()  # nothing after a verb that has verbs of its own: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    message = str(error) if isinstance(error, UserError) else _wrong_number(error) or error.format_message()
+    message = str(error) if isinstance(error, UserError) else _wrong(error) or error.format_message()
     say(f"{where}: {' '.join(message.splitlines())}")
+
+
+def _wrong(error: Any) -> str:
+    """Say what an option expects and what came; empty where the command line's own words are to be used."""
+    parameter = getattr(error, "param", None)
+    choices = getattr(getattr(parameter, "type", None), "choices", None)
+    if parameter is None or not choices:
+        return _wrong_number(error)
+    valid = [str(getattr(one, "value", one)) for one in choices]
+    came = next((value for value in _given(parameter.opts) if value not in valid), "")
+    return str(unknown(parameter.name.replace("_", " "), came, valid))
 
 
 def _wrong_number(error: Any) -> str:

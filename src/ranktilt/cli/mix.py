@@ -17,7 +17,7 @@ def command(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new collection goes.")],
     *,
-    layout: Annotated[str, typer.Option("--layout", help="beir or cocktail.")] = "beir",
+    layout: options.Layout = options.Layouts.beir,
     split: Annotated[
         str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test).")
     ] = None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results
+from ranktilt.cli.output import Output, reporting
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
@@ -27,30 +25,22 @@ def command(
         typer.Argument(metavar="NAME", help="One model in full: minilm, dense:minilm or its name on the hub."),
     ] = None,
     *,
-    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown, csv or json.")] = "table",
+    format: options.Format = options.Formats.table,
+    json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """List the papers' models: what each is, where from, pooling, similarity, limit, licence, and if it is here."""
     with reporting(quiet=quiet):
         from ranktilt.registry import foreign_rankers
-        from ranktilt.reporting.models import FORMATS, model_text, models_table, show_models
+        from ranktilt.reporting.views.models import ModelList
 
-        if format not in FORMATS:
-            raise unknown("format", format, FORMATS)
         models = _chosen(name)
         here = {one.spec: place for one in models if (place := _place(one))}
-        others = foreign_rankers()
-        with results() as stream:
-            if format != "table":
-                stream.write(models_table(models, here, others, format=format))
-            elif name is not None:
-                stream.write("\n".join(model_text(one, here.get(one.spec)) for one in models))
-            else:
-                buffer = io.StringIO()
-                terminal = sys.stdout if sys.stdout.isatty() else None
-                show_models(models, here, others, buffer, notes=not quiet, terminal=terminal)
-                stream.write(buffer.getvalue())
+        full = name is not None and format == "table"
+        out = Output(format, json, quiet)
+        out.check()
+        out.deliver(ModelList(models, here, foreign_rankers(), full=full))
 
 
 def _chosen(name: str | None) -> list[Model]:

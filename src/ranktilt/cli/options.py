@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,21 @@ from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
+
+Formats = StrEnum("Formats", ["table", "markdown", "csv", "latex", "html", "json"])
+"""How a result is printed, the same for every verb."""
+TieRule = StrEnum("TieRule", ["expected", "trec_eval"])
+MeanRounding = StrEnum("MeanRounding", ["none", "paper"])
+TiltTest = StrEnum("TiltTest", ["permutation", "t"])
+Corrections = StrEnum("Corrections", ["holm", "bonferroni"])
+MissingRule = StrEnum("MissingRule", ["zero", "exclude"])
+RunOrder = StrEnum("RunOrder", ["score", "rank"])
+Fields = StrEnum("Fields", {"both": "title+text", "text": "text", "title": "title"})
+Layouts = StrEnum("Layouts", ["beir", "cocktail"])
+Documents = StrEnum("Documents", ["all", "judged"])
+OnInconclusive = StrEnum("OnInconclusive", {"fail_": "fail", "pass_": "pass"})
+Titles = StrEnum("Titles", ["text", "field"])
+Precisions = StrEnum("Precisions", ["auto", "float32", "bfloat16"])
 
 Rankers = Annotated[
     list[str] | None,
@@ -33,11 +49,11 @@ Measures = Annotated[
         help="A measure, such as nDCG@3; the first one gives the verdict.",
     ),
 ]
-Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown, latex or csv.")]
+Format = Annotated[Formats, typer.Option("--format", help="How the result is printed.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the whole audit; - for stdout.")]
-Text = Annotated[str | None, typer.Option("--text", help="What of a document is ranked: title+text, text or title.")]
+Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the whole result; - for stdout.")]
+Text = Annotated[Fields | None, typer.Option("--text", help="What of a document is ranked.")]
 Device = Annotated[str | None, typer.Option("--device", help="Device of neural rankers, such as cpu or cuda:0.")]
 Memory = Annotated[
     str | None,
@@ -57,10 +73,7 @@ Runs = Annotated[
     list[Path] | None, typer.Option("--run", metavar="FILE", help="A run that exists: TREC or JSON, plain or .gz.")
 ]
 ScoreOrder = Annotated[
-    str | None,
-    typer.Option(
-        "--score-order", metavar="score|rank", help="What orders a run: its scores (the default), or its ranks."
-    ),
+    RunOrder | None, typer.Option("--score-order", help="What orders a run: its scores (the default), or its ranks.")
 ]
 Groups = Annotated[
     Path | None,
@@ -70,10 +83,7 @@ Qrels = Annotated[
     str | None,
     typer.Option("--qrels", metavar="FILE", help="Judgments in place of the collection's; none for none."),
 ]
-Missing = Annotated[
-    str,
-    typer.Option("--missing", metavar="zero|exclude", help="How a judged query counts that a run lacks."),
-]
+Missing = Annotated[MissingRule, typer.Option("--missing", help="How a judged query counts that a run lacks.")]
 Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
 Page = Annotated[
     int | None,
@@ -110,10 +120,11 @@ IgnoreUnknown = Annotated[
     bool,
     typer.Option("--ignore-unknown", help="Keep judgments of unknown documents out of group measures."),
 ]
-Ties = Annotated[str, typer.Option("--ties", help="expected, or trec_eval for published numbers.")]
-Rounding = Annotated[str, typer.Option("--rounding", help="none, or paper: means to 0.1 % first.")]
-Test = Annotated[str, typer.Option("--test", help="permutation or t.")]
-Correction = Annotated[str, typer.Option("--correction", help="holm or bonferroni.")]
+Ties = Annotated[TieRule, typer.Option("--ties", help="How ties count; trec_eval for published numbers.")]
+Rounding = Annotated[MeanRounding, typer.Option("--rounding", help="paper: means to 0.1 % first.")]
+Test = Annotated[TiltTest, typer.Option("--test", help="The test of twins.")]
+Correction = Annotated[Corrections, typer.Option("--correction", help="Of every p of the result.")]
+Layout = Annotated[Layouts, typer.Option("--layout", help="How the folder is laid out.")]
 Level = Annotated[float, typer.Option("--level", min=0, help="Half-width of what counts as level, in %.")]
 Resamples = Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
@@ -131,20 +142,7 @@ def within(memory: str | None) -> Iterator[None]:
 
 
 def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
-    """Read rankers and give each the options of the command line that it has and does not set itself.
-
-    Parameters
-    ----------
-    specs : sequence of str
-        Their texts.
-    **defaults
-        Options by field name; None leaves a ranker's own default.
-
-    Returns
-    -------
-    list of Ranker
-        In order.
-    """
+    """Read rankers and give each the options of the command line that it has and does not set itself."""
     from ranktilt.rankers.spec import Stage, parse_stages
     from ranktilt.registry import ranker, ranker_class
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
+from ranktilt.cli.places import check_places
 from ranktilt.errors import DataWarning, UserError, visible
 from ranktilt.io.files import cannot_write, write_bytes
 from ranktilt.progress import listening
@@ -21,6 +25,11 @@ from ranktilt.progress import listening
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from ranktilt.cli.options import Formats
+
+ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
+"""How a file of each format ends."""
+_Made = TypeVar("_Made")
 _PATIENCE = 1.0
 _BETWEEN_LINES = 10.0
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -62,15 +71,7 @@ class _Terminal:
 
 @contextmanager
 def results() -> Iterator[TextIO]:
-    """Give stdout for a result, and see to it that all of it arrives.
-
-    Raises
-    ------
-    UserError
-        If it cannot be written, such as to a full disk.
-    ReaderGone
-        If it is a pipe that nobody reads any more.
-    """
+    """Give stdout for a result, and see to it that all of it arrives."""
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
@@ -82,24 +83,7 @@ def results() -> Iterator[TextIO]:
 
 
 def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
-    """Write a result to stdout, and then its files: what fails does not take the others with it.
-
-    Parameters
-    ----------
-    shown : str
-        For stdout.
-    files : mapping of Path, str or None to callable
-        What makes the content of each file; None and ``-`` are no files.
-    *more : callable
-        Each makes and writes outputs that belong together.
-
-    Raises
-    ------
-    UserError
-        At the end, with all that failed.
-    ReaderGone
-        If nothing but stdout failed, because nobody reads it any more.
-    """
+    """Write a result to stdout, and then its files: what fails does not take the others with it."""
 
     def show() -> None:
         with results() as stream:
@@ -124,15 +108,75 @@ def _keep(place: Path, made: Callable[[], bytes]) -> None:
     write_bytes(place, made())
 
 
-@contextmanager
-def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show progress of work that takes over a second, and data warnings as one line each.
+@dataclass(frozen=True)
+class Output:
+    """How a result is shown and kept, the same for every verb.
 
     Parameters
     ----------
+    format : Formats
+        Of what goes to stdout.
+    json : str or None
+        File for the whole result; ``-`` for stdout, in place of what is shown.
     quiet : bool
-        Show neither.
+        Leave out legend and notes.
+    page : Path or None
+        File for the result as HTML.
     """
+
+    format: Formats
+    json: str | None = None
+    quiet: bool = False
+    page: Path | None = None
+
+    def check(self, *, inputs: Iterable[Path] = (), more: Mapping[str, Path | str | None] | None = None) -> None:
+        """Refuse files that cannot be written, or that are read too, before any work is done."""
+        check_places({"--json": self.json, "-o": self.page, **(more or {})}, stdout=("--json",), inputs=inputs)
+        if self.page is not None:
+            check_ending(self.page, "html")
+
+    def deliver(
+        self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None,
+        *more: Callable[[], object], page: Callable[[], str] | None = None,
+    ) -> None:  # fmt: skip
+        """Show a result, then write its files; `page` makes the page where the result's own view is not all of it."""
+        made = page or (lambda: text_of(result, "html"))
+        places = {self.json: result.to_json, self.page: lambda: made().encode()}
+        deliver(self.text(result), {**places, **(files or {})}, *more)
+
+    def text(self, result: Any) -> str:
+        """What goes to stdout."""
+        if self.json == "-" or self.format == "json":
+            return cast(str, result.to_json().decode())
+        return text_of(result, self.format, notes=not self.quiet)
+
+
+def text_of(result: Any, format: str, *, notes: bool = True) -> str:
+    """A result in one format; the table is as wide and as coloured as the terminal around it."""
+    from ranktilt.reporting.output import show, table
+
+    if format != "table":
+        return table(result, format, notes=notes)
+    buffer = io.StringIO()
+    show(result, buffer, notes=notes, terminal=sys.stdout if sys.stdout.isatty() else None)
+    return buffer.getvalue()
+
+
+def with_command(result: _Made) -> _Made:
+    """Note the command in a result's spec."""
+    spec = {**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])}  # type: ignore[attr-defined]
+    return replace(result, spec=spec)  # type: ignore[type-var]
+
+
+def check_ending(path: Path, form: str, *, hint: str = "") -> None:
+    """Refuse a name for ``-o`` that does not end as the files of a format do; `UserError` says how they do."""
+    if path.suffix.lower() not in ENDINGS[form]:
+        raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}")
+
+
+@contextmanager
+def reporting(*, quiet: bool) -> Iterator[None]:
+    """Show progress of work that takes over a second, and data warnings as one line each."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if quiet else "always", DataWarning)
         usual = warnings.showwarning

@@ -14,22 +14,7 @@ _BESIDE = ("README.md", "manifest.json", "loaded.json")
 
 
 def check_places(places: Mapping[str, Path | str | None], *, stdout: Iterable[str], inputs: Iterable[Path]) -> None:
-    """Refuse files that cannot be written, that overwrite what is read, or that are named twice.
-
-    Parameters
-    ----------
-    places : mapping of str to Path, str or None
-        File of each option; ``-`` is standard output, None is not asked for.
-    stdout : iterable of str
-        Options that may go to standard output.
-    inputs : iterable of Path
-        Files that are read.
-
-    Raises
-    ------
-    UserError
-        At the first place that cannot be what it is asked to be.
-    """
+    """Refuse files that cannot be written, that overwrite what is read, or that are named twice."""
     given = {option: str(place) for option, place in places.items() if place is not None}
     streams = [option for option, place in given.items() if place == "-"]
     allowed = tuple(stdout)

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.output import ENDINGS, check_ending, reporting, results, say
 from ranktilt.cli.places import check_places
-from ranktilt.cli.results import ENDINGS, check_ending
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import cannot_write, require_place, write_files
 
@@ -55,8 +54,8 @@ def command(
 ) -> None:  # fmt: skip
     """Write results as one page that opens anywhere, as a paper's table, or as figures.
 
-    The collection and runs of an audit are opened again as it names them; what is gone or has changed is left out, and
-    the page says so.
+    Ranked lists are those that an audit keeps; its collection is read again as it names it. What is gone or has changed
+    is left out, and the page says so.
     """
     with reporting(quiet=quiet):
         form = _form(format, layout)
@@ -115,24 +114,9 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
 
 
 def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
-    """Make one page of the files of results.
-
-    Parameters
-    ----------
-    files : sequence of Path
-        Audits, validations and studies.
-    texts : bool
-        Whether queries, ranked lists and documents are carried.
-    quiet : bool
-        Do not say what is left out, and why.
-
-    Returns
-    -------
-    bytes
-        The page.
-    """
-    from ranktilt.reporting.opened import Opened
-    from ranktilt.reporting.report_page import report_page
+    """Make one page of the files of results."""
+    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.views.report import report_page
     from ranktilt.reports import opened
 
     found = opened(files)
@@ -155,17 +139,17 @@ def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: boo
 
 def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str], quiet: bool) -> str:
     from ranktilt.auditing.result import Audit
-    from ranktilt.reopening import reopen
     from ranktilt.reporting.papers.cells import read_cells
     from ranktilt.reporting.papers.tables import PROSE, paper_tables
+    from ranktilt.reporting.reload import reload
     from ranktilt.reports import read_result
 
     found, wanted = [], PROSE if form == "csv" else (LAYOUT, *PROSE)  # a table of texts is no part of a paper as CSV
     for file in dict.fromkeys(files):
         one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file)
         if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
-            one = reopen(one, file, runs=False)
-            say(" ".join(one.notes), quiet=quiet or not one.notes)
+            one = reload(one, file)
+            say(" ".join(one.notes), quiet=quiet or one.collection is not None)
         found.append(one)
     return paper_tables(found, layout, form, queries=queries)
 
@@ -179,8 +163,8 @@ def _deliver(text: str, output: Path | None) -> None:
 
 
 def _figures(files: Sequence[Path], folder: Path, form: str, *, quiet: bool) -> None:
-    from ranktilt.reporting.opened import Opened
     from ranktilt.reporting.papers.figures import paper_figures
+    from ranktilt.reporting.reload import Opened
     from ranktilt.reports import opened
 
     found = opened(files)

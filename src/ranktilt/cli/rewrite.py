@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ranktilt.collection import Collection
     from ranktilt.generation.pooling import Pool
     from ranktilt.generation.rewrite.plan import Rewriting
-    from ranktilt.generation.rewrite.rewrite import Made, Rewritten
-    from ranktilt.generation.rewrite.save import Saved
+    from ranktilt.generation.rewrite.rewrite import Rewritten, SourceSummary
+    from ranktilt.generation.rewrite.save import SavedRewrites
     from ranktilt.llm.base import LLM
 
 INCOMPLETE = 1
@@ -222,11 +222,11 @@ def _limits(prompt: str, **given: float | None) -> Any:
     """Limits of the checks: those of the prompt, and what is named beside them; None where nothing is named."""
     from dataclasses import replace
 
-    from ranktilt.generation.rewrite.flags import Limits
+    from ranktilt.generation.rewrite.flags import RewriteLimits
     from ranktilt.generation.rewrite.prompts import template
 
     named = {name: value for name, value in given.items() if value is not None}
-    return replace(Limits(), **{**template(prompt).limits, **named}) if named else None
+    return replace(RewriteLimits(), **{**template(prompt).limits, **named}) if named else None
 
 
 def _load(folder: Path, split: str | None) -> Collection:
@@ -343,7 +343,7 @@ def _write(content: dict[str, Any], json: str | None) -> None:
         write_files({Path(json): data.encode(errors="backslashreplace")})
 
 
-def _notes(rewritten: Rewritten, saved: Saved) -> Iterator[str]:
+def _notes(rewritten: Rewritten, saved: SavedRewrites) -> Iterator[str]:
     """Say what was made, what was left out and why, and what was paid for."""
     yield f"{saved.folder}: {rewritten.collection!r}"
     for one in rewritten.made:
@@ -359,7 +359,7 @@ def _notes(rewritten: Rewritten, saved: Saved) -> Iterator[str]:
         yield f"no longer part of this folder: {counted(saved.dropped, 'answer', 'answers')} of its earlier version"
 
 
-def _told(one: Made) -> str:
+def _told(one: SourceSummary) -> str:
     lost = ", ".join(f"{n:,} {reason}" for reason, n in one.lost.items())
     flags = ", ".join(f"{n:,} {flag}" for flag, n in one.flags.items())
     parts = [f"{one.source}: {one.rewritten:,} of {counted(one.documents, 'document', 'documents')} rewritten"]

@@ -94,13 +94,7 @@ class PageServer(ThreadingMixIn, TCPServer):
         return {f"{host}:{self.port}" for host in hosts} | (hosts if self.port == _HTTP else set())
 
     def serve(self, *, browser: bool) -> None:
-        """Answer until the process is interrupted or told to end.
-
-        Parameters
-        ----------
-        browser : bool
-            Open the user's browser at the page.
-        """
+        """Answer until the process is interrupted or told to end."""
         with _until_told():
             if browser:
                 threading.Thread(target=self._show, daemon=True).start()  # a browser in a terminal does not return

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import math
-import shlex
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import deliver, reporting
-from ranktilt.cli.places import check_places, collection_files
-from ranktilt.errors import UserError, unknown
+from ranktilt.cli.output import Output, reporting, with_command
+from ranktilt.cli.places import collection_files
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.auditing.study import Study
+    pass
 
 
 def command(
@@ -41,19 +37,17 @@ def command(
     text: options.Text = None,
     exclude_self: options.ExcludeSelf = None,
     ignore_unknown: options.IgnoreUnknown = False,
-    ties: options.Ties = "expected",
-    test: options.Test = "permutation",
-    correction: options.Correction = "holm",
+    ties: options.Ties = options.TieRule.expected,
+    test: options.Test = options.TiltTest.permutation,
+    correction: options.Correction = options.Corrections.holm,
     level: options.Level = 5.0,
     resamples: options.Resamples = 10_000,
     seed: options.Seed = 0,
     device: options.Device = None,
     memory: options.Memory = None,
     threads: options.Threads = None,
-    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown or csv.")] = "table",
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole study; - for stdout.")
-    ] = None,
+    format: options.Format = options.Formats.table,
+    json: options.Json = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.html", help="Write a page with the figure.")
     ] = None,
@@ -71,13 +65,9 @@ def command(
         from ranktilt.auditing.options import check_choices
         from ranktilt.auditing.study import study
         from ranktilt.datasets.load import load
-        from ranktilt.reporting.study import FORMATS
-        from ranktilt.reporting.study_page import study_page
 
-        if format not in FORMATS:
-            raise unknown("format", format, FORMATS)
-        places = {"--json": json, "--output": output}
-        check_places(places, stdout=["--json"], inputs=collection_files(folder))
+        out = Output(format, json, quiet, output)
+        out.check(inputs=collection_files(folder))
         check_choices(ties=ties, test=test, correction=correction)
         rankers = options.rankers(ranker, text=text, exclude_self=exclude_self, device=device)
         collection = load(folder, split=split, ignore_unknown=ignore_unknown)
@@ -85,29 +75,11 @@ def command(
             collection, rankers, measure or None, reference=reference, sources=source, temperatures=temperatures,
             ties=ties, test=test, correction=correction, level=level, resamples=resamples, seed=seed,
         )  # fmt: skip
-        found = replace(found, spec={**found.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
-        shown = found.to_json().decode() if json == "-" else _text(found, format, quiet=quiet)
-        deliver(shown, {json: found.to_json, output: lambda: study_page(found).encode()})
+        out.deliver(with_command(found))
 
 
 def read_temperatures(texts: Sequence[str]) -> dict[str, float]:
-    """Read temperatures of sources, ``SOURCE=T`` each.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        As typed; a source's name may hold an equals sign.
-
-    Returns
-    -------
-    dict of str to float
-        Temperature of each source.
-
-    Raises
-    ------
-    UserError
-        If one has another form, is no number of 0 or more, or names a source again.
-    """
+    """Read temperatures of sources, ``SOURCE=T`` each."""
     found: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -121,13 +93,3 @@ def read_temperatures(texts: Sequence[str]) -> dict[str, float]:
             raise UserError(f"--at names source {name!r} twice")
         found[name] = value
     return found
-
-
-def _text(found: Study, format: str, *, quiet: bool) -> str:
-    from ranktilt.reporting.study import show_study, study_table
-
-    if format != "table":
-        return study_table(found, format, notes=not quiet)
-    buffer = io.StringIO()
-    show_study(found, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
-    return buffer.getvalue()

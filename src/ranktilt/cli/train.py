@@ -60,8 +60,8 @@ def cross_encoder(
     ] = 200,
     text: options.Text = None,
     precision: Annotated[
-        str, typer.Option("--precision", help="auto, float32 or bfloat16; auto takes bfloat16 where it is fast.")
-    ] = "auto",
+        options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")
+    ] = options.Precisions.auto,
     seed: Annotated[int, typer.Option("--seed", help="Of every random draw: equal seeds, equal weights.")] = 0,
     device: options.Device = None,
     threads: options.Threads = None,

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import deliver, reporting, say
-from ranktilt.cli.places import check_places, collection_files, without_judgments
-from ranktilt.errors import UserError, unknown
+from ranktilt.cli.output import Output, reporting, say, with_command
+from ranktilt.cli.places import collection_files, without_judgments
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.probes.validation import Validation
     from ranktilt.rankers.base import Ranker
 
 UNFAIR = 1
@@ -64,10 +59,8 @@ def command(
     device: options.Device = None,
     memory: options.Memory = None,
     threads: options.Threads = None,
-    format: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table, markdown or csv.")] = "table",
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the whole validation; - for stdout.")
-    ] = None,
+    format: options.Format = options.Formats.table,
+    json: options.Json = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write it as one page with figures.")
     ] = None,
@@ -82,11 +75,9 @@ def command(
     with reporting(quiet=quiet), options.within(memory):
         from ranktilt.datasets.load import NO_QRELS, load
         from ranktilt.probes.validation import validate
-        from ranktilt.reporting.validation import FORMATS
 
-        if format not in FORMATS:
-            raise unknown("format", format, FORMATS)
-        check_places({"--json": json, "-o": output}, stdout=("--json",), inputs=collection_files(folder))
+        out = Output(format, json, quiet, output)
+        out.check(inputs=collection_files(folder))
         encoder, told = _encoder(similarity)
         defaults = {"text": text, "exclude_self": exclude_self, "device": device}
         similar = options.rankers([encoder], **defaults)[0] if encoder else None
@@ -97,10 +88,9 @@ def command(
             collection, rankers, measure, reference=reference, similarity=similar, map_pairs=map_pairs if map else 0,
             margin=margin, alpha=alpha, seed=seed,
         )  # fmt: skip
-        found = replace(found, spec={**found.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])})
         if told and found.sources:
             say(told, quiet=quiet)
-        _deliver(found, format, json, output, quiet=quiet)
+        out.deliver(with_command(found))
     if not found.fair:
         raise typer.Exit(UNFAIR)
 
@@ -125,20 +115,3 @@ def _rankers(asked: Sequence[str] | None, similar: Ranker | None, defaults: Mapp
             raise UserError(f"-r {NONE} leaves effectiveness out; name no other ranker beside it")
         return options.rankers([spec for spec in asked if spec != NONE], **defaults)
     return [*options.rankers(["bm25"], **defaults), *([similar] if similar is not None else [])]
-
-
-def _deliver(found: Validation, format: str, json: str | None, output: Path | None, *, quiet: bool) -> None:
-    from ranktilt.reporting.validation_page import validation_page
-
-    shown = found.to_json().decode() if json == "-" else _text(found, format, quiet=quiet)
-    deliver(shown, {json: found.to_json, output: lambda: validation_page(found).encode()})
-
-
-def _text(found: Validation, format: str, *, quiet: bool) -> str:
-    from ranktilt.reporting.validation import show_validation, validation_table
-
-    if format != "table":
-        return validation_table(found, format, notes=not quiet)
-    buffer = io.StringIO()
-    show_validation(found, buffer, notes=not quiet, terminal=sys.stdout if sys.stdout.isatty() else None)
-    return buffer.getvalue()

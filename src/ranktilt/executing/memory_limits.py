@@ -53,13 +53,7 @@ _limits: ContextVar[MemoryLimits] = ContextVar("ranktilt_memory_limits", default
 
 @contextmanager
 def limited(limits: MemoryLimits) -> Iterator[None]:
-    """Let rankers keep to these limits inside the ``with`` block.
-
-    Parameters
-    ----------
-    limits : MemoryLimits
-        The limits.
-    """
+    """Let rankers keep to these limits inside the ``with`` block."""
     token = _limits.set(limits)
     try:
         yield

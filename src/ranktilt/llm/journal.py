@@ -44,16 +44,9 @@ def journal_of(llm: LLM) -> Journal:
 
 @dataclass(frozen=True)
 class Request:
-    """One thing to ask.
+    """One thing to ask: `document` is the hash of the content that the prompt was made of, for the journal.
 
-    Parameters
-    ----------
-    prompt : Prompt
-        What the model is told.
-    document : str
-        Hash of the content that it was made of, for the journal.
-    attempt : int, optional
-        From 1 on: a second attempt at the same prompt is another request, with the next seed where there is one.
+    Another attempt, from 1 on, is another request, with the next seed where there is one.
     """
 
     prompt: Prompt
@@ -153,41 +146,17 @@ def journalled(
     label: str = "answers",
     total: int | None = None,
 ) -> Generator[Reply, None, None]:
-    """Answer requests from the journal, and ask the model for the rest.
+    """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
-    Equal requests are asked once. Requests that another live process is asking are left for last, and its answers
-    are taken from the journal; should it die or give up, they are asked here. Nothing is asked before the journal
-    can be written. Answers are in the journal before they are yielded.
-
-    Parameters
-    ----------
-    llm : LLM
-        Who is asked.
-    requests : iterable of Request
-        Pulled as they are needed: at most a thousand beyond those that are under way.
-    journal : Journal
-        Of this model.
-    sampling : Sampling
-        How answers are drawn.
-    label : str, optional
-        Names the progress, which counts requests.
-    total : int, optional
-        Number of requests, for the progress; known without it where `requests` has a length.
-
-    Yields
-    ------
-    Reply
-        Exactly one a request, in any order, numbered as the requests are. A failure is asked again by the next run.
-        Closing the iterator gives up what is under way.
-
-    Raises
-    ------
-    UserError
-        As `LLM.arrivals`, or if the journal cannot be written: nothing more is asked then, and what is under way is
-        written into the room that was kept for it.
+    Requests are pulled as they are needed: at most a thousand beyond those that are under way. Equal requests are asked
+    once. Requests that another live process is asking are left for last, and its answers are taken from the journal;
+    should it die or give up, they are asked here. Nothing is asked before the journal can be written, and answers are
+    in the journal before they are yielded: where it cannot be written any more, nothing more is asked, and what is
+    under way goes into the room that was kept for it. A failure is asked again by the next run. `total` is the number
+    of requests, for the progress that `label` names. Closing the iterator gives up what is under way.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
-    work = _Work(llm, requests, journal, sampling)
+    work = _OpenRequests(llm, requests, journal, sampling)
     try:
         for done, reply in enumerate(work.replies(label), start=1):
             if count:
@@ -197,7 +166,7 @@ def journalled(
         journal.release(work.open)
 
 
-class _Work:
+class _OpenRequests:
     """The requests of one call: which are to be asked here, which are asked elsewhere, and which have an answer."""
 
     def __init__(self, llm: LLM, requests: Iterable[Request], journal: Journal, sampling: Sampling) -> None:

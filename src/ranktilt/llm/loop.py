@@ -35,22 +35,11 @@ def ahead(concurrency: int) -> int:
 def flow(
     opened: Callable[[], AbstractAsyncContextManager[Client[Item, Result]]], items: Iterable[Item], concurrency: int
 ) -> Generator[list[Result], None, None]:
-    """Serve items in an asynchronous loop in a thread of its own.
+    """Serve items in an asynchronous loop in a thread of its own, and yield the results that are there, one or more.
 
-    Parameters
-    ----------
-    opened : callable
-        Gives the context in which the client is open; entered and left inside the loop.
-    items : iterable
-        Pulled in the caller's thread, at most `concurrency` and a quarter beyond the results taken.
-    concurrency : int
-        Most items served at once.
-
-    Yields
-    ------
-    list
-        Results that are there, one or more, in the order in which they were made. Closing the iterator cancels what
-        is under way.
+    `opened` gives the context in which the client is open; entered and left inside the loop. Items are pulled in the
+    caller's thread, at most `concurrency` and a quarter beyond the results taken. Closing the iterator cancels what is
+    under way.
     """
     source = enumerate(items)
     most, waiting, more = ahead(concurrency), 0, True

@@ -24,18 +24,9 @@ LONGEST_PAUSE = 30.0
 class RetryableError(Exception):
     """A failed call that is worth repeating.
 
-    Parameters
-    ----------
-    message : str
-        What went wrong, in one line.
-    after : float, optional
-        Seconds the server asks to wait.
-    busy : bool, optional
-        Whether the server says that it has too much to do just now.
-    everyone : bool, optional
-        Whether other requests should wait too.
-    reached : bool, optional
-        Whether it was the server that said so, and not the connection.
+    `after` are seconds that the server asks to wait, `busy` whether it says that it has too much to do just now,
+    `everyone` whether other requests should wait too, `reached` whether it was the server that said so, and not the
+    connection.
     """
 
     def __init__(
@@ -55,18 +46,10 @@ class RetryableError(Exception):
 class RetryPolicy:
     """How long and how often to ask.
 
-    Parameters
-    ----------
-    timeout : float
-        Seconds until a call is given up.
-    attempts : int
-        Calls that a request is worth.
-    pause : float
-        Seconds before the second call; twice as many before each further one, give or take half.
-    first_contact : int, optional
-        Calls while nothing has ever been answered, unless the server is busy: what is wrong for all is said soon.
-    longest_wait : float, optional
-        Most seconds that are waited because the server asks for it.
+    `timeout` are seconds until a call is given up, `attempts` the calls that a request is worth, `pause` seconds before
+    the second call, twice as many before each further one, give or take half. While nothing has ever been answered, and
+    the server is not busy, a request gets `first_contact` calls only: what is wrong for all is said soon.
+    `longest_wait` are the most seconds that are waited because the server asks for it.
     """
 
     timeout: float
@@ -126,12 +109,7 @@ class _Window:
 class RateLimiter:
     """Requests and tokens a minute, apart, and pauses that hold for everyone: no minute holds more than the limits.
 
-    Parameters
-    ----------
-    rpm, tpm : int or None
-        Most requests and most tokens (read and written) in any minute; None sets no limit.
-    clock : callable, optional
-        Seconds that only grow.
+    `rpm` and `tpm` are the most requests and tokens (read and written) in any minute; None sets no limit.
     """
 
     def __init__(
@@ -185,19 +163,9 @@ class Retrier:
         self._random = random.Random()
 
     async def call(self, ask: Callable[[], Awaitable[tuple[Result, int | None]]], tokens: float = 0) -> Result:
-        """Ask until there is a result.
+        """Ask until there is a result, or raise the last `RetryableError`; any other error ends it at once.
 
-        Parameters
-        ----------
-        ask : callable
-            Gives a result and the tokens it took; raises `RetryableError` where another attempt may help.
-        tokens : float, optional
-            Estimate of the tokens.
-
-        Raises
-        ------
-        RetryableError
-            The last one, when no attempt is left. Any other error ends it at once.
+        `ask` gives a result and the tokens it took, `tokens` is an estimate of them.
         """
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(RetryableError),

@@ -110,18 +110,7 @@ class Transformers(LLM):
             raise UserError(message)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count tokens with the model's own tokenizer.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Any.
-
-        Returns
-        -------
-        list of int
-            One a text; what the chat template adds is not among them.
-        """
+        """Count the tokens of each text with the model's own tokenizer, without what the chat template adds."""
         return (
             [len(ids) for ids in self._tokenizer(list(texts), add_special_tokens=False)["input_ids"]] if texts else []
         )
@@ -129,24 +118,9 @@ class Transformers(LLM):
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts a batch at a time; see `LLM.arrivals`.
 
-        Parameters
-        ----------
-        prompts : iterable of Prompt
-            Pulled some batches ahead, so that prompts of like length share one.
-        sampling : Sampling
-            How answers are drawn. Without `max_tokens`, an answer has at most 2,048 tokens, and never more than
-            the context leaves.
-
-        Yields
-        ------
-        list of Reply
-            A batch. A prompt that leaves no room in the context has the failure ``too long``; one that the chat
-            template does not take, such as a system message, ``refused``.
-
-        Raises
-        ------
-        UserError
-            If the model cannot be loaded, or has not enough memory.
+        They are pulled some batches ahead, so that prompts of like length share one. Without `max_tokens`, an answer
+        has at most 2,048 tokens, and never more than the context leaves. A prompt that leaves no room in the context
+        has the failure ``too long``; one that the chat template does not take, such as a system message, ``refused``.
         """
         self.check()
         source = enumerate(prompts)

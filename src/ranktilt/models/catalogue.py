@@ -12,50 +12,28 @@ UNKNOWN = "not stated"
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """One model: where it comes from, and what a ranker must know to use it as its authors did.
-
-    Parameters
-    ----------
-    name : str
-        Short name, unique among models of its kind: ``dense:minilm`` and ``cross-encoder:minilm`` are two models.
-    kind : {"dense", "cross-encoder", "monot5", "monobert"}
-        The ranker that takes it.
-    hub : str
-        Name on the model hub; empty where no checkpoint is published.
-    about : str
-        What it is, in a few words.
-    licence : str
-        Of the weights, as their page states it; ``not stated`` where it states none.
-    source : str
-        Who made it and where it is described.
-    limit : int or None, optional
-        Tokens of a text (dense) or of query and document together (re-rankers) that it reads, special tokens
-        included; None where only its files say so.
-    pooling : {"mean", "cls"} or None, optional
-        How token vectors become one; None for what makes no vectors.
-    similarity : {"cosine", "dot"} or None, optional
-        What compares two vectors; None for what makes no vectors.
-    query_prefix, document_prefix : str, optional
-        What the model expects before a query or a document.
-    tuned : bool, optional
-        Whether it was trained to rank; False marks a base model, which must be trained before it ranks.
-    also : tuple of str, optional
-        Other hub names of the same weights.
-    """
+    """One model: where it comes from, and what a ranker must know to use it as its authors did."""
 
     name: str
+    """Short name, unique among models of its kind: ``dense:minilm`` and ``cross-encoder:minilm`` are two models."""
     kind: str
     hub: str
+    """Name on the model hub; empty where no checkpoint is published."""
     about: str
     licence: str
+    """Of the weights, as their page states it."""
     source: str
+    """Who made it and where it is described."""
     limit: int | None = None
+    """Tokens of a text (dense) or of query and document together (re-rankers), special ones included."""
     pooling: str | None = None
     similarity: str | None = None
     query_prefix: str = ""
     document_prefix: str = ""
     tuned: bool = True
+    """False marks a base model, which must be trained before it ranks."""
     also: tuple[str, ...] = ()
+    """Other hub names of the same weights."""
 
     @property
     def spec(self) -> str:

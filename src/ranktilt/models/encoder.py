@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.executing.memory_limits import vector_folder
-from ranktilt.io.cache import STORES, Keys, Stored, VectorCache, Vectors, content_keys
+from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, content_keys
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, BatchShapes, Ints, Part, compute_missing, compute_parts
 from ranktilt.models.batching import pad as padded
@@ -73,43 +73,19 @@ def distinct_texts(texts: Sequence[str], kind: Kind) -> tuple[list[str], Keys, I
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(TextEncoder):
-    """A sentence-transformers model in a local folder, with its vectors cached by content.
-
-    Parameters
-    ----------
-    name : str
-        The model as the user named it.
-    folder : Path
-        The model.
-    max_tokens : int or None
-        Tokens after which a text is cut; the model's own limit where None.
-    precision : {"float32", "bfloat16"}
-        Of the forward pass.
-    device : str or None
-        Torch's name of the device; the fastest there is where None.
-    store : {"float32", "float16"}, optional
-        As which vectors are kept. float16 halves the cache, and every vector has been through it, also the first time.
-    pooling : {"auto", "mean", "cls", "lasttoken"}, optional
-        How a text's vector is made from those of its tokens; ``auto`` is the model's own way, the mean where a
-        bare transformer has none.
-    query_prefix, document_prefix : str or None, optional
-        What is put before each text; the model's own where None.
-    """
+    """A sentence-transformers model in a local folder, with its vectors cached by content; see `Dense` for options."""
 
     name: str
+    """The model as the user named it."""
     folder: Path
     max_tokens: int | None
     precision: str
     device: str | None
     store: str = "float32"
+    """With float16 every vector has been through it, also the first time."""
     pooling: str = "auto"
     query_prefix: str | None = None
     document_prefix: str | None = None
-
-    def __post_init__(self) -> None:
-        for option, valid in (("store", STORES), ("pooling", POOLINGS)):
-            if getattr(self, option) not in valid:
-                raise unknown(f"{option} of dense", getattr(self, option), valid)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -194,14 +170,14 @@ class Encoder(TextEncoder):
         model = self._model
         try:
             if isinstance(features, list):
-                made = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
+                found = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
             else:
                 on_device = {name: _moved(value, model.device) for name, value in features.items()}
-                made = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
+                found = model(on_device, task=kind)["sentence_embedding"].float().cpu().numpy()
         except (RuntimeError, IndexError) as error:
             cut = "" if self.max_tokens is None else f" with max_tokens={self.max_tokens}"
             raise UserError(f"{self.folder}: cannot encode{cut}: {checkpoint.first_line(error)}") from error
-        vectors = np.ascontiguousarray(made, dtype=np.float32)
+        vectors = np.ascontiguousarray(found, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite vectors")
         return vectors

@@ -83,7 +83,7 @@ class TokenLimits:
     document: int | None
     pair: int
 
-    def kept(self, query: Ints, document: Ints, special_token_count: int) -> tuple[Ints, Ints]:
+    def fit(self, query: Ints, document: Ints, special_token_count: int) -> tuple[Ints, Ints]:
         """Return how many tokens of each pair's sides stay."""
         query = query if self.query is None else np.minimum(query, self.query)
         document = document if self.document is None else np.minimum(document, self.document)
@@ -188,15 +188,15 @@ class PairInputs:
         return cls(pairs, queries, documents, template, limits)
 
     @cached_property
-    def kept(self) -> tuple[Ints, Ints]:
+    def token_counts(self) -> tuple[Ints, Ints]:
         """How many tokens of each pair's query and of its document stay."""
         query, document = self.queries.counts[self.pairs.query], self.documents.counts[self.pairs.document]
-        return self.limits.kept(query, document, self.template.special_token_count)
+        return self.limits.fit(query, document, self.template.special_token_count)
 
     @cached_property
     def lengths(self) -> Ints:
         """Tokens of each pair, special ones included."""
-        query, document = self.kept
+        query, document = self.token_counts
         return query + document + self.template.special_token_count
 
     def batch(self, positions: Ints, pad: int, *, pad_type: int = 0, left: bool = False) -> dict[str, Ints]:
@@ -205,7 +205,7 @@ class PairInputs:
         Shorter pairs are filled up with the token `pad` of type `pad_type`; at the left for models that read the last
         token. There are ``token_type_ids`` where the template has types.
         """
-        sides = [side[positions] for side in self.kept]
+        sides = [side[positions] for side in self.token_counts]
         sizes = self.lengths[positions]
         shape = (len(positions), int(sizes.max(initial=0)))
         ids, mask, types = np.full(shape, pad), np.zeros(shape, dtype=np.int64), np.full(shape, pad_type)

@@ -29,36 +29,21 @@ Scores = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PairScorer(ABC):
-    """A model in a local folder that says of a query and a document how relevant the one is to the other.
-
-    Parameters
-    ----------
-    folder : Path
-        The model.
-    ranker : str
-        Name of the ranker that it serves.
-    limits : TokenLimits
-        What stays of query and document.
-    precision : {"float32", "bfloat16"}
-        Of the forward pass; the last layer always computes in float32, for what bfloat16 rounds would be tied.
-    device : str or None
-        Torch's name of the device; the fastest there is where None.
-    outputs : int, optional
-        Numbers that the model gives a pair.
-    prompt : str, optional
-        What stands before each query.
-    model_name : str, optional
-        The model as the user named it, by which the cache lists it.
-    """
+    """A model in a local folder that says of a query and a document how relevant the one is to the other."""
 
     folder: Path
     ranker: str
+    """Name of the ranker that it serves."""
     limits: TokenLimits
     precision: str
+    """Of the forward pass; the last layer always computes in float32, for what bfloat16 rounds would be tied."""
     device: str | None
     outputs: int = field(default=1, kw_only=True)
+    """Numbers that the model gives a pair."""
     prompt: str = field(default="", kw_only=True)
+    """What stands before each query."""
     model_name: str = field(default="", kw_only=True)
+    """The model as the user named it, by which the cache lists it."""
 
     @property
     def cache_key(self) -> tuple[object, ...]:
@@ -106,7 +91,7 @@ class PairScorer(ABC):
         counts = self.tokens.counts(texts, label)
         counts = counts[1:] - counts[0]
         query, document = counts[: len(pairs.queries)][pairs.query], counts[len(pairs.queries) :][pairs.document]
-        return np.asarray(self.limits.kept(query, document, self.special_token_count())[1] < document)
+        return np.asarray(self.limits.fit(query, document, self.special_token_count())[1] < document)
 
     def logits(self, pairs: TextPairs, label: str) -> Logits:
         """Return what the model gives for each pair, shape (n_pairs, outputs), finite; computed once, then cached."""

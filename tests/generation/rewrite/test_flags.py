@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.flags import FLAGS, LIMITS, UNSPACED, Limits, flags
+from ranktilt.generation.rewrite.flags import FLAGS, LIMITS, UNSPACED, RewriteLimits, flags
 from ranktilt.text.quality import SCRIPTS
 
 SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."
@@ -19,7 +19,7 @@ def series(*texts: str | None) -> pl.Series:
 
 def flagged(text: str | None, source: str | None = SOURCE, finish: str | None = "stop", **limits: float) -> list[str]:
     """Flags of one rewrite."""
-    found = flags(series(source), series(text), series(finish), limits=Limits(**limits))
+    found = flags(series(source), series(text), series(finish), limits=RewriteLimits(**limits))
     return found.to_list()[0]  # type: ignore[no-any-return]
 
 
@@ -391,18 +391,18 @@ def test_limits_of_length_must_be_a_range(shortest: float, longest: float) -> No
     with pytest.raises(
         UserError, match=r"^limits of the length ratio: expected 0 or more and the lower below the upper"
     ):
-        Limits(shortest=shortest, longest=longest)
+        RewriteLimits(shortest=shortest, longest=longest)
 
 
 @pytest.mark.parametrize("copied", [0, -0.5, 1.01, float("nan")])
 def test_the_limit_of_copying_must_be_a_share(copied: float) -> None:
     with pytest.raises(UserError, match=r"^limit 'copied': expected above 0 and up to 1, got"):
-        Limits(copied=copied)
+        RewriteLimits(copied=copied)
 
 
 def test_the_limits_are_those_of_the_handbook() -> None:
-    assert Limits(0.5, 2.0, 0.95) == LIMITS
-    assert Limits(shortest=0, copied=1).shortest == 0
+    assert RewriteLimits(0.5, 2.0, 0.95) == LIMITS
+    assert RewriteLimits(shortest=0, copied=1).shortest == 0
 
 
 def test_scripts_without_spaces_are_scripts() -> None:

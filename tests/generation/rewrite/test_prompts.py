@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import DataError, UserError
-from ranktilt.generation.rewrite.prompts import PROMPTS, TITLE, Template, template
+from ranktilt.generation.rewrite.prompts import PROMPTS, TITLE, PromptTemplate, template
 
 
 def test_a_damaged_gzip_is_no_prompt(tmp_path: Path) -> None:
@@ -44,14 +44,14 @@ def test_a_summary_may_be_short_and_polish_may_keep_the_words() -> None:
 
 
 def test_title_text_and_literal_braces_are_filled_in() -> None:
-    prompt = Template("mine", "{title}: {{keep}} {text} / {text}")
+    prompt = PromptTemplate("mine", "{title}: {{keep}} {text} / {text}")
     assert prompt.render("body {x}", "{text}") == "{text}: {keep} body {x} / body {x}"
     assert prompt.fields == ("text", "title")
 
 
 @given(st.text(), st.text())
 def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
-    assert Template("mine", "a{{{title}}}b{text}c").render(text, title) == f"a{{{title}}}b{text}c"
+    assert PromptTemplate("mine", "a{{{title}}}b{text}c").render(text, title) == f"a{{{title}}}b{text}c"
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_a_document_is_put_in_to_the_letter(text: str, title: str) -> None:
 )
 def test_what_cannot_be_filled_in_is_refused(text: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
-        Template("mine", text)
+        PromptTemplate("mine", text)
     assert str(caught.value).startswith(message)
 
 
 def test_a_query_is_refused_with_the_reason() -> None:
     with pytest.raises(UserError, match=r"would be tuned to it, and the audit would measure that$"):
-        Template("mine", "{text} {query}")
+        PromptTemplate("mine", "{text} {query}")
 
 
 def test_a_file_is_read_and_named_after_its_stem(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.generation.pooling import pool
-from ranktilt.generation.rewrite.flags import Limits
+from ranktilt.generation.rewrite.flags import RewriteLimits
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.rounds import first_words
@@ -195,7 +195,7 @@ def test_limits_of_the_prompt_hold_unless_others_are_given(do: Do) -> None:
     short = Scripted(lambda prompt, times: "A new spring mends them.")
     assert do(humans(), short, attempts=1).made[0].rewritten == 0
     assert do(humans(), short, attempts=1, prompt="summarise").made[0].rewritten == 3
-    assert do(humans(), short, attempts=1, limits=Limits(shortest=0.1)).made[0].rewritten == 3
+    assert do(humans(), short, attempts=1, limits=RewriteLimits(shortest=0.1)).made[0].rewritten == 3
 
 
 def test_what_is_in_the_journal_is_not_asked_again(do: Do) -> None:
@@ -340,7 +340,7 @@ def test_a_context_leaves_out_what_cannot_fit_without_asking(do: Do) -> None:
 
 def test_a_context_says_how_far_to_cut() -> None:
     planned = plan(humans(LONG), Scripted(), Rewriting(context=100, truncate=True))
-    cut = planned.orders[-1].text
+    cut = planned.tasks[-1].text
     assert LONG["long"].startswith(cut)
     assert planned.words == {3: len(cut.split())}
     # a token is 4 bytes: 12 tokens of the chat template and 9 of the instruction, and the text twice
@@ -350,13 +350,13 @@ def test_a_context_says_how_far_to_cut() -> None:
 def test_a_text_that_begins_with_long_words_is_cut_further() -> None:
     text = "abcdefghijklmnopqrst " * 12 + "a " * 200
     planned = plan(humans({"d1": text}), Scripted(), Rewriting(context=165, truncate=True))
-    assert len(planned.orders[0].text) <= 4 * (165 - 21) / 2
+    assert len(planned.tasks[0].text) <= 4 * (165 - 21) / 2
 
 
 def test_a_context_makes_room_for_as_many_tokens_as_an_answer_may_have() -> None:
     roomy = plan(humans(), Scripted(), Rewriting(context=100, max_tokens=20))
     tight = plan(humans(), Scripted(), Rewriting(context=100, max_tokens=75))
-    assert (len(roomy.orders), len(tight.orders)) == (3, 0)
+    assert (len(roomy.tasks), len(tight.tasks)) == (3, 0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt import Collection, UserError, audit, ranker
+from ranktilt import Collection, UserError, audit
 from ranktilt.io.cache import cache_folder
 from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
@@ -98,12 +98,6 @@ def test_prefixes_are_put_before_texts_and_make_another_entry() -> None:
         assert {text.split(": ")[0] for text in asked(server)} == {"query", "passage"}
 
 
-def test_another_server_is_another_model() -> None:
-    one = Dense("openai:tiny", base_url="http://127.0.0.1:9/v1").encoder
-    other = Dense("openai:tiny", base_url="http://127.0.0.1:8/v1").encoder
-    assert one.fingerprint != other.fingerprint
-
-
 def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyPatch, own: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(key=KEY) as server:
@@ -113,12 +107,6 @@ def test_the_run_says_who_was_asked_and_holds_no_key(monkeypatch: pytest.MonkeyP
         assert "openai" in run.spec["packages"]
     assert KEY not in repr(run.spec)
     assert not [p for p in own.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
-
-
-def test_the_text_of_a_ranker_is_read_back() -> None:
-    made = Dense("openai:text-embedding-ada-002", base_url="http://127.0.0.1:9/v1", rpm=60, k=50)
-    assert ranker(repr(made)) == made
-    assert isinstance(made.encoder, EmbeddingServer)
 
 
 def test_a_key_that_is_missing_is_said_before_anything_is_ranked() -> None:

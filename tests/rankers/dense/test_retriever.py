@@ -1,19 +1,15 @@
 """Dense retrieval: exact search, and scores that cannot tell copies apart."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, DataError, Run, UserError, audit, ranker
+from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.io.cache import Stored, VectorCache, content_keys
-from ranktilt.models import encoder
 from ranktilt.models.catalogue import MODELS, Model
 from ranktilt.rankers.dense import retriever as dense
 from ranktilt.rankers.dense.retriever import Dense
@@ -80,15 +76,6 @@ def test_the_models_own_similarity_is_the_default(tiny: Path, tmp_path: Path) ->
 
 
 @pytest.mark.neural
-def test_cosine_lies_within_one_and_dot_does_not(tiny: Path) -> None:
-    found = collection()
-    cosine = Dense(str(tiny), similarity="cosine").rank(found).scores
-    dot = Dense(str(tiny), similarity="dot").rank(found).scores
-    assert np.abs(cosine).max() <= 1 + 1e-6
-    assert np.abs(dot).max() > 2
-
-
-@pytest.mark.neural
 @pytest.mark.parametrize(
     "sizes", [MemoryLimits(1, 1, 1), MemoryLimits(1 << 20, 5, 3), MemoryLimits(None, 3), MemoryLimits()]
 )
@@ -105,33 +92,6 @@ def test_copies_get_the_same_scores_to_the_last_bit(
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("memory", [1, 1 << 20, None])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("k", [3, 1000])
-@pytest.mark.parametrize("sources", [("human", "llm"), ("zz", "aa")])
-def test_copies_are_exactly_level(
-    tiny: Path, memory: int | None, precision: str, k: int, sources: tuple[str, str]
-) -> None:
-    found = collection(sources=sources)
-    with limited(MemoryLimits(memory)):
-        run = Dense(str(tiny), precision=precision, k=k).rank(found)
-    result = audit(found, run, ["nDCG@1", "nDCG@5", "AP@5", "RR@10", "P@3", "R@3"], resamples=100)
-    assert [(t.value, t.low, t.high, t.p) for t in result.tilts] == [(0.0, 0.0, 0.0, 1.0)] * 6
-    assert result.tied_share(run.name, *sources) == 1.0
-
-
-@pytest.mark.neural
-@pytest.mark.parametrize("memory", [1, 1 << 20])
-def test_memory_changes_no_bit(tiny: Path, memory: int) -> None:
-    found = collection()
-    whole = Dense(str(tiny), k=7).rank(found)
-    with limited(MemoryLimits(memory)):
-        blocks = Dense(str(tiny), k=7).rank(found)
-    assert rows(blocks) == rows(whole)
-    assert blocks.scores.tobytes() == whole.scores.tobytes()
-
-
-@pytest.mark.neural
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity: str) -> None:
     found = collection(sources=("human", "llm"))
@@ -143,16 +103,6 @@ def test_a_candidate_scores_as_in_a_search_of_everything(tiny: Path, similarity:
         score = dict(zip(searched.docs[whole].tolist(), searched.scores[whole].tolist(), strict=True))
         assert sorted(run.docs[part]) == sorted(rows(candidates)[query])
         assert [score[row] for row in run.docs[part].tolist()] == run.scores[part].tolist()
-
-
-@pytest.mark.neural
-def test_only_candidates_are_encoded(tiny: Path, own_cache: Path) -> None:
-    found = collection(docs=40, queries=2)
-    Dense(str(tiny)).rank(found, TFIDF(k=3).rank(found))
-    texts = {found.docs["text"][row] for chosen in rows(TFIDF(k=3).rank(found)) for row in chosen}
-    held = [VectorCache(folder) for folder in (own_cache / "embeddings").iterdir()]
-    keys = content_keys(found.docs["text"].unique().to_list(), prefix="document")
-    assert [int(cache.get(keys)[0].sum()) for cache in held] == [len(texts)]
 
 
 @pytest.mark.neural
@@ -174,23 +124,6 @@ def test_a_reranked_run_says_where_it_comes_from(tiny: Path) -> None:
     cut = run.spec["truncated"]
     assert (cut["limit"], set(cut["share"])) == (5, {"human", "llm"})
     assert cut["share"]["human"] == cut["share"]["llm"] > 0
-
-
-@pytest.mark.neural
-def test_a_run_without_candidates_is_reranked_to_nothing(tiny: Path) -> None:
-    found = collection()
-    empty = Run(("q0", "q1"), [0, 0, 0], [], [], found.ids, {"ranker": "nothing"})
-    run = Dense(str(tiny)).rank(found, empty)
-    assert (run.queries, len(run.docs)) == (("q0", "q1"), 0)
-
-
-@pytest.mark.neural
-def test_candidates_that_the_collection_does_not_hold_are_named(tiny: Path) -> None:
-    strange = Run(("q0",), [0, 2], [0, 1], [2.0, 1.0], pl.Series(["0-human", "no such"]), {"ranker": "elsewhere"})
-    with pytest.raises(DataError) as caught:
-        Dense(str(tiny)).rank(collection(), strange)
-    assert "1 candidate of 2 not in the collection, so there is no text to re-rank" in str(caught.value)
-    assert "(first: document 'no such' of query 'q0')" in str(caught.value)
 
 
 def test_a_tail_is_kept_by_a_reranker_only() -> None:
@@ -233,30 +166,6 @@ def test_many_copies_do_not_push_others_out_of_the_depth(tiny: Path) -> None:
     found = collection_of(docs, {"q": "red apples"}, {"q": {"sea": 1}})
     assert len(rows(Dense(str(tiny), k=2).rank(found))[0]) == 5
     assert len(rows(Dense(str(tiny), k=6).rank(found))[0]) == 6
-
-
-@pytest.mark.neural
-def test_a_depth_is_filled_although_own_documents_are_dropped(tiny: Path) -> None:
-    docs = [{"id": str(n), "text": text} for n, text in enumerate(("red apples", "old clock", "river", "sea", "bell"))]
-    found = collection_of(docs, {"0": "red apples", "1": "old clock"}, {"0": {"1": 1}, "1": {"0": 1}})
-    run = Dense(str(tiny), k=2).rank(found)
-    assert [len(chosen) for chosen in rows(run)] == [2, 2]
-    assert all(query not in chosen for query, chosen in enumerate(rows(run)))
-
-
-@pytest.mark.neural
-@pytest.mark.parametrize("similarity", ["cosine", "dot"])
-def test_a_vector_of_zeros_ranks_everywhere_alike(similarity: str, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def zeros(self: encoder.Encoder, some: list[str], kind: str, label: str) -> Any:
-        stored = Stored(
-            [np.zeros((len(some), 4), dtype=np.float32)], np.zeros(len(some), np.int32), np.arange(len(some))
-        )
-        return stored, np.arange(len(some))
-
-    monkeypatch.setattr(encoder.Encoder, "encode", zeros)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert not Dense(str(tiny), similarity=similarity).rank(toy()).scores.any()
 
 
 @pytest.mark.neural
@@ -306,13 +215,6 @@ def test_impossible_options_are_refused_before_any_model_is_looked_for(options: 
     with pytest.raises(UserError) as caught:
         Dense("no/such/model", **options)
     assert str(caught.value) == message
-
-
-def test_options_are_typed_as_they_print() -> None:
-    text = "dense:org/model(similarity=dot,max_tokens=128,precision=float32,device=cuda:0)@50"
-    expected = Dense("org/model", similarity="dot", max_tokens=128, precision="float32", device="cuda:0", k=50)
-    assert ranker(text) == expected
-    assert ranker(repr(expected)) == expected
 
 
 @given(copies=st.lists(st.integers(1, 3), min_size=1, max_size=8), chosen=st.sets(st.integers(0, 7)))

@@ -1,9 +1,5 @@
 """Exact search finds what comparing every pair finds, to the last bit, in any memory and from any place."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -81,12 +77,6 @@ def test_with_a_pencil() -> None:
     assert cosine == [{0: 1.0, 2: np.float32(0.6)}, {1: 1.0, 2: np.float32(0.8)}]
 
 
-def test_a_vector_of_length_zero_stays_and_scores_zero() -> None:
-    documents = np.array([[0, 0], [-1, 0]], dtype=np.float32)
-    queries = np.array([[0, 0], [2, 0]], dtype=np.float32)
-    assert found(queries, documents, 2, cosine=True) == [{0: 0.0, 1: 0.0}, {0: 0.0, 1: -1.0}]
-
-
 @settings(max_examples=40)
 @given(
     n=st.integers(1, 80), m=st.integers(1, 8), d=st.integers(1, 40), k=st.integers(1, 90),
@@ -124,23 +114,6 @@ def test_the_place_of_a_document_changes_no_bit(d: int, cosine: bool) -> None:
     assert few == [{row: one[row + 100] for row in range(3)} for one in usual]
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 15, 16, 17, 64, 65, 300, 384, 385, 768, 1024])
-def test_identical_documents_get_identical_scores_wherever_they_stand(d: int) -> None:
-    documents = np.repeat(drawn(1, d), 515, axis=0)
-    for one in found(drawn(37, d, 1), documents, 1000):
-        assert len(one) == 515
-        assert len(set(one.values())) == 1
-
-
-@pytest.mark.parametrize("m", [1, 2, 31, 33, 64, 100])
-@pytest.mark.parametrize("d", [3, 16, 100, 384])
-def test_a_query_does_not_depend_on_the_others(m: int, d: int) -> None:
-    queries, documents = drawn(m, d), drawn(300, d, 1)
-    together = found(queries, documents, 20)
-    assert together == [found(queries[i : i + 1], documents, 20)[0] for i in range(m)]
-    assert together[::-1] == found(queries[::-1].copy(), documents, 20)
-
-
 @pytest.mark.parametrize("cosine", [True, False])
 @pytest.mark.parametrize("k", [1, 10, 150])
 def test_no_memory_changes_a_bit(cosine: bool, k: int) -> None:
@@ -148,16 +121,6 @@ def test_no_memory_changes_a_bit(cosine: bool, k: int) -> None:
     usual = found(queries, documents, k, cosine=cosine)
     for memory in (1, 50 << 20, 1 << 30):
         assert found(queries, documents, k, cosine=cosine, memory=memory) == usual
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 999), docs=st.integers(1, 50), room=st.integers(0, 30), memory=st.sampled_from([1, None]))
-def test_no_size_of_a_block_changes_a_bit(seed: int, docs: int, room: int, memory: int | None) -> None:
-    queries, documents = drawn(6, 9, seed), drawn(120, 9, seed + 1)
-    usual = found(queries, documents, 7)
-    with pytest.MonkeyPatch.context() as patch:
-        small_blocks(patch, docs=docs, room=room)
-        assert found(queries, documents, 7, memory=memory) == usual
 
 
 @pytest.mark.parametrize("memory", [None, 1])
@@ -170,14 +133,6 @@ def test_all_tied_with_the_last_come_however_many(memory: int | None, monkeypatc
     assert set(best[0]) == {0, 100, 200, 300, 400}
     assert set(best[1]) == set(range(500))
     assert set(best[2]) == set(range(500)) - {0, 100, 200, 300, 400}
-
-
-@pytest.mark.parametrize("direction", [1, -1])
-def test_documents_that_get_better_and_better_or_worse(direction: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_blocks(monkeypatch)
-    documents = np.arange(700, dtype=np.float32)[::direction, None].copy()
-    best = found(np.ones((2, 1), dtype=np.float32), documents, 4)
-    assert [sorted(one.values()) for one in best] == [[696.0, 697.0, 698.0, 699.0]] * 2
 
 
 def test_one_giant_document_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,14 +162,6 @@ def test_documents_pass_once_for_all_queries() -> None:
     assert sum(stop - start for start, stop in held.reads) <= 2 * 30_000  # and once more, at most, for the scores
 
 
-def test_nothing_is_read_before_the_first_is_asked_for() -> None:
-    held = Held(drawn(10, 4))
-    waiting: Iterator[Any] = search(drawn(2, 4), held, 3, cosine=False, label="")
-    assert not held.reads
-    next(waiting)
-    assert held.reads
-
-
 @pytest.mark.parametrize("memory", [None, 1])
 def test_progress_rises_to_its_end(memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     small_blocks(monkeypatch)
@@ -236,13 +183,6 @@ def test_unit_is_numpys_norm_row_by_row() -> None:
     norm = np.linalg.norm(vectors, axis=1, keepdims=True)
     assert made.tobytes() == (vectors / np.where(norm > 0, norm, 1)).tobytes()
     assert all(unit(vectors[i : i + 1]).tobytes() == made[i].tobytes() for i in range(100))
-
-
-def test_from_a_mapped_file(tmp_path: Path) -> None:
-    documents = drawn(3000, 20)
-    np.save(tmp_path / "vectors.npy", documents)
-    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
-    assert found(drawn(3, 20, 1), mapped, 5) == found(drawn(3, 20, 1), documents, 5)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])

@@ -126,10 +126,6 @@ class TestCounts:
         assert found.sizes.tolist() == [3, 2]
         assert shared.sizes[asked].tolist() == [3, 2]
 
-    def test_small_texts_leave_nothing_on_disk(self, own_cache: Path) -> None:
-        BM25().rank(toy())
-        assert not (own_cache / "lexical").exists()
-
 
 class TestOnDisk:
     @pytest.mark.parametrize("chunk", [1, 2, 16_384])
@@ -155,9 +151,6 @@ class TestOnDisk:
         assert counted(second) == first
         assert isinstance(second.table.rows, np.memmap)
         assert isinstance(second.table.times, np.memmap)
-
-    def test_what_was_just_made_is_mapped_too(self, folder: Path) -> None:
-        assert isinstance(terms(collection(*TEXTS), "english", "text").table.rows, np.memmap)
 
     def test_nothing_but_the_index_is_left_behind(self, folder: Path) -> None:
         terms(collection(*TEXTS), "english", "text")
@@ -189,10 +182,6 @@ class TestOnDisk:
         other = [{"id": f"x{n}", "text": text, "source": "llm"} for n, text in enumerate(TEXTS)]
         terms(collection_of(other, {"q": "red"}, {"q": {"x0": 1}}), "english", "text")
         assert len(tokenized) == 1
-
-    def test_texts_without_any_term(self, folder: Path) -> None:
-        for _ in range(2):
-            assert counted(terms(collection("", "the", "of"), "english", "text")) == [{}, {}, {}]
 
     def test_another_script_is_warned_of_each_time(self, folder: Path) -> None:
         for _ in range(2):

@@ -46,14 +46,6 @@ def test_what_is_written_is_read(place: IndexFolder) -> None:
         assert table.foreign == (1, 2)
 
 
-def test_what_is_read_cannot_be_changed(place: IndexFolder) -> None:
-    with place.writing() as writer:
-        table = writer.write(draft(), ["a", "b", "c"])
-    for array in (table.rows, table.times, table.offsets, table.lengths):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
-
-
 def test_arrays_put_aside_come_back_as_they_were(place: IndexFolder) -> None:
     arrays = [np.arange(5, dtype=np.int32), np.empty(0, dtype=np.uint8), np.array([2**40])]
     with place.writing() as writer:
@@ -71,15 +63,6 @@ def test_the_second_of_two_writers_takes_the_firsts(place: IndexFolder) -> None:
         second = two.write(draft(0), ["a", "b", "c"])
     assert np.array_equal(first.rows, second.rows)
     assert list(place.path.parent.iterdir()) == [place.path]
-
-
-def test_one_index_of_a_name_cannot_hold_other_contents(own_cache: Path) -> None:
-    names = {
-        IndexFolder.of(pl.Series(texts), how).path.name
-        for texts in (["ab", "c"], ["a", "bc"], ["abc", ""], ["abc"], ["", "abc"], ["c", "ab"])
-        for how in ("english", "german")
-    }
-    assert len(names) == 12
 
 
 def test_the_name_does_not_depend_on_how_the_texts_lie_in_memory(own_cache: Path) -> None:
@@ -116,7 +99,7 @@ MAKE = """
 import sys, time
 import polars as pl
 from ranktilt import Collection
-from ranktilt.rankers.lexical.bm25 import index
+from ranktilt.rankers.lexical import index
 index.LARGE, index.CHUNK = 0, 50
 texts = [f"word{n % 97} and other{n % 13} words {n}" for n in range(2000)]
 docs = pl.DataFrame({"id": [str(n) for n in range(len(texts))], "text": texts})
@@ -134,19 +117,6 @@ def started() -> subprocess.Popen[str]:
     assert made.stdout is not None
     assert made.stdout.readline() == "ready\n"
     return made
-
-
-def test_two_processes_make_one_index(own_cache: Path) -> None:
-    both = [started(), started()]
-    for one in both:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    said = [one.communicate()[0] for one in both]
-    assert [one.returncode for one in both] == [0, 0]
-    assert said[0] == said[1] != ""
-    [folder] = (own_cache / "lexical").iterdir()
-    assert folder.suffix == ""
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt import Collection, DataError, Run, UserError, ranker
-from ranktilt.models.checkpoint import require
 from ranktilt.models.pairs import TextPairs, TokenLimits
 from ranktilt.models.scorer import PairScorer, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
@@ -103,19 +102,6 @@ def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
     assert run.ids is collection.ids
 
 
-def test_ties_fall_by_the_collections_keys_whatever_the_candidates_order(shared: Shared) -> None:
-    collection = toy()
-    docs = ["d2-human", "d3-llm", "d2-llm", "d3-human"]
-    runs = [
-        shared.rank(collection, run_of(collection, {"q1": dict.fromkeys(some, 1.0)})) for some in (docs, docs[::-1])
-    ]
-    keys = dict(zip(collection.ids, collection.tie_keys().tolist(), strict=True))
-    order = runs[0].frame()["doc_id"].to_list()
-    assert [keys[doc] for doc in order] == sorted(keys[doc] for doc in docs)
-    assert runs[0].scores.tobytes() == runs[1].scores.tobytes()
-    assert set(runs[0].frame()["score"]) == {0.0}
-
-
 def test_queries_keep_the_runs_order_and_those_without_judgment_go(shared: Shared) -> None:
     collection = toy()
     docs = collection.docs.to_dicts()
@@ -124,20 +110,6 @@ def test_queries_keep_the_runs_order_and_those_without_judgment_go(shared: Share
     )
     rows = {q: {"d1-human": 1.0} for q in ("q3", "other", "gone", "q1", "never")}
     assert shared.rank(more, run_of(more, rows)).queries == ("q3", "q1")
-
-
-def test_where_nothing_is_judged_all_queries_of_the_collection_are_ranked(shared: Shared) -> None:
-    collection = collection_of(toy().docs.to_dicts(), QUERIES, {})
-    rows = {q: {"d1-human": 1.0} for q in ("q3", "never", "q1")}
-    assert shared.rank(collection, run_of(collection, rows)).queries == ("q3", "q1")
-
-
-def test_a_query_without_candidates_stays_in_the_run(shared: Shared) -> None:
-    collection = toy()
-    run = shared.rank(collection, run_of(collection, {"q1": {}, "q2": {"d1-human": 1.0}, "q3": {}}))
-    assert run.queries == ("q1", "q2", "q3")
-    assert np.diff(run.offsets).tolist() == [0, 1, 0]
-    assert not len(shared.rank(collection, run_of(collection, {"q1": {}})).docs)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, None])
@@ -177,27 +149,6 @@ def test_the_text_that_is_read_is_chosen(shared: Shared, text: str, expected: st
     assert [[("red apples", expected)]] == ASKED
 
 
-@given(st.permutations(range(6)), st.permutations(range(6)), st.sets(st.integers(0, 5), min_size=1))
-def test_neither_order_of_documents_nor_of_candidates_changes_anything(
-    tmp_path_factory: pytest.TempPathFactory, of_docs: list[int], of_entries: list[int], chosen: set[int]
-) -> None:
-    shared = Shared(str(tmp_path_factory.mktemp("model")))
-    first = toy()
-    second = Collection(first.docs[of_docs], first.queries, first.qrels)
-    ids = first.ids.to_list()
-    one = run_of(first, {q: {ids[i]: 1.0 for i in sorted(chosen)} for q in QUERIES})
-    two = run_of(second, {q: {ids[i]: 1.0 for i in of_entries if i in chosen} for q in QUERIES})
-    assert ranked(shared.rank(first, one)) == ranked(shared.rank(second, two))
-
-
-def test_a_saved_run_is_re_ranked_by_the_collections_rows(shared: Shared, tmp_path: Path) -> None:
-    file = write_run(tmp_path / "run.trec", {"q2": {"d2-llm": 3, "d1-human": 2}, "q1": {"d1-llm": 1, "d2-llm": 0.5}})
-    collection = toy()
-    run = (Replay(str(file)) >> shared).rank(collection)
-    assert ranked(run) == {"q1": {"d1-llm": 2.0, "d2-llm": 0.0}, "q2": {"d2-llm": 2.0, "d1-human": 0.0}}
-    assert run.ids is collection.ids
-
-
 def test_a_candidate_without_text_is_refused_by_name(shared: Shared, tmp_path: Path) -> None:
     file = write_run(tmp_path / "run.trec", {"q1": {"d1-llm": 3, "far": 2, "off": 1}, "q2": {"d1-llm": 1}})
     with pytest.raises(DataError) as caught:
@@ -213,13 +164,6 @@ def test_a_run_of_other_queries_is_refused(shared: Shared) -> None:
     with pytest.raises(DataError) as caught:
         shared.rank(collection, run_of(collection, {"x": {"d1-human": 1.0}, "y": {}}, ranker="other"))
     assert str(caught.value) == "other: no overlap: none of its 2 queries has a judgment (first: 'x')"
-
-
-def test_no_run_is_refused(shared: Shared) -> None:
-    with pytest.raises(UserError) as caught:
-        shared.rank(toy())
-    message = f"{shared!r} re-ranks candidates; put a first stage before it, such as bm25@100>>{shared!r}"
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -357,30 +301,6 @@ def test_a_folder_that_lacks_a_part_of_a_model_is_refused(tmp_path: Path, files:
     with pytest.raises(UserError) as caught:
         MonoT5(str(tmp_path)).scorer()
     assert str(caught.value) == f"{tmp_path}: {message}"
-
-
-@pytest.mark.parametrize("weights", ["model.safetensors", "model-00001-of-00002.safetensors", "pytorch_model.bin"])
-def test_weights_have_several_names(tmp_path: Path, weights: str) -> None:
-    for name in ("vocab.txt", weights):
-        (tmp_path / name).touch()
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    assert require(tmp_path, ranker="monobert") == {"model_type": "bert"}
-
-
-def test_a_model_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    for name in ("vocab.txt", "model.safetensors"):
-        (tmp_path / name).touch()
-    (tmp_path / "config.json").write_text('{"model_type": "mine", "auto_map": {"AutoModel": "mine.Model"}}')
-    with pytest.raises(UserError, match="its architecture 'mine' is code of the model's own, which is never run"):
-        require(tmp_path, ranker="monobert")
-
-
-def test_a_model_that_is_nowhere_is_one_clear_line() -> None:
-    pytest.importorskip("huggingface_hub")
-    collection = toy()
-    with pytest.raises(UserError, match=r"^model 'nobody/such' is no folder, not in the hub's cache"):
-        MonoT5("nobody/such").rank(collection, run_of(collection, {"q1": {"d1-llm": 1.0}}))
 
 
 @given(st.lists(st.floats(-800, 800), max_size=5))

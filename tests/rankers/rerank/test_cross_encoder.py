@@ -1,8 +1,5 @@
 """Cross-encoders: the reference library's scores, kept by content, and models that are none refused."""
 
-import itertools
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Run, UserError, ranker
+from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.io.vectors import Shard
-from ranktilt.models.pairs import PairInputs
 from ranktilt.models.token_counts import NO_LIMIT
-from ranktilt.rankers.inventory import listed
-from ranktilt.rankers.rerank.cross_encoder import Classifier, CrossEncoder, Head, pair_limit, read_head
-from tests.rankers.contract import Make, RankerContract
+from ranktilt.rankers.inventory import cache_contents
+from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, pair_limit, read_head
 from tests.rankers.tiny import tiny_model, write_json
-from tests.rankers.tiny_rerankers import change, tiny_classifier, tiny_t5
-from tests.toy import collection_of, run_of, toy
+from tests.rankers.tiny_rerankers import change, tiny_classifier
+from tests.toy import collection_of, run_of
 
 Texts = Sequence[str]
 QUERIES = ["red apples", "", "Grüße, café?", "a b c d e f g h i j k l m n o p q r s t u v w x y z"]
@@ -68,22 +62,6 @@ def reference(folder: Path, queries: Texts = QUERIES, documents: Texts = DOCUMEN
 
 def exact(folder: Path, **options: Any) -> CrossEncoder:
     return CrossEncoder(str(folder), precision="float32", **options)
-
-
-@pytest.mark.neural
-@pytest.mark.parametrize("labels", ["one", "two"])
-class TestContract(RankerContract):
-    @pytest.fixture(params=["", "max_document_tokens=3", "precision=float32,text=text"])
-    def make(self, request: pytest.FixtureRequest, labels: str) -> Make:
-        folder = request.getfixturevalue(labels)
-
-        def make(collection: Collection, **options: Any) -> Any:
-            depth = f"@{options.pop('k')}" if "k" in options else ""
-            assert not options
-            given = f"({request.param})" if request.param else ""
-            return ranker(f"bm25>>cross-encoder:{folder}{given}{depth}")
-
-        return make
 
 
 @pytest.mark.neural
@@ -174,75 +152,6 @@ def test_neither_sizes_of_chunks_nor_what_was_kept_changes_a_bit(
 
 
 @pytest.mark.neural
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("piece", [1, 3, 256])
-def test_copies_get_one_score_to_the_last_bit(one: Path, precision: str, piece: int, tmp_path: Path) -> None:
-    collection, run = combined(QUERIES, DOCUMENTS, copies=3)
-    with limited(MemoryLimits(texts_per_batch=piece, cache=tmp_path)):
-        found = CrossEncoder(str(one), precision=precision).rank(collection, run)
-    table = np.full((len(QUERIES), 3 * len(DOCUMENTS)), np.nan)
-    table[found.entry_queries, found.docs] = found.scores
-    parts = np.split(table, 3, axis=1)
-    assert parts[0].tobytes() == parts[1].tobytes() == parts[2].tobytes()
-
-
-@pytest.mark.neural
-def test_order_changes_no_bit(one: Path, tmp_path: Path) -> None:
-    expected = scores(exact(one))
-    with limited(MemoryLimits(texts_per_batch=3, cache=tmp_path / "a")):
-        first = scores(exact(one))
-    with limited(MemoryLimits(texts_per_batch=3, cache=tmp_path / "b")):
-        turned = scores(exact(one), QUERIES[::-1], DOCUMENTS[::-1])[::-1, ::-1]
-    assert first.tobytes() == turned.tobytes()
-    assert first.tobytes() == expected.tobytes()
-
-
-@pytest.mark.neural
-def test_an_interrupted_run_is_taken_up_where_it_ended(
-    one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = {"texts_per_write": 4, "texts_per_batch": 4}
-    with limited(MemoryLimits(cache=tmp_path / "whole", **sizes)):
-        expected = scores(exact(one))
-    plain, batch, calls, made = Classifier.call, PairInputs.batch, itertools.count(), list[int]()
-
-    def stopping(self: Classifier, model: Any, features: Any) -> Any:
-        if next(calls) == 3:
-            raise KeyboardInterrupt
-        return plain(self, model, features)
-
-    def counting(self: PairInputs, positions: Any, pad: int, **options: Any) -> Any:
-        made.append(len(positions))
-        return batch(self, positions, pad, **options)
-
-    monkeypatch.setattr(Classifier, "call", stopping)
-    with limited(MemoryLimits(cache=tmp_path / "broken", **sizes)):
-        with pytest.raises(KeyboardInterrupt):
-            scores(exact(one))
-        stored = sum(len(Shard.open(path).keys) for path in (tmp_path / "broken").rglob("*.vectors"))
-        monkeypatch.setattr(PairInputs, "batch", counting)
-        assert scores(exact(one)).tobytes() == expected.tobytes()
-    assert stored > 0
-    assert sum(made) == len(QUERIES) * len(DOCUMENTS) - stored
-
-
-@pytest.mark.neural
-def test_what_is_cached_needs_neither_torch_nor_transformers(one: Path, own_cache: Path) -> None:
-    expected = exact(one).rank(*combined(QUERIES, DOCUMENTS))
-    code = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parents[2])!r})
-from tests.rankers.rerank.test_cross_encoder import DOCUMENTS, QUERIES, combined, exact
-heavy = [m for m in ("torch", "transformers", "sentence_transformers") if m in sys.modules]
-found = exact({str(one)!r}).rank(*combined(QUERIES, DOCUMENTS))
-print(heavy, [m for m in ("torch", "transformers", "sentence_transformers") if m in sys.modules])
-print(found.scores.tobytes().hex())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["[] []", expected.scores.tobytes().hex()]
-
-
-@pytest.mark.neural
 def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> None:
     scores(exact(one))
     folder = own_cache / "pairs" / exact(one).scorer().fingerprint
@@ -250,7 +159,7 @@ def test_the_cache_holds_one_raw_score_a_pair(one: Path, own_cache: Path) -> Non
     assert exact(one, max_document_tokens=9).scorer().fingerprint != folder.name
     assert exact(one, k=3, text="title", tail="keep").scorer().fingerprint == folder.name
     scores(exact(one, max_document_tokens=9))
-    shown = {(row.what, row.model, row.settings, row.entries) for row in listed()[0] if row.what == "pairs"}
+    shown = {(row.what, row.model, row.settings, row.entries) for row in cache_contents()[0] if row.what == "pairs"}
     size = len(QUERIES) * len(DOCUMENTS)
     assert shown == {
         ("pairs", str(one), "float32, ranker=cross-encoder", size),
@@ -318,13 +227,6 @@ def test_an_encoder_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
         f"{folder}: a BertModel has no classification head, so cross-encoder cannot score with it; train one from it "
         "(ranktilt train cross-encoder), or choose a model that was trained to re-rank"
     )
-
-
-@pytest.mark.neural
-def test_a_seq2seq_model_is_no_cross_encoder(tmp_path: Path) -> None:
-    folder = tiny_t5(tmp_path)
-    with pytest.raises(UserError, match="a T5ForConditionalGeneration has no classification head"):
-        exact(folder).scorer()
 
 
 @pytest.mark.neural
@@ -414,23 +316,3 @@ def test_the_limit_is_the_lowest_that_the_folder_names(
         assert pair_limit(tmp_path, config) == config["max_position_embeddings"]
         write_json(tmp_path / "modules.json", [{"type": "sentence_transformers.base.modules.transformer.Transformer"}])
     assert pair_limit(tmp_path, config) == expected
-
-
-@pytest.mark.parametrize("name", ["plain", "with (brackets), and @", "a >> b", 'quo"te', "ends in blank ", "ünï"])
-def test_a_folder_of_any_name_is_typed_as_it_prints(name: str) -> None:
-    made = CrossEncoder(name, limits="paper", max_query_tokens=64, tail="keep", device="cuda:0", k=20)
-    assert ranker(repr(made)) == made
-    assert repr(ranker(f"bm25@100>>{made!r}")) == f"bm25@100>>{made!r}"
-
-
-def test_options_are_left_out_where_they_are_the_usual_ones() -> None:
-    assert repr(CrossEncoder("M")) == "cross-encoder:M"
-    assert repr(CrossEncoder("M", limits="paper", k=10)) == "cross-encoder:M(limits=paper)@10"
-
-
-@pytest.mark.neural
-def test_shared_texts_of_twins_are_level(one: Path) -> None:
-    collection = toy()
-    run = ranker(f"bm25>>cross-encoder:{one}").rank(collection)
-    assert set(run.queries) == {"q1", "q2", "q3"}
-    assert ((run.scores > 0) & (run.scores < 1)).all()

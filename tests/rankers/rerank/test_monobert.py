@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Ranker, UserError, ranker
+from ranktilt import UserError
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, MonoBERT
-from tests.rankers.contract import Make, RankerContract
 from tests.rankers.rerank.test_cross_encoder import DOCUMENTS, QUERIES, combined, scores
 from tests.rankers.tiny_rerankers import LENGTH, change, tiny_classifier
 
@@ -15,16 +14,6 @@ from tests.rankers.tiny_rerankers import LENGTH, change, tiny_classifier
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_classifier(tmp_path_factory.mktemp("bert"), labels=2, seed=3)
-
-
-@pytest.mark.neural
-class TestContract(RankerContract):
-    @pytest.fixture
-    def make(self, bert: Path) -> Make:
-        def make(collection: Collection, k: int | None = None) -> Ranker:
-            return ranker(f"bm25>>monobert:{bert}{'' if k is None else f'@{k}'}")
-
-        return make
 
 
 @pytest.mark.neural
@@ -75,16 +64,3 @@ def test_another_architecture_is_refused(tmp_path: Path) -> None:
     change(folder / "config.json", model_type="electra", architectures=["ElectraForSequenceClassification"])
     with pytest.raises(UserError, match="expected a BERT with 2 labels for monobert, got 'electra' with 2 labels"):
         MonoBERT(str(folder)).scorer()
-
-
-@pytest.mark.neural
-def test_three_labels_are_refused(tmp_path: Path) -> None:
-    folder = tiny_classifier(tmp_path, labels=3)
-    with pytest.raises(UserError, match="wrong labels for monobert: expected 1 or 2, relevant or not, got 3"):
-        MonoBERT(str(folder)).scorer()
-
-
-def test_it_is_typed_as_it_prints() -> None:
-    made = MonoBERT("org/model", limits="paper", max_document_tokens=150, k=20)
-    assert repr(made) == "monobert:org/model(max_document_tokens=150,limits=paper)@20"
-    assert ranker(repr(made)) == made

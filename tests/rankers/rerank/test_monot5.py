@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt import Collection, Ranker, UserError, ranker
+from ranktilt import UserError
 from ranktilt.models.pairs import TextPairs
 from ranktilt.rankers.rerank.monot5 import LIMIT, MonoT5
-from tests.rankers.contract import Make, RankerContract
 from tests.rankers.rerank.test_cross_encoder import QUERIES, scores
 from tests.rankers.tiny_rerankers import ANSWERS, change, tiny_classifier, tiny_t5
-from tests.toy import toy
 
 DOCUMENTS = [
     "red apples grow on trees",
@@ -58,16 +56,6 @@ def tokens(folder: Path, text: str) -> list[int]:
 
 def prompt(query: str, document: str) -> str:
     return f"Query: {query} Document: {document} Relevant:"
-
-
-@pytest.mark.neural
-class TestContract(RankerContract):
-    @pytest.fixture(params=["", "(limits=paper)"])
-    def make(self, request: pytest.FixtureRequest, t5: Path) -> Make:
-        def make(collection: Collection, k: int | None = None) -> Ranker:
-            return ranker(f"bm25>>monot5:{t5}{request.param}{'' if k is None else f'@{k}'}")
-
-        return make
 
 
 @pytest.mark.neural
@@ -128,15 +116,6 @@ def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: di
     assert scorer.truncated(pairs, "")[read < had].all()
     assert scorer.special_token_count() == scorer.template(scorer._tokenizer).special_token_count
     assert 0 < scorer.truncated(pairs, "").sum() < len(pairs)
-
-
-@pytest.mark.neural
-def test_bfloat16_differs_little_and_makes_no_ties(t5: Path) -> None:
-    documents = [f"{a} {b} {c}" for a in "abcdefg" for b in "hijklm" for c in "nopq"]
-    full, half = (scores(MonoT5(str(t5), precision=p), QUERIES[:1], documents) for p in ("float32", "bfloat16"))
-    assert np.abs(half - full).mean() < 0.02
-    assert (half != full).any()
-    assert len(np.unique(half)) > 0.99 * len(np.unique(full))
 
 
 @pytest.mark.neural
@@ -226,15 +205,3 @@ def test_impossible_answers_are_refused(options: dict[str, str], message: str) -
     with pytest.raises(UserError) as caught:
         MonoT5("M", **options)
     assert str(caught.value) == message
-
-
-def test_it_is_typed_as_it_prints() -> None:
-    made = MonoT5("my, folder", true_token="▁yes", false_token="▁no", tail="keep")
-    assert repr(made) == 'monot5:"my, folder"(tail=keep,true_token=▁yes,false_token=▁no)'
-    assert ranker(repr(made)) == made
-
-
-@pytest.mark.neural
-def test_scores_are_probabilities(t5: Path) -> None:
-    run = ranker(f"bm25@2>>monot5:{t5}").rank(toy())
-    assert ((run.scores > 0) & (run.scores < 1)).all()

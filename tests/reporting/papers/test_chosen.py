@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, UserError, audit
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.chosen import PAIRS, WORDS, chosen_pairs, has_texts
+from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of
 

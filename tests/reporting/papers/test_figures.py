@@ -13,8 +13,8 @@ from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.errors import MissingExtra, UserError
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures import Result, paper_figures
+from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three
 from tests.reporting.papers.inked import SVG, inches, letters, words

@@ -14,11 +14,11 @@ from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates
 from ranktilt.reporting.papers.figures_style import Plate
 from ranktilt.reporting.papers.figures_validation import validation_plates
+from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_overlap, toy_validation
 from tests.reporting.audits import clear, small, twins, uneven
 from tests.reporting.papers.inked import collisions, drawn, outside, texts

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ranktilt import Audit, Collection, UserError, audit
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.tables import Source, paper_grids, paper_tables
+from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import small, three, twins, uneven
 from tests.reporting.papers.made import RERANKED, named, sourced

@@ -129,17 +129,9 @@ def clean(raw: pl.Series, source: pl.Series) -> pl.DataFrame:
 
 
 def remark(text: str) -> str | None:
-    """Find what a model says after its rewrite: a remark on the rewriting, or a courtesy.
+    """Find what a model says after its rewrite, remarks on the rewriting or courtesies, as it stands; None for nothing.
 
-    Parameters
-    ----------
-    text : str
-        One text.
-
-    Returns
-    -------
-    str or None
-        All remarks at the end, as they stand; None where there is none. Unlike `clean`, this looks at no source.
+    Unlike `clean`, this looks at no source.
     """
     end = _before_remarks(text, None)
     return text[end:].strip() or None

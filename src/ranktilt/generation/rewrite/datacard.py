@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.errors import listed, visible
-from ranktilt.generation.rewrite.rewrite import Made, Rewritten
+from ranktilt.generation.rewrite.rewrite import Rewritten, SourceSummary
 from ranktilt.text import quality
 
 _TITLES = {
@@ -30,20 +30,7 @@ _NONE = "–"
 
 
 def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
-    """Write the data card of a collection with rewrites.
-
-    Parameters
-    ----------
-    rewritten : Rewritten
-        What it is about.
-    splits : sequence of str
-        Names of the judgments that come with it.
-
-    Returns
-    -------
-    str
-        Markdown; the same for the same answers.
-    """
+    """Write the data card of a collection with rewrites as Markdown, the same for the same answers."""
     parts = [
         "# A collection and its rewrites",
         _opening(rewritten, splits),
@@ -151,7 +138,7 @@ def _counts(rewritten: Rewritten) -> str:
     made = rewritten.made
     reasons = sorted({reason for one in made for reason in one.lost})
     flags = sorted({flag for one in made for flag in one.flags})
-    rows: list[tuple[str, Callable[[Made], int]]] = [
+    rows: list[tuple[str, Callable[[SourceSummary], int]]] = [
         ("documents", lambda one: one.documents),
         ("rewritten", lambda one: one.rewritten),
         *((f"left out: {reason}", lambda one, r=reason: one.lost.get(r, 0)) for reason in reasons),

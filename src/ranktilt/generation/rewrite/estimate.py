@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ranktilt.errors import UserError, counted
-from ranktilt.generation.rewrite.plan import Plan
-from ranktilt.generation.rewrite.prompts import TITLE, Template, template
-from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, Order
-from ranktilt.generation.rewrite.tokens import TEMPLATE_TOKENS, counting
+from ranktilt.generation.rewrite.plan import TEMPLATE_TOKENS, Plan, counting
+from ranktilt.generation.rewrite.prompts import TITLE, PromptTemplate, template
+from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, RewriteTask
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.journal import journal_of, request_key
@@ -25,33 +24,14 @@ LATENCY = 0.5
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """What would be asked.
 
-    Parameters
-    ----------
-    documents : int
-        That are to be rewritten, for each source.
-    empty, too_long : int
-        Documents that would not be asked for.
-    sources : tuple of str
-        Names of the sources that would be made.
-    requests : int
-        Different requests, the first of each text; flagged answers are asked for again on top.
-    journalled : int
-        Requests whose answer is known already.
-    tokens_in, tokens_out : int
-        Of the requests that are left.
-    counted : str
-        How tokens were counted.
-    price : float or None
-        For all of them, in the currency of the price; None where none was given.
-    seconds : float or None
-        Time it would take; None where nothing is known about the model's speed.
-    pace : str
-        What `seconds` rests on.
-    retries : int
-        Further requests, at most, for each text whose answers are flagged.
+    `documents` are those that are to be rewritten, for each source, of which `empty` and `too_long` would not be asked
+    for. `requests` are the different ones, the first of each text (flagged answers are asked for again on top, up to
+    `retries` times), of which `journalled` are answered. `counted` says how the tokens of the others were counted,
+    `price` is in the currency of the price given, `seconds` None where nothing is known of the model's speed, `pace`
+    what it rests on.
     """
 
     documents: int
@@ -100,31 +80,11 @@ def estimate(
     rpm: float | None = None,
     tpm: float | None = None,
     journal: Journal | None = None,
-) -> Estimate:
+) -> CostEstimate:
     """Estimate what is left to ask; asks nothing and needs no key.
 
-    Parameters
-    ----------
-    planned : Plan
-        What is to be rewritten.
-    llm : LLM
-        Who would be asked.
-    price : (float, float), optional
-        Of a million tokens that are read, and of a million that are written.
-    rpm, tpm : float, optional
-        Requests and tokens a minute that are allowed.
-    journal : Journal, optional
-        What was answered before; by default the model's own.
-
-    Returns
-    -------
-    Estimate
-        Tokens are counted by the model's tokenizer where it lies on this machine, or else estimated.
-
-    Raises
-    ------
-    UserError
-        If a price or rate is below 0.
+    `price` is that of a million tokens read, and of a million written; `rpm` and `tpm` are limits a minute. Tokens are
+    counted by the model's tokenizer where it lies on this machine, or else estimated.
     """
     if price is not None and not all(0 <= one < math.inf for one in price):
         raise UserError(f"a price must be 0 or more, got {price[0]:g},{price[1]:g}")
@@ -137,7 +97,7 @@ def estimate(
     written = sum(answers if most is None else [min(most, n) for n in answers])
     seconds, pace = _seconds(llm, (len(left), read, written), rpm, tpm)
     reasons = [one.reason for one in planned.lost]
-    return Estimate(
+    return CostEstimate(
         documents=planned.chosen,
         empty=reasons.count(EMPTY),
         too_long=reasons.count(TOO_LONG),
@@ -158,21 +118,21 @@ def _requests(planned: Plan, llm: LLM, journal: Journal) -> tuple[int, list[tupl
     """Number of different requests, and prompt and text of those without an answer."""
     asked = dict[str, tuple[Prompt, str]]()
     for sampling in planned.sources.values():
-        for said, order in _texts(planned):
-            prompt = Prompt(said.render(order.text, order.title))
-            asked.setdefault(request_key(llm, prompt, sampling), (prompt, order.text))
+        for said, task in _texts(planned):
+            prompt = Prompt(said.render(task.text, task.title))
+            asked.setdefault(request_key(llm, prompt, sampling), (prompt, task.text))
     known = journal.known(asked)
     return len(asked), [one for key, one in asked.items() if key not in known]
 
 
-def _texts(planned: Plan) -> Iterator[tuple[Template, Order]]:
-    for order in planned.orders:
-        yield planned.template, order
+def _texts(planned: Plan) -> Iterator[tuple[PromptTemplate, RewriteTask]]:
+    for task in planned.tasks:
+        yield planned.template, task
     if planned.rewriting.titles == "rewrite":
         title = template(TITLE)
-        for order in planned.orders:
-            if order.title.strip():
-                yield title, order._replace(text=order.title, title="")
+        for task in planned.tasks:
+            if task.title.strip():
+                yield title, task._replace(text=task.title, title="")
 
 
 def _seconds(llm: LLM, left: Sequence[int], rpm: float | None, tpm: float | None) -> tuple[float | None, str]:

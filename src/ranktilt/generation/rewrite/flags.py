@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.cleaning import remark
+from ranktilt.generation.rewrite.cleaning import clean, remark
+from ranktilt.generation.rewrite.rounds import Check
 from ranktilt.text import quality
 from ranktilt.text.language import other_language
 from ranktilt.text.sequence import holds_share
@@ -29,6 +30,17 @@ FLAGS = (
 UNSPACED = ("Han", "Japanese", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan")
 """Writing scripts without white space between words: a letter counts as a word."""
 
+UNRELATED = "unrelated"
+"""The flag of a text that is not about what its source is about."""
+
+RELATED = 0.1
+"""Share of the source's longer words that a rewrite of at least half its length has; of 3,633 rewrites of medical
+abstracts by Llama-2-7b-chat (Cocktail's NFCorpus) the least has 0.19."""
+
+_LONGER = r"[\p{L}\p{N}]{5,}"
+_FEWEST = 8
+_TITLE_FLAGS = ("refusal", "empty", "filtered", "boilerplate", "other language")
+_LONGEST_TITLE = 300
 _FREQUENT = "eaoi"
 _SHORT = 8
 _SHORT_LETTERS = 16
@@ -55,7 +67,7 @@ _COMPARED = dict.fromkeys(("empty", "copied", "other language", "too short", "to
 
 
 @dataclass(frozen=True)
-class Limits:
+class RewriteLimits:
     """From where on a rewrite counts as too short, too long or copied.
 
     Parameters
@@ -86,10 +98,11 @@ class Limits:
             raise UserError(f"limit 'copied': expected above 0 and up to 1, got {self.copied:g}")
 
 
-LIMITS = Limits()
+LIMITS = RewriteLimits()
+_TITLE_LIMITS = RewriteLimits(shortest=0.0, longest=float("inf"))
 
 
-def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Limits = LIMITS) -> pl.Series:
+def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:
     """Find what is wrong with rewrites.
 
     Parameters
@@ -101,7 +114,7 @@ def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Limi
     finish : polars.Series of String
         Why the model stopped: ``"stop"``, ``"length"``, ``"content_filter"`` or what else the server says; null
         where nothing is known.
-    limits : Limits, optional
+    limits : RewriteLimits, optional
         Of the length and of copying.
 
     Returns
@@ -216,7 +229,9 @@ def _latin(text: str) -> bool:
     return sum(map(text.count, _FREQUENT)) > len(text.encode()) - len(text)
 
 
-def _compared(source: str, text: str, scripts: tuple[str | None, str | None], limits: Limits) -> tuple[bool, ...]:
+def _compared(
+    source: str, text: str, scripts: tuple[str | None, str | None], limits: RewriteLimits
+) -> tuple[bool, ...]:
     """The columns of `_COMPARED`: whether a rewrite is empty, copied, …, or ends with a remark of its own."""
     old, new = source.casefold().split(), text.casefold().split()
     if not new:
@@ -236,8 +251,62 @@ def _compared(source: str, text: str, scripts: tuple[str | None, str | None], li
     return False, copied, foreign, len(new) < few, len(new) > many, bool(remark(text) and not remark(source))
 
 
-def _range(length: int, short: int, limits: Limits) -> tuple[float, float]:
+def _range(length: int, short: int, limits: RewriteLimits) -> tuple[float, float]:
     """Fewest and most words that the rewrite of a source may have."""
     if length >= short:
         return limits.shortest * length, limits.longest * length
     return limits.shortest * length - short / _SHORT, limits.longest * short
+
+
+def check_text(limits: RewriteLimits) -> Check:
+    """Make the check of a rewritten text: wrappers are removed, then all of `FLAGS` and ``unrelated`` are looked for.
+
+    Where it may be shorter than half of its source, it need hold fewer of its words to be related, in proportion.
+    """
+    least = RELATED * min(1.0, limits.shortest / LIMITS.shortest)
+
+    def check(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+        cleaned = clean(raw, source)
+        found = flags(source, cleaned["text"], finish, limits=limits).alias("flags")
+        lost = pl.lit(unrelated(source, cleaned["text"], least=least))
+        more = pl.concat_list(pl.when(lost).then(pl.lit(UNRELATED))).list.drop_nulls()
+        return cleaned.with_columns(found).with_columns(flags=pl.concat_list("flags", more))
+
+    return check
+
+
+def unrelated(source: pl.Series, text: pl.Series, *, least: float = RELATED) -> pl.Series:
+    """Tell where a text is not about what its source is about, as when a model goes on as it likes.
+
+    `least` is the share of the source's distinct words of five letters or more that a related text has. False where
+    nothing can be told: fewer than eight such words, an empty text, another script, or one without white space between
+    words.
+    """
+    scripts = quality.script(source), quality.script(text)
+    table = pl.DataFrame({"a": source, "b": text, "here": scripts[0], "there": scripts[1]})
+    words = {name: pl.col(name).str.to_lowercase().str.extract_all(_LONGER).list.unique() for name in "ab"}
+    both = pl.col("a").list.set_intersection("b").list.len()
+    told = (pl.col("a").list.len() >= _FEWEST) & (pl.col("here") == pl.col("there")) & ~pl.col("here").is_in(UNSPACED)
+    return (
+        table.with_columns(**words).select(told.fill_null(False) & (both < least * pl.col("a").list.len())).to_series()
+    )
+
+
+def check_title(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+    """Check rewritten titles.
+
+    A title may be much shorter or longer than the one before, may stay the same, and ends without a full stop: only
+    refusals, empty, filtered and cut-off answers, boilerplate, another language, several lines and more than 300
+    characters are flagged. As `ranktilt.generation.rewrite.rounds.Check`.
+    """
+    cleaned = clean(raw, source)
+    found = flags(source, cleaned["text"], finish, limits=_TITLE_LIMITS)
+    wrong = found.list.set_intersection(pl.Series([list(_TITLE_FLAGS)], dtype=pl.List(pl.String)))
+    table = cleaned.with_columns(flags=wrong, finish=finish)
+    more = {
+        "cut off": pl.col("finish") == "length",
+        "several lines": pl.col("text").str.contains("\n"),
+        "too long": pl.col("text").str.len_chars() > _LONGEST_TITLE,
+    }
+    extra = pl.concat_list(pl.when(fault).then(pl.lit(name)) for name, fault in more.items()).list.drop_nulls()
+    return table.with_columns(flags=pl.concat_list("flags", extra)).drop("finish")

@@ -23,20 +23,7 @@ _PACKAGES = ("openai", "polars", "torch", "transformers")
 
 
 def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
-    """Describe a folder.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made; its ``inputs`` are the hashes of what was read.
-    contents : mapping of str to bytes
-        Each file's bytes as they will lie on disk, by its path in the folder.
-
-    Returns
-    -------
-    bytes
-        JSON, the same for the same content.
-    """
+    """Describe a folder as JSON: how it was made, and the hashes of what was read and written, files by their path."""
     packages = {}
     for name in _PACKAGES:
         try:
@@ -59,20 +46,7 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
 def require_ours(folder: Path) -> dict[str, Any] | None:
     """Refuse a folder that cannot be replaced: one that holds something else, or something of the user's own.
 
-    Parameters
-    ----------
-    folder : Path
-        Where an output is to go.
-
-    Returns
-    -------
-    dict or None
-        The manifest of what is there; None for a new or empty folder.
-
-    Raises
-    ------
-    UserError
-        Naming the file that would be lost.
+    Returns the manifest of what is there; None for a new or empty folder.
     """
     try:
         require_place(folder)
@@ -110,18 +84,7 @@ def _digest(path: Path) -> str | None:
 
 
 def earlier(path: str | Path | None) -> list[dict[str, Any]]:
-    """Read how the rewrites in a folder were made, the first ones first.
-
-    Parameters
-    ----------
-    path : str, Path or None
-        A collection's folder; None where it comes from none.
-
-    Returns
-    -------
-    list of dict
-        The ``spec`` of each manifest; none for a folder that is no output of a rewriting.
-    """
+    """Read how the rewrites in a collection's folder were made: the ``spec`` of each manifest, the first ones first."""
     file = None if path is None else Path(path) / MANIFEST
     known = _read(file) if file is not None and os.path.isfile(file) else None
     if file is None or known is None:
@@ -146,19 +109,8 @@ def _told(spec: Any) -> bool:
 def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Path | None) -> None:
     """Refuse to replace the rewrites of another collection.
 
-    Parameters
-    ----------
-    folder : Path
-        Where an output is to go.
-    known : mapping or None
-        The manifest of what is there; see `require_ours`.
-    given : str, Path or None
-        The collection that is rewritten; None where it comes from no folder.
-
-    Raises
-    ------
-    UserError
-        If what is there was made of a folder elsewhere, none of whose files is as in this one.
+    That is one that was made of a folder elsewhere, none of whose files is as in the given one; `known` is the manifest
+    of what is there.
     """
     before = None if known is None else known.get("spec", {}).get("collection", {}).get("path")
     if known is None or before is None or given is None or Path(before).absolute() == Path(given).absolute():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +15,20 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.rewrite.flags import Limits
-from ranktilt.generation.rewrite.prompts import Template, template
-from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Lost, Order, first_words
-from ranktilt.generation.rewrite.tokens import TEMPLATE_TOKENS, Counting, counting
+from ranktilt.generation.rewrite.flags import RewriteLimits
+from ranktilt.generation.rewrite.prompts import PromptTemplate, template
+from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Rejected, RewriteTask, first_words
 from ranktilt.llm.base import LLM, Sampling
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 TITLES = ("keep", "rewrite", "drop")
+BYTES_A_TOKEN = 4
+"""Of English and most other text in UTF-8, for the tokenizers of today's models."""
+
+TEMPLATE_TOKENS = 12
+"""What a chat template adds to a prompt, about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ class Rewriting:
         Shorten what is too long for the model instead of leaving it out.
     context : int, optional
         Tokens that prompt and answer may have together; by default only the model itself says what is too long.
-    limits : Limits, optional
+    limits : RewriteLimits, optional
         Of the checks; by default those that suit the prompt.
     first : int, optional
         Rewrite so many documents only, for a trial.
@@ -73,7 +77,7 @@ class Rewriting:
     source: str | None = None
     truncate: bool = False
     context: int | None = None
-    limits: Limits | None = None
+    limits: RewriteLimits | None = None
     first: int | None = None
 
     def __post_init__(self) -> None:
@@ -101,38 +105,20 @@ class Rewriting:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What will be asked.
+    """What will be asked: settled before anything is.
 
-    Parameters
-    ----------
-    rewriting : Rewriting
-        How.
-    template : Template
-        The prompt.
-    limits : Limits
-        Of the checks.
-    sources : mapping of str to Sampling
-        Names of the sources to be made, each with how its answers are drawn.
-    orders : tuple of Order
-        The texts, in the collection's order.
-    lost : tuple of Lost
-        Documents that are not asked for: empty ones, and those that do not fit the context.
-    words : mapping of int to int
-        By row: words that are left of a text that was cut to fit the context.
-    chosen : int
-        Documents that were to be rewritten: `orders` and `lost` together.
-    only : bool
-        Whether not all documents of the source were to be rewritten.
-    pool : Pool or None
-        What chose the documents, where that was a pool.
+    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in the
+    collection's order; `lost` those that are not asked for (empty, or too long for the context); `words` are left of a
+    text that was cut, by row; `chosen` counts both; `only` says whether not all documents of the source were to be
+    rewritten, and `pool` what chose them.
     """
 
     rewriting: Rewriting
-    template: Template
-    limits: Limits
+    template: PromptTemplate
+    limits: RewriteLimits
     sources: Mapping[str, Sampling]
-    orders: tuple[Order, ...]
-    lost: tuple[Lost, ...] = ()
+    tasks: tuple[RewriteTask, ...]
+    lost: tuple[Rejected, ...] = ()
     words: Mapping[int, int] = field(default_factory=dict)
     chosen: int = 0
     only: bool = False
@@ -140,28 +126,10 @@ class Plan:
 
 
 def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool | Iterable[str] | None = None) -> Plan:
-    """Settle what is asked.
+    """Settle what is asked, in the collection's order; nothing is asked yet.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its documents of one source are rewritten.
-    llm : LLM
-        Who will be asked; nothing is asked yet.
-    rewriting : Rewriting
-        How.
-    only : Pool or iterable of str, optional
-        Ids of the documents to rewrite; by default all, or those of the pool that earlier rewrites were made of.
-
-    Returns
-    -------
-    Plan
-        In the collection's order.
-
-    Raises
-    ------
-    UserError
-        If there is no such source or no such document, a source's name is taken, or two documents have one origin.
+    `only` holds ids of the documents to rewrite; by default all, or those of the pool that earlier rewrites were made
+    of. Refused: no such source or document, a source's name that is taken, two documents of one origin.
     """
     prompt = template(rewriting.prompt)
     sources = {_source(llm, t, prompt, rewriting): rewriting.sampling(t) for t in rewriting.temperatures}
@@ -172,21 +140,21 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
-    orders = [Order(row, text, title, _content(title, text)) for row, text, title in given]
-    lost = [Lost(o.row, "text", EMPTY, (), 0, "") for o in orders if not o.text.strip()]
-    orders = [o for o in orders if o.text.strip()]
+    tasks = [RewriteTask(row, text, title, _content(title, text)) for row, text, title in given]
+    lost = [Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip()]
+    tasks = [o for o in tasks if o.text.strip()]
     words: dict[int, int] = {}
     if rewriting.context is not None:
-        orders, long, words = _fitting(orders, prompt, rewriting, counting(llm))
+        tasks, long, words = _fitting(tasks, prompt, rewriting, counting(llm))
         lost += long
-    limits = rewriting.limits or replace(Limits(), **prompt.limits)
+    limits = rewriting.limits or replace(RewriteLimits(), **prompt.limits)
     return Plan(
-        rewriting, prompt, limits, sources, tuple(orders), tuple(lost), words, side.height, only is not None,
+        rewriting, prompt, limits, sources, tuple(tasks), tuple(lost), words, side.height, only is not None,
         None if isinstance(only, Iterable) else only,
     )  # fmt: skip
 
 
-def _source(llm: LLM, temperature: float, prompt: Template, rewriting: Rewriting) -> str:
+def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rewriting) -> str:
     if rewriting.source is not None:
         return rewriting.source
     model = re.sub(r"\s+", "_", llm.name.rstrip("/").rpartition("/")[2])
@@ -242,20 +210,7 @@ def _chosen(collection: Collection, rewriting: Rewriting, only: Any) -> pl.Serie
 
 
 def earlier_pool(collection: Collection, of: str) -> pl.Series | None:
-    """Find the documents that a collection's rewrites were made of, where these were a pool.
-
-    Parameters
-    ----------
-    collection : Collection
-        With a Boolean column ``pool``, or without.
-    of : str
-        The source whose documents were rewritten.
-
-    Returns
-    -------
-    polars.Series or None
-        Their ids; None where there are no rewrites yet, or no pool.
-    """
+    """Find the ids of documents that a collection's rewrites were made of, where these were a pool; or else None."""
     docs = collection.docs
     if docs.schema.get(POOL) != pl.Boolean or (docs["source"] == of).all():
         return None
@@ -278,40 +233,60 @@ def _content(title: str, text: str) -> str:
 
 
 def _fitting(
-    orders: Sequence[Order], prompt: Template, rewriting: Rewriting, by: Counting
-) -> tuple[list[Order], list[Lost], dict[int, int]]:
+    tasks: Sequence[RewriteTask], prompt: PromptTemplate, rewriting: Rewriting, by: Counting
+) -> tuple[list[RewriteTask], list[Rejected], dict[int, int]]:
     """Orders that fit the context, those that do not, and the words that are left of those that were cut."""
     room = rewriting.context or 0
     fixed = TEMPLATE_TOKENS + by.count([prompt.render("", "")])[0]
-    texts = by.count([order.text for order in orders])
-    titles = by.count([order.title for order in orders]) if "title" in prompt.fields else [0] * len(orders)
-    fit, lost, words = list[Order](), list[Lost](), dict[int, int]()
-    for order, tokens, more in zip(orders, texts, titles, strict=True):
+    texts = by.count([task.text for task in tasks])
+    titles = by.count([task.title for task in tasks]) if "title" in prompt.fields else [0] * len(tasks)
+    fit, lost, words = list[RewriteTask](), list[Rejected](), dict[int, int]()
+    for task, tokens, more in zip(tasks, texts, titles, strict=True):
         answer = rewriting.max_tokens
         left = room - fixed - more - (answer or 0)
         left = left if answer else left // 2  # a rewrite is about as long as its text
         if tokens <= left:
-            fit.append(order)
+            fit.append(task)
             continue
-        cut = _cut(order, left, tokens, by) if rewriting.truncate else None
+        cut = _cut(task, left, tokens, by) if rewriting.truncate else None
         if cut is None:
             needed = fixed + more + tokens + (answer or tokens)
             message = f"prompt and answer need about {needed:,} tokens, the context has {room:,}"
-            lost.append(Lost(order.row, "text", TOO_LONG, (), 0, message))
+            lost.append(Rejected(task.row, "text", TOO_LONG, (), 0, message))
         else:
             fit.append(cut)
-            words[order.row] = len(cut.text.split())
+            words[task.row] = len(cut.text.split())
     return fit, lost, words
 
 
-def _cut(order: Order, room: int, tokens: int, by: Counting) -> Order | None:
+def _cut(task: RewriteTask, room: int, tokens: int, by: Counting) -> RewriteTask | None:
     """The beginning of a text, of at most so many tokens; None where too few words would be left."""
-    count = len(order.text.split())
+    count = len(task.text.split())
     fewer = int(count * room / tokens)
     while fewer >= min(FEWEST_WORDS, count):
-        text = first_words(order.text, fewer)
+        text = first_words(task.text, fewer)
         came = by.count([text])[0]
         if came <= room:
-            return order._replace(text=text)
+            return task._replace(text=text)
         fewer = min(fewer - 1, int(fewer * room / came))
     return None
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A way to count the tokens of texts, and what it is in words."""
+
+    count: Callable[[Sequence[str]], list[int]]
+    how: str
+
+
+def counting(llm: LLM) -> Counting:
+    """Choose how tokens are counted for a model: by its own ``count_tokens``, or one token for four bytes."""
+    own = getattr(llm, "count_tokens", None)
+    if own is not None:
+        return Counting(own, "counted by the model's own tokenizer")
+    return Counting(_by_bytes, f"estimated, one token for {BYTES_A_TOKEN} bytes of UTF-8")
+
+
+def _by_bytes(texts: Sequence[str]) -> list[int]:
+    return [-(-len(text.encode()) // BYTES_A_TOKEN) for text in texts]

@@ -28,25 +28,11 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
 
 
 @dataclass(frozen=True)
-class Template:
-    """An instruction with places for a document's text and title.
+class PromptTemplate:
+    """An instruction with ``{text}`` at least once, ``{title}`` where it is wanted; ``{{`` and ``}}`` are braces.
 
-    Parameters
-    ----------
-    name : str
-        Its name, or the stem of its file.
-    text : str
-        ``{text}`` at least once, ``{title}`` where it is wanted; ``{{`` and ``}}`` are braces. Nothing else can be
-        filled in: a rewrite that knew a query would be tuned to it.
-    place : str, optional
-        Where it was read, for error messages.
-    limits : mapping, optional
-        Limits of the checks that suit its answers better than the usual ones; of `flags.Limits`.
-
-    Raises
-    ------
-    UserError
-        If ``{text}`` is missing, another field is there, or a brace stands alone.
+    Nothing else can be filled in: a rewrite that knew a query would be tuned to it. `place` is where it was read,
+    `limits` are those of the checks that suit its answers better than the usual ones.
     """
 
     name: str
@@ -64,44 +50,16 @@ class Template:
         return tuple(name for name in _FIELDS if any(name == part for _, part in self._parts))
 
     def render(self, text: str, title: str = "") -> str:
-        """Fill in a document.
-
-        Parameters
-        ----------
-        text, title : str
-            Of the document; braces in them are left as they are.
-
-        Returns
-        -------
-        str
-            What the model is told.
-        """
+        """Return what the model is told of a document; braces in it are left as they are."""
         given = {"text": text, "title": title, None: ""}
         return "".join(literal + given[name] for literal, name in self._parts)
 
 
-def template(name: str | Path) -> Template:
-    """Find a prompt by its name, or read it from a file.
-
-    Parameters
-    ----------
-    name : str or Path
-        One of `PROMPTS`, or a UTF-8 text file. A file with the name of a prompt is written with its folder:
-        ``./paper``.
-
-    Returns
-    -------
-    Template
-        Without the line end that closes the file.
-
-    Raises
-    ------
-    UserError
-        If there is neither, or the file is no prompt.
-    """
+def template(name: str | Path) -> PromptTemplate:
+    """Find a prompt by its name, or read it from a UTF-8 file; one with the name of a prompt is written ``./paper``."""
     if name in (*PROMPTS, TITLE):
         file = resources.files("ranktilt.generation").joinpath("prompts", f"{name}.txt")
-        return Template(str(name), file.read_text(encoding="utf-8").strip(), limits=_LIMITS.get(str(name), {}))
+        return PromptTemplate(str(name), file.read_text(encoding="utf-8").strip(), limits=_LIMITS.get(str(name), {}))
     path = Path(name)
     if not os.path.exists(path) and path.suffix != ".txt" and path.name == str(name):
         raise UserError(f"{unknown('prompt', str(name), PROMPTS)}; or name a file that holds {{text}}")
@@ -113,7 +71,7 @@ def template(name: str | Path) -> Template:
     if len(data) > _LARGEST:
         raise DataError(path, f"expected a prompt of at most {_LARGEST:,} bytes, got more")
     stem = re.sub(r"[^\w.=+-]+", "_", path.stem).strip("_.") or "prompt"
-    return Template(stem, text.replace("\r\n", "\n").removesuffix("\n"), str(path))
+    return PromptTemplate(stem, text.replace("\r\n", "\n").removesuffix("\n"), str(path))
 
 
 def _parts(text: str, place: str) -> tuple[tuple[str, str | None], ...]:

@@ -16,11 +16,11 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.datasets.mix import mix
 from ranktilt.errors import DataWarning
-from ranktilt.generation.rewrite.checks import check_text, check_title
+from ranktilt.generation.rewrite.flags import check_text, check_title
 from ranktilt.generation.rewrite.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
 from ranktilt.generation.rewrite.prompts import TITLE, template
-from ranktilt.generation.rewrite.rounds import UNANSWERED, Lost, Outcome, Way, rounds
+from ranktilt.generation.rewrite.rounds import UNANSWERED, Rejected, RewriteConfig, RewriteOutcome, rounds
 from ranktilt.io.files import sha256
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM
@@ -41,7 +41,7 @@ _MADE = ("model", "temperature", "prompt", "cut_to")
 _PLAIN = ("of", "titles", "top_p", "max_tokens", "seed", "attempts", "truncate", "context", "first")
 
 
-class Made(NamedTuple):
+class SourceSummary(NamedTuple):
     """What became of the documents in one source."""
 
     source: str
@@ -81,7 +81,7 @@ class Rewritten:
         Documents without a rewrite, a row each and source; see `LEFT_OUT`. A document may be left out for its title.
     answers : polars.DataFrame
         Every answer, with ``id`` and ``source`` of its document and the columns of `rounds.RECORD`.
-    made : tuple of Made
+    made : tuple of SourceSummary
         Counts, source by source.
     spec : mapping
         How it was made; plain JSON values.
@@ -92,7 +92,7 @@ class Rewritten:
     added: pl.DataFrame
     left_out: pl.DataFrame
     answers: pl.DataFrame
-    made: tuple[Made, ...]
+    made: tuple[SourceSummary, ...]
     spec: Mapping[str, Any]
 
     @property
@@ -175,21 +175,21 @@ def rewrite(
     return Rewritten(united, marked, added, left_out, answers, made, spec)
 
 
-def _asked(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> Outcome:
+def _asked(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
     rewriting, sampling = planned.rewriting, planned.sources[source]
-    way = Way(
+    way = RewriteConfig(
         llm, journal, sampling, planned.template, check_text(planned.limits), rewriting.attempts,
         truncate=rewriting.truncate, label=f"rewriting as {source}",
     )  # fmt: skip
-    outcome = rounds(way, planned.orders)
+    outcome = rounds(way, planned.tasks)
     outcome.words = {**planned.words, **outcome.words}
     if rewriting.titles == "rewrite":
-        orders = [o._replace(text=o.title, title="") for o in planned.orders if o.row in outcome.kept]
+        tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.kept]
         way = replace(
             way, template=template(TITLE), check=check_title, part="title", label=f"titles of {source}", truncate=False
         )
-        titles = rounds(way, [o for o in orders if o.text.strip()])
+        titles = rounds(way, [o for o in tasks if o.text.strip()])
         outcome.titles = titles.kept
         outcome.records += titles.records
         outcome.lost += titles.lost
@@ -199,7 +199,7 @@ def _asked(collection: Collection, llm: LLM, journal: Journal, planned: Plan, so
     return outcome
 
 
-def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: Outcome) -> pl.DataFrame:
+def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: RewriteOutcome) -> pl.DataFrame:
     """The new documents: what else is known of the one they were made of is true of them too."""
     rows = sorted(found.kept)
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
@@ -225,7 +225,7 @@ def _marked(collection: Collection, planned: Plan) -> Collection:
     """The collection with a column that says which documents were chosen, where not all were."""
     if not planned.only or earlier_pool(collection, planned.rewriting.of) is not None:
         return collection
-    rows = [*(o.row for o in planned.orders), *(one.row for one in planned.lost)]
+    rows = [*(o.row for o in planned.tasks), *(one.row for one in planned.lost)]
     origins = collection.docs["origin"][rows]
     chosen = collection.docs["origin"].is_in(origins.implode()).alias(POOL)
     return Collection(collection.docs.with_columns(chosen), collection.queries, collection.qrels, collection.spec)
@@ -248,15 +248,15 @@ def _named(ids: pl.Series, source: str, records: pl.DataFrame) -> pl.DataFrame:
     return named.select("id", "source", pl.exclude("id", "source", "row"))
 
 
-def _left_out(ids: pl.Series, source: str, lost: Iterable[Lost]) -> pl.DataFrame:
+def _left_out(ids: pl.Series, source: str, lost: Iterable[Rejected]) -> pl.DataFrame:
     rows = [(ids[one.row], source, one.part, one.reason, list(one.flags), one.attempts, one.message) for one in lost]
     return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
 
 
-def _counted(planned: Plan, source: str, found: Outcome) -> Made:
+def _counted(planned: Plan, source: str, found: RewriteOutcome) -> SourceSummary:
     records = pl.concat(found.records)
     flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
-    return Made(
+    return SourceSummary(
         source=source,
         temperature=planned.sources[source].temperature,
         documents=planned.chosen,

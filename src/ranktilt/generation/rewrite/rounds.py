@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ranktilt.generation.rewrite.prompts import Template
+from ranktilt.generation.rewrite.prompts import PromptTemplate
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Request, journalled
@@ -37,7 +37,7 @@ RECORD = pl.Schema(
 """Columns of the answers: one row for each answer of a text, in order of attempts."""
 
 
-class Order(NamedTuple):
+class RewriteTask(NamedTuple):
     """A text that is to be rewritten."""
 
     row: int
@@ -48,7 +48,7 @@ class Order(NamedTuple):
     """Hash of the document's content."""
 
 
-class Lost(NamedTuple):
+class Rejected(NamedTuple):
     """A text without a rewrite."""
 
     row: int
@@ -67,35 +67,17 @@ Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
 
 
 @dataclass(frozen=True)
-class Way:
+class RewriteConfig:
     """How texts are rewritten.
 
-    Parameters
-    ----------
-    llm : LLM
-        Who is asked.
-    journal : Journal
-        What was answered before.
-    sampling : Sampling
-        How answers are drawn.
-    template : Template
-        What is said.
-    check : callable
-        Tells good answers from others.
-    attempts : int
-        Answers to ask for until one is good.
-    truncate : bool
-        Cut a text that is too long for the server until it takes it.
-    part : str
-        ``text`` or ``title``.
-    label : str
-        Of the progress bar.
+    `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts a text that is too
+    long for the server until it takes it; `part` is ``text`` or ``title``, `label` that of the progress bar.
     """
 
     llm: LLM
     journal: Journal
     sampling: Sampling
-    template: Template
+    template: PromptTemplate
     check: Check
     attempts: int
     truncate: bool = False
@@ -104,52 +86,27 @@ class Way:
 
 
 @dataclass
-class Outcome:
-    """What became of all orders.
+class RewriteOutcome:
+    """What became of all tasks.
 
-    Parameters
-    ----------
-    kept : dict of int to str
-        The rewrite of each document's row.
-    lost : list of Lost
-        The others.
-    words : dict of int to int
-        Words that were given to the model, where the text was cut.
-    records : list of polars.DataFrame
-        All answers, with the columns of `RECORD`.
-    titles : dict of int to str
-        Rewritten titles, where there are some.
+    `kept` is the rewrite of each document's row, `words` counts what was given to the model where a text was cut,
+    `records` are all answers, with the columns of `RECORD`.
     """
 
     kept: dict[int, str] = field(default_factory=dict)
-    lost: list[Lost] = field(default_factory=list)
+    lost: list[Rejected] = field(default_factory=list)
     words: dict[int, int] = field(default_factory=dict)
     records: list[pl.DataFrame] = field(default_factory=list)
     titles: dict[int, str] = field(default_factory=dict)
 
 
-def rounds(way: Way, orders: Sequence[Order]) -> Outcome:
+def rounds(way: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcome:
     """Rewrite texts: one round for all, then one for those whose answer was flagged, up to the attempts.
 
-    Parameters
-    ----------
-    way : Way
-        How.
-    orders : sequence of Order
-        The texts; one a document.
-
-    Returns
-    -------
-    Outcome
-        Each order is either kept or lost.
-
-    Raises
-    ------
-    UserError
-        If nothing can be answered; what was answered until then is in the journal.
+    Each task is either kept or rejected. What was answered before an error is in the journal.
     """
-    outcome = Outcome()
-    current = {order.row: order for order in orders}
+    outcome = RewriteOutcome()
+    current = {task.row: task for task in tasks}
     waiting = list(current)
     for attempt in range(1, way.attempts + 1):
         records = _attempt(way, current, waiting, attempt, outcome)
@@ -160,11 +117,13 @@ def rounds(way: Way, orders: Sequence[Order]) -> Outcome:
         waiting = flagged["row"].to_list()
         if attempt == way.attempts:
             failed = flagged.select("row", "flags").iter_rows()
-            outcome.lost += [Lost(row, way.part, FLAGGED, tuple(flags), attempt, "") for row, flags in failed]
+            outcome.lost += [Rejected(row, way.part, FLAGGED, tuple(flags), attempt, "") for row, flags in failed]
     return outcome
 
 
-def _attempt(way: Way, current: dict[int, Order], rows: Sequence[int], attempt: int, outcome: Outcome) -> pl.DataFrame:
+def _attempt(
+    way: RewriteConfig, current: dict[int, RewriteTask], rows: Sequence[int], attempt: int, outcome: RewriteOutcome
+) -> pl.DataFrame:
     """Ask once for each text, and again for a shorter one where the server finds it too long."""
     parts = [RECORD.to_frame()]
     while rows:
@@ -174,17 +133,17 @@ def _attempt(way: Way, current: dict[int, Order], rows: Sequence[int], attempt: 
         for row, reason, message in failed:
             shorter = _shorter(current[row]) if way.truncate and reason == TOO_LONG else None
             if shorter is None:
-                outcome.lost.append(Lost(row, way.part, reason, (), attempt - 1, message))
+                outcome.lost.append(Rejected(row, way.part, reason, (), attempt - 1, message))
             else:
                 current[row], outcome.words[row] = shorter, len(shorter.text.split())
                 rows.append(row)
     return pl.concat(parts).sort("row")
 
 
-def _shorter(order: Order) -> Order | None:
-    words = len(order.text.split())
+def _shorter(task: RewriteTask) -> RewriteTask | None:
+    words = len(task.text.split())
     fewer = max(FEWEST_WORDS, int(words * _SHORTER))
-    return order._replace(text=first_words(order.text, fewer)) if fewer < words else None
+    return task._replace(text=first_words(task.text, fewer)) if fewer < words else None
 
 
 def first_words(text: str, count: int) -> str:
@@ -196,13 +155,13 @@ def first_words(text: str, count: int) -> str:
 _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
 
 
-def _ask(way: Way, orders: Sequence[Order], attempt: int) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
+def _ask(
+    way: RewriteConfig, tasks: Sequence[RewriteTask], attempt: int
+) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
-    requests = (
-        Request(Prompt(way.template.render(order.text, order.title)), order.document, attempt) for order in orders
-    )
+    requests = (Request(Prompt(way.template.render(task.text, task.title)), task.document, attempt) for task in tasks)
     label = way.label if attempt == 1 else f"{way.label}, attempt {attempt}"
-    answers = journalled(way.llm, requests, way.journal, sampling=way.sampling, label=label, total=len(orders))
+    answers = journalled(way.llm, requests, way.journal, sampling=way.sampling, label=label, total=len(tasks))
     failed = list[tuple[int, str, str]]()
     waiting = list[Reply]()
     checked = list[Future[pl.DataFrame]]()
@@ -211,28 +170,28 @@ def _ask(way: Way, orders: Sequence[Order], attempt: int) -> tuple[pl.DataFrame,
         try:
             for one in answers:
                 if one.failure is not None:
-                    failed.append((orders[one.number].row, _REASONS[one.failure.kind], one.failure.message))
+                    failed.append((tasks[one.number].row, _REASONS[one.failure.kind], one.failure.message))
                     continue
                 waiting.append(one)
                 if len(waiting) == _CHECKED_AT_ONCE:
-                    checked.append(other.submit(_checked, way, orders, waiting, attempt))
+                    checked.append(other.submit(_checked, way, tasks, waiting, attempt))
                     waiting = []
-            checked.append(other.submit(_checked, way, orders, waiting, attempt))
+            checked.append(other.submit(_checked, way, tasks, waiting, attempt))
             return pl.concat(part.result() for part in checked), failed
         finally:
             other.shutdown(cancel_futures=True)
 
 
-def _checked(way: Way, orders: Sequence[Order], answered: Sequence[Reply], attempt: int) -> pl.DataFrame:
+def _checked(way: RewriteConfig, tasks: Sequence[RewriteTask], answered: Sequence[Reply], attempt: int) -> pl.DataFrame:
     """Rows of the answers' table."""
-    pairs = [(orders[one.number], one.answer, one) for one in answered if one.answer is not None]
-    prompts = [Prompt(way.template.render(order.text, order.title)) for order, _, _ in pairs]
-    source = pl.Series([order.text for order, _, _ in pairs], dtype=pl.String)
+    pairs = [(tasks[one.number], one.answer, one) for one in answered if one.answer is not None]
+    prompts = [Prompt(way.template.render(task.text, task.title)) for task, _, _ in pairs]
+    source = pl.Series([task.text for task, _, _ in pairs], dtype=pl.String)
     raw = pl.Series([answer.text for _, answer, _ in pairs], dtype=pl.String)
     finish = pl.Series([answer.finish for _, answer, _ in pairs], dtype=pl.String)
     found = way.check(source, raw, finish)
     said = {
-        "row": [order.row for order, _, _ in pairs],
+        "row": [task.row for task, _, _ in pairs],
         "part": [way.part] * len(pairs),
         "attempt": [attempt] * len(pairs),
         "prompt": [prompt.digest for prompt in prompts],

@@ -35,7 +35,7 @@ _SAID = (
 )  # fmt: skip
 
 
-class Saved(NamedTuple):
+class SavedRewrites(NamedTuple):
     """What was written."""
 
     folder: Path
@@ -45,7 +45,7 @@ class Saved(NamedTuple):
     """Answers of an earlier version of the folder that are no part of this one."""
 
 
-def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
+def save_rewritten(rewritten: Rewritten, folder: str | Path) -> SavedRewrites:
     """Write a collection with its rewrites, its data card, what was answered, and the hashes of it all.
 
     Parameters
@@ -59,7 +59,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
 
     Returns
     -------
-    Saved
+    SavedRewrites
         The folder holds ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``, ``README.md`` (the data card),
         ``left-out.jsonl``, ``answers.jsonl.gz`` (every answer as it came) and ``manifest.json``.
 
@@ -86,7 +86,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> Saved:
     contents[MANIFEST] = manifest(spec, contents)
     dropped = _dropped(place / ANSWERS, rewritten) if earlier is not None else 0
     _replace(place, contents)
-    return Saved(Path(folder), tuple(judged), dropped)
+    return SavedRewrites(Path(folder), tuple(judged), dropped)
 
 
 def splits(folder: Path) -> list[str]:
@@ -168,13 +168,7 @@ def _dropped(file: Path, rewritten: Rewritten) -> int:
 
 
 def recover(folder: Path) -> None:
-    """Bring back an earlier version that a kill took away just before the new one came, and clear what is left over.
-
-    Parameters
-    ----------
-    folder : Path
-        Where an output is to go.
-    """
+    """Bring back an earlier version that a kill took away just before the new one came, and clear what is left over."""
     with suppress(OSError):
         _undo(folder)
         for new in _beside(folder / folder.name, "new"):

@@ -165,20 +165,7 @@ class Dense(FirstStage):
         )
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Search the collection, or score a run's candidates; see `Ranker.rank`.
-
-        Parameters
-        ----------
-        collection : Collection
-            What to rank.
-        run : Run, optional
-            Candidates to re-rank; the whole collection is searched without one.
-
-        Returns
-        -------
-        Run
-            A candidate's score is, to the last bit, the one that a search of the whole collection gives it.
-        """
+        """Search the collection, or score a run's candidates, to the last bit as a search does; see `Ranker.rank`."""
         if run is not None:
             return self._rerank(collection, Candidates.of(collection, run, self))
         if self.tail != "drop":
@@ -207,8 +194,8 @@ class Dense(FirstStage):
     def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
         """Vectors of the distinct texts, the row of each text, and each query's vector."""
         documents, row = self.encoder.encode(texts.to_list(), "document", f"{self!r}: encoding documents")
-        asked, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
-        return documents, row, asked.take(query)
+        query_vectors, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
+        return documents, row, query_vectors.take(query)
 
     def check(self) -> None:
         """Find out without loading the model, or asking the server, whether it is there and can be compared."""

@@ -145,14 +145,14 @@ class _MilvusSearch:
     def ask(self, texts: list[str], limit: int) -> list[Hits]:
         """Search for several queries at once; only ids come back, which is several times as fast."""
         mode, name, timeout = self.ranker.mode, self.found.name, self.ranker.timeout
-        asked = {"limit": limit, "output_fields": [self.found.key], "timeout": timeout}
+        options = {"limit": limit, "output_fields": [self.found.key], "timeout": timeout}
         if mode == "hybrid":
             library = need("pymilvus", extra="milvus", for_="milvus")
             both = [library.AnnSearchRequest(limit=limit, **self._part(one, texts)) for one in ("bm25", "dense")]
-            answers = self.milvus.hybrid_search(name, both, library.RRFRanker(FUSION), **asked)
+            answers = self.milvus.hybrid_search(name, both, library.RRFRanker(FUSION), **options)
         else:
             part = self._part(mode, texts)
-            answers = self.milvus.search(name, search_params=part.pop("param"), **part, **asked)
+            answers = self.milvus.search(name, search_params=part.pop("param"), **part, **options)
         sign = signed("RRF" if mode == "hybrid" else "BM25" if mode == "bm25" else self.found.metric)
         return [
             [(self.name(key), sign(score)) for key, score in zip(one.ids, one.distances, strict=True)]

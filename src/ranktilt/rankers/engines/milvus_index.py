@@ -323,21 +323,21 @@ def stored_fields(milvus: Any, found: MilvusIndex, ids: Sequence[str], fields: l
     return {str(row[found.key]): row for row in found_rows}
 
 
-def check_vectors(who: str, stored: npt.NDArray[np.float32], own: npt.NDArray[np.float32]) -> None:
+def check_vectors(who: str, stored: npt.NDArray[np.float32], expected: npt.NDArray[np.float32]) -> None:
     """Refuse vectors that another model made: those of one model point the same way, whatever it computes in."""
-    if stored.shape != own.shape:
-        raise UserError(f"{who}: its vectors have {stored.shape[1]} dimensions, the model's {own.shape[1]}")
-    norms = np.linalg.norm(stored, axis=1) * np.linalg.norm(own, axis=1)
-    alike = float(np.median((stored * own).sum(axis=1) / np.where(norms > 0, norms, 1)))
+    if stored.shape != expected.shape:
+        raise UserError(f"{who}: its vectors have {stored.shape[1]} dimensions, the model's {expected.shape[1]}")
+    norms = np.linalg.norm(stored, axis=1) * np.linalg.norm(expected, axis=1)
+    alike = float(np.median((stored * expected).sum(axis=1) / np.where(norms > 0, norms, 1)))
     if alike < ALIKE:
-        text = f"their median cosine with the model's own is {alike:.2f} over {len(own)} documents"
+        text = f"their median cosine with the model's own is {alike:.2f} over {len(expected)} documents"
         raise UserError(f"{who}: its vectors are not those of this model and text: {text}")
     # Vectors of some models all point nearly the same way, so that those of another text are alike too.
-    one, two = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), _TINY) for side in (stored, own))
+    one, two = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), _TINY) for side in (stored, expected))
     cosines = one @ two.T
     nearest = float(np.mean(cosines.diagonal() >= cosines.max(axis=1) - _NEAR))
     if nearest < _NEAREST_SHARE:
-        text = f"only {nearest:.0%} of {len(own)} documents are nearest to their own text"
+        text = f"only {nearest:.0%} of {len(expected)} documents are nearest to their own text"
         raise UserError(f"{who}: its vectors are those of other documents: {text}")
 
 

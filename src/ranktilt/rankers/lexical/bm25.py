@@ -51,13 +51,13 @@ class Lexical(FirstStage):
         queries = shared.of_queries(collection.judged["text"])
         lengths, scores = shared.lengths, np.zeros(len(shared.lengths))
         for first, last in _groups(queries.indptr, queries.indices, shared.sizes):
-            asked = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
-            found = shared.postings(asked)
+            needed = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
+            found = shared.postings(needed)
             weights = self.weights(found, lengths)
             ends = np.concatenate([[0], np.cumsum(found.sizes)])
             for low, high in zip(queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True):
                 weightless = []
-                numbers = np.searchsorted(asked, queries.indices[low:high])
+                numbers = np.searchsorted(needed, queries.indices[low:high])
                 for term, times in zip(numbers, queries.data[low:high], strict=True):
                     rows, values = found.rows[ends[term] : ends[term + 1]], weights[ends[term] : ends[term + 1]]
                     scores[rows] += values if times == 1 else float(times) * values
@@ -71,18 +71,18 @@ class Lexical(FirstStage):
                 scores.fill(0)
 
 
-def _groups(starts: Ints, asked: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
+def _groups(starts: Ints, needed: Ints, sizes: Ints) -> Iterator[tuple[int, int]]:
     """First and last of consecutive queries whose terms' postings fit into the memory together; at least one query."""
     most = memory_limit() // _POSTING
     held: set[int] = set()
     first = room = 0
     for query, (low, high) in enumerate(pairwise(starts.tolist())):
-        new = set(asked[low:high].tolist()) - held
+        new = set(needed[low:high].tolist()) - held
         more = int(sizes[list(new)].sum())
         if more and query > first and room + more > most:
             yield first, query
             held, first, room = set(), query, 0
-            new = set(asked[low:high].tolist())
+            new = set(needed[low:high].tolist())
             more = int(sizes[list(new)].sum())
         held |= new
         room += more

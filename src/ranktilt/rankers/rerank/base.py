@@ -99,27 +99,10 @@ class ReRanker(Ranker):
         return scorer.tokens if Tokens(scorer.folder, None).readable else None
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Score the candidates again; see `Ranker.rank`.
+        """Score the candidates, from any ranker or file, again; see `Ranker.rank`.
 
-        Parameters
-        ----------
-        collection : Collection
-            Holds the texts.
-        run : Run, optional
-            The candidates, from any ranker or file.
-
-        Returns
-        -------
-        Run
-            Of the run's queries that have a judgment and a text, in the run's order; each with exactly its
-            candidates, those of one text with one score, to the last bit.
-
-        Raises
-        ------
-        UserError
-            If there is no run, no text, or no model of this kind.
-        DataError
-            If the run has no query in common with the collection, or a candidate that the collection does not hold.
+        The run holds the queries that have a judgment and a text, in the run's order; each with exactly its candidates,
+        those of one text with one score, to the last bit.
         """
         found = Candidates.of(collection, run, self)
         scorer = self.scorer()

@@ -77,26 +77,7 @@ class Cells:
 
 
 def read_cells(path: str | Path) -> Cells:
-    """Read cells of the papers' tables from a CSV file.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file, plain or gzip, with a header. Columns ``table``, ``dataset``, ``system`` (or ``model``), ``measure``
-        and ``value`` are needed; ``generator``, ``temperature``, ``collection``, ``condition``, ``target`` and
-        ``note`` may be there. ``nan`` stands for an undefined value.
-
-    Returns
-    -------
-    Cells
-        In the order of the file; numbers keep their text.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, a column is missing, unknown or given twice, a line is too short or too long, a
-        value is no number, a table is unknown, or two lines hold one cell. The line is named.
-    """
+    """Read cells of the papers' tables from a CSV file."""
     path = Path(path)
     found, places = [], dict[tuple[str, ...], int]()
     for line, row in _rows(path):

@@ -11,15 +11,15 @@ import polars as pl
 
 from ranktilt.auditing.contributions import contributions
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.verdict import signed
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.reporting.opened import Opened
+from ranktilt.measures.base import signed
 from ranktilt.reporting.papers.grid import Grid, Panel, Row
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
-from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.provenance import folder
 from ranktilt.run import Run
 
 PAIRS = 2
@@ -51,29 +51,7 @@ def has_pairs(opened: Opened) -> bool:
 
 
 def chosen_pairs(opened: Opened, table: str, *, queries: Sequence[str] = ()) -> Grid:
-    """Choose pairs of texts and lay them out side by side.
-
-    Parameters
-    ----------
-    opened : Opened
-        An audit by source with its collection.
-    table : str
-        ``dai-10`` or ``dai-11``.
-    queries : sequence of str, optional
-        Ids of queries; by default the two that contribute most to Relative Δ of the primary measure, the parts of
-        all rankers added up.
-
-    Returns
-    -------
-    Grid
-        A panel a query: of the pairs whose documents are both relevant to it, the one that the runs set furthest
-        apart (by the discount 1/log2(1 + rank), added up over the runs); without runs one of the highest grade.
-
-    Raises
-    ------
-    UserError
-        If a query is unknown or has no relevant pair.
-    """
+    """Choose pairs of texts and lay them out side by side."""
     audit, collection = opened.audit, opened.collection
     if collection is None:
         raise UserError(f"{table} needs the texts of the collection, which could not be opened")

@@ -16,28 +16,7 @@ RATIO = "PairwiseRatio"
 
 
 def printed(cells: Sequence[Cell], layout: Layout, *, rounding: str = "paper") -> list[Cell]:
-    """Give each cell the text that is printed, and compute again what follows from other cells.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        Of one table.
-    layout : Layout
-        The table's.
-    rounding : {"paper", "none"}, optional
-        Whether Relative Δ comes from the means as they are printed, or as they are.
-
-    Returns
-    -------
-    list of Cell
-        In the same order; a Relative Δ or ratio that was not there stands behind its parts. Where a cell did not
-        say what its parts give, the note says so. A Relative Δ is always the recomputed one; a ratio keeps its value
-        where it lies within what the rounding of the shares allows.
-
-    References
-    ----------
-    Dai et al., KDD 2024, sec. 3.1; Wang et al., NAACL 2024, sec. 4.
-    """
+    """Give each cell the text that is printed, and compute again what follows from other cells."""
     found = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
     if layout.derived == DELTA:
         return list(_with_deltas(found, cells, layout, rounding))

@@ -10,12 +10,12 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, unknown
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.figures_audit import audit_plates
 from ranktilt.reporting.papers.figures_study import study_plates
 from ranktilt.reporting.papers.figures_style import FORMATS, Plate, ink, inked, slug
 from ranktilt.reporting.papers.figures_validation import validation_plates
-from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.provenance import folder
 
 __all__ = ["FORMATS", "paper_figures"]
 
@@ -28,33 +28,6 @@ def paper_figures(results: Sequence[Result], *, format: Literal["svg", "pdf"] = 
     From a validation Figures 3 to 5 of its first paper (terms, map, similarity), from a study Relative Δ by
     temperature, from an audit Relative Δ of rankers × measures, effectiveness beside tilt and, where its collection
     and runs are there, who stands at which rank.
-
-    Parameters
-    ----------
-    results : sequence of Opened, Audit, Validation or Study
-        What is drawn.
-    format : {"svg", "pdf"}, optional
-        SVG keeps text as text, to be searched, edited and read aloud; PDF embeds its fonts as TrueType (type 42), as
-        publishers ask.
-
-    Returns
-    -------
-    dict of str to bytes
-        Contents by file name, such as ``tilt.svg``, ``dai-figure-3.svg``; the names begin with the collection's, or a
-        number, where several results of a kind would share one. A figure is 3.3 inches wide (one column) or 7 (both),
-        its letters are 7 points or more, and it holds no title: what belongs in the caption is in the file's metadata.
-        The same results give the same bytes.
-
-    Raises
-    ------
-    UserError
-        If the format is unknown, or the results hold nothing to draw.
-    MissingExtra
-        If matplotlib is not installed.
-
-    References
-    ----------
-    Dai et al., KDD 2024, Fig. 3 to 5 and sec. 3.5.
     """
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)

@@ -13,8 +13,7 @@ from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, signed
-from ranktilt.reporting.audit_figures import effectiveness
-from ranktilt.reporting.opened import Opened
+from ranktilt.reporting.figures.audit import effectiveness
 from ranktilt.reporting.papers.figures_forest import forests
 from ranktilt.reporting.papers.figures_style import (
     COLUMN,
@@ -34,6 +33,7 @@ from ranktilt.reporting.papers.figures_style import (
     sides,
     slug,
 )
+from ranktilt.reporting.reload import Opened
 
 _DEPTH = 100
 _TICKS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -47,18 +47,7 @@ _MOST_GROUPS = 8
 
 
 def audit_plates(opened: Opened) -> Iterator[Plate]:
-    """Draw what an audit holds; call it within `inked`.
-
-    Parameters
-    ----------
-    opened : Opened
-        The audit; with its collection and runs for the distribution of ranks.
-
-    Yields
-    ------
-    Plate
-        ``tilt`` and ``effectiveness`` for each pair of groups, and ``ranks``.
-    """
+    """Draw what an audit holds; call it within `inked`."""
     audit = opened.audit
     pairs = audit.tilted_pairs
     for pair in pairs:

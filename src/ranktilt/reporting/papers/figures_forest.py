@@ -61,22 +61,7 @@ class _Block:
 
 
 def forests(audit: Audit, pair: Pair, name: str) -> Iterator[Plate]:
-    """Draw Relative Δ of every ranker and measure for one pair of groups; call it within `inked`.
-
-    Parameters
-    ----------
-    audit : Audit
-        With tilts of the pair.
-    pair : (str, str)
-        The groups.
-    name : str
-        Of the figure.
-
-    Yields
-    ------
-    Plate
-        One; several where the rankers need more than a page.
-    """
+    """Draw Relative Δ of every ranker and measure for one pair of groups; call it within `inked`."""
     blocks = [_Block(run, tuple(t for t in audit.tilts if (t.run, t.a, t.b) == (run, *pair))) for run in audit.runs]
     blocks = [block for block in blocks if block.tilts]
     if not any(np.isfinite(t.value) for block in blocks for t in block.tilts):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.verdict import signed
+from ranktilt.measures.base import signed
 from ranktilt.reporting.papers.figures_style import (
     COLUMN,
     DARK,
@@ -32,18 +32,7 @@ _ABREAST = 3
 
 
 def study_plates(study: Study) -> Iterator[Plate]:
-    """Draw what a study holds; call it within `inked`.
-
-    Parameters
-    ----------
-    study : Study
-        With a source whose temperature is known.
-
-    Yields
-    ------
-    Plate
-        ``temperature``, for each series with a temperature: a panel a measure.
-    """
+    """Draw what a study holds; call it within `inked`."""
     drawn = [series for series in study.series if _spots(study, series)]
     for series in drawn:
         yield _plate(study, series, f"temperature-{slug(series)}" if len(drawn) > 1 else "temperature")

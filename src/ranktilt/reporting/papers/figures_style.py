@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 from ranktilt._version import __version__
 from ranktilt.errors import unknown
 from ranktilt.optional import need
-from ranktilt.reporting.glossary import visible
+from ranktilt.reporting.glossary.glossary import visible
 
 FORMATS = ("svg", "pdf")
 COLUMN, PAGE = 3.3, 7.0
@@ -114,13 +114,7 @@ class Plate:
 
 @contextmanager
 def inked() -> Iterator[None]:
-    """Draw with our own settings, whatever the reader's are, and say nothing; afterwards all is as it was.
-
-    Raises
-    ------
-    MissingExtra
-        If matplotlib is not installed.
-    """
+    """Draw with our own settings, whatever the reader's are, and say nothing; afterwards all is as it was."""
     loud = logging.getLogger("matplotlib")
     before = loud.level
     loud.setLevel(logging.ERROR)  # no word of a home that cannot be written or a cache of fonts
@@ -145,21 +139,7 @@ def blank(width: float, height: float) -> Any:
 
 
 def ink(plate: Plate, format: str) -> bytes:
-    """Write a figure as the bytes of a file, the same at every time.
-
-    Parameters
-    ----------
-    plate : Plate
-        Drawn within `inked`, as this must be called.
-    format : {"svg", "pdf"}
-        SVG keeps text as text, set in DejaVu Sans or, where that is missing, in a narrower font. PDF embeds its fonts
-        as TrueType (type 42).
-
-    Returns
-    -------
-    bytes
-        The title and how it is read are in the file's metadata.
-    """
+    """Write a figure as the bytes of a file, the same at every time."""
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
     title, says, maker = label(plate.title), label(plate.says), f"RankTilt {__version__}"

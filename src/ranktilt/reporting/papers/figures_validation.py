@@ -32,18 +32,7 @@ _SHARE = "share of pairs, %"
 
 
 def validation_plates(validation: Validation) -> Iterator[Plate]:
-    """Draw what a validation holds; call it within `inked`.
-
-    Parameters
-    ----------
-    validation : Validation
-        With the values of single pairs.
-
-    Yields
-    ------
-    Plate
-        ``dai-figure-3`` (all sources), then ``dai-figure-4`` and ``dai-figure-5``, one a source.
-    """
+    """Draw what a validation holds; call it within `inked`."""
     terms = [one for one in validation.overlaps if one.jaccard.count]
     if terms:
         jaccard, overlap = ({one.source: getattr(one, name) for one in terms} for name in ("jaccard", "overlap"))

@@ -63,27 +63,7 @@ class Grid:
 
 
 def lay_out(cells: Sequence[Cell], layout: Layout, *, made: Sequence[str] = ()) -> Grid:
-    """Arrange the cells of one table.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        With their texts, no two of one place; at least one.
-    layout : Layout
-        Says which keys are rows, columns and panels.
-    made : sequence of str, optional
-        The commands and files behind them, in words.
-
-    Returns
-    -------
-    Grid
-        Values of a key in the order in which they appear; measures in the paper's order first.
-
-    Raises
-    ------
-    UserError
-        If two results hold one cell.
-    """
+    """Arrange the cells of one table."""
     return _Arranged(cells, layout).grid(tuple(made))
 
 

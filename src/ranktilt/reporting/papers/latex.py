@@ -13,19 +13,7 @@ _HALF = r"p{0.47\linewidth}"
 
 
 def latex(grid: Grid) -> str:
-    r"""Write a table as a complete LaTeX environment.
-
-    Parameters
-    ----------
-    grid : Grid
-        The table.
-
-    Returns
-    -------
-    str
-        Comments that say how it was made, then ``table`` (``table*`` where it is wide) with ``\caption`` and
-        ``\label``. It needs ``\usepackage{booktabs}`` and nothing else. Ends with a line end.
-    """
+    """Write a table as a complete LaTeX environment."""
     environment = "table*" if grid.prose or _total(grid) > _NARROW else "table"
     lines = [
         tex_comment(f"Layout: {grid.paper}. Needs \\usepackage{{booktabs}}."),

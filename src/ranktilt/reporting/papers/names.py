@@ -48,19 +48,7 @@ _NAMED = re.compile(r"(?<=.)[-_](?:tmp|temp|temperature)(\d+(?:\.\d+)?)$")
 
 
 def system_names(runs: Iterable[str]) -> dict[str, str]:
-    """Name rankers as the papers do.
-
-    Parameters
-    ----------
-    runs : iterable of str
-        Texts of rankers, such as ``bm25@100>>cross-encoder:minilm``, or any names.
-
-    Returns
-    -------
-    dict of str to str
-        By text: ``BM25+MiniLM``, ``TAS-B``; a saved run is called as its file. What no paper has, what has options,
-        and what would share its name with another one, keeps its text.
-    """
+    """Name rankers as the papers do."""
     found = {run: _pipeline(run) for run in runs}
     shared = Counter(found.values())
     return {run: name if shared[name] == 1 else run for run, name in found.items()}
@@ -108,19 +96,7 @@ def dataset_name(dataset: str) -> str:
 
 
 def generator(source: str) -> tuple[str, str]:
-    """Split the name of a source into its model and, where the name ends in one, its temperature.
-
-    Parameters
-    ----------
-    source : str
-        Such as ``llama-2-7b-chat-tmp0.2``.
-
-    Returns
-    -------
-    model, temperature : str
-        Such as ``llama-2-7b-chat`` and ``0.2``; the temperature is empty where the name holds none. Only titles are
-        made from it.
-    """
+    """Split the name of a source into its model and, where the name ends in one, its temperature."""
     ending = _NAMED.search(source)
     return (source[: ending.start()], temperature(float(ending[1]))) if ending else (source, "")
 

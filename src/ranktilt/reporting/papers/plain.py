@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from ranktilt.errors import visible
-from ranktilt.reporting.markdown import markdown as escaped
+from ranktilt.reporting.render.markdown import escaped
 
 _DROPPED = ("Cc", "Cf", "Cs", "Co", "Cn")
 _SIGNS = re.compile(r"([\[\]&~$#])")
@@ -21,35 +21,13 @@ _NUMBER = re.compile(r"-(?=[\d.])")
 
 
 def clean(text: str) -> str:
-    """Make one line of a text: runs of blanks and line ends are one blank, control characters are shown as signs.
-
-    Parameters
-    ----------
-    text : str
-        Anything.
-
-    Returns
-    -------
-    str
-        Without other invisible characters, such as blanks of no width.
-    """
+    """Make one line of a text: runs of blanks and line ends are one blank, control characters are shown as signs."""
     seen = visible(" ".join(text.split()))
     return " ".join("".join(c for c in seen if c.isspace() or unicodedata.category(c) not in _DROPPED).split())
 
 
 def tex(text: str) -> str:
-    """Escape a text for LaTeX; nothing in it is a command, and none of it ends a line or a cell.
-
-    Parameters
-    ----------
-    text : str
-        Anything.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Escape a text for LaTeX; nothing in it is a command, and none of it ends a line or a cell."""
     return "".join(_TEX.get(c, c) for c in clean(text))
 
 

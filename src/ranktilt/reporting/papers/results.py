@@ -16,7 +16,7 @@ from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers.cells import Cell
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.names import first_stage, generator, is_reranked, of_gpt, system_names, temperature
-from ranktilt.reporting.provenance import folder
+from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
 _MIXED = ("dai-3", "dai-4", "dai-5", "dai-6", "dai-9")
@@ -36,20 +36,7 @@ class _Sides(NamedTuple):
 
 
 def cells_of(result: Result, table: str) -> list[Cell]:
-    """Find the cells of one table in a result.
-
-    Parameters
-    ----------
-    result : Audit, Validation or Study
-        What was found.
-    table : str
-        Name of a layout.
-
-    Returns
-    -------
-    list of Cell
-        Without texts and without what follows from other cells; empty where the result holds none of the table.
-    """
+    """Find the cells of one table in a result."""
     if isinstance(result, Audit):
         found = _of_audit(result, table)
     elif isinstance(result, Validation):
@@ -61,20 +48,7 @@ def cells_of(result: Result, table: str) -> list[Cell]:
 
 
 def tables_of(result: Result) -> list[str]:
-    """Name the tables that a result is laid out as where nobody names one: those of its own kind.
-
-    Parameters
-    ----------
-    result : Audit, Validation or Study
-        What was found.
-
-    Returns
-    -------
-    list of str
-        Names of layouts. An audit by source is Dai et al.'s Table 3 (4 where a GPT model wrote, 9 at a temperature
-        other than 0.2), and with re-rankers Table 5 or 6 too; by another column it is Wang et al.'s Table 1, without
-        groups Askari et al.'s Table 2. A validation is Dai et al.'s Tables 1 and 2 (7, 8 likewise), a study Table 9.
-    """
+    """Name the tables that a result is laid out as where nobody names one: those of its own kind."""
     if isinstance(result, Study):
         return ["dai-9"]
     if isinstance(result, Validation):

@@ -10,7 +10,6 @@ from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.opened import Opened
 from ranktilt.reporting.papers.cells import Cell, Cells
 from ranktilt.reporting.papers.chosen import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.papers.derived import DELTA, printed
@@ -19,6 +18,7 @@ from ranktilt.reporting.papers.latex import latex
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.written import cells_csv, markdown_table, prose_csv
+from ranktilt.reporting.reload import Opened
 
 Source = Opened | Audit | Validation | Study | Cells
 PROSE = ("dai-10", "dai-11")
@@ -39,34 +39,7 @@ _ROUNDED = (
 def paper_tables(
     results: Sequence[Source], layout: str, format: str, *, rounding: str = "paper", queries: Sequence[str] = ()
 ) -> str:
-    """Lay results out as the papers' tables.
-
-    Parameters
-    ----------
-    results : sequence of Opened, Audit, Validation, Study or Cells
-        What the tables are about; several audits stand side by side as several collections.
-    layout : str
-        Name of one of `LAYOUTS`, such as ``dai-3``; or ``paper`` for every table that the results hold: cells by
-        their table, other results by what they are.
-    format : {"latex", "markdown", "csv"}
-        ``latex``: complete environments with the rules of booktabs. ``markdown``: tables with notes. ``csv``: the
-        cells as printed, which `read_cells` reads back; of ``paper`` without the tables of texts.
-    rounding : {"paper", "none"}, optional
-        Whether Relative Δ comes from the means as printed, as in the papers, or from the means themselves.
-    queries : sequence of str, optional
-        Ids of the queries whose pairs of texts ``dai-10`` and ``dai-11`` show.
-
-    Returns
-    -------
-    str
-        Ends with a line end.
-
-    Raises
-    ------
-    UserError
-        If a name is unknown, no result holds the table (the message says what it needs), or two results hold one
-        cell.
-    """
+    """Lay results out as the papers' tables."""
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
     if rounding not in ROUNDINGS:
@@ -80,22 +53,7 @@ def paper_tables(
 def paper_grids(
     results: Sequence[Source], layout: str, *, rounding: str = "paper", queries: Sequence[str] = ()
 ) -> list[Grid]:
-    """Lay results out as `paper_tables` does, before any format.
-
-    Parameters
-    ----------
-    results : sequence of Opened, Audit, Validation, Study or Cells
-        What the tables are about.
-    layout : str
-        Name of a layout, or ``paper``.
-    rounding, queries : optional
-        As in `paper_tables`.
-
-    Returns
-    -------
-    list of Grid
-        One a table, in the papers' order; at least one.
-    """
+    """Lay results out as `paper_tables` does, before any format."""
     if layout != PAPER and layout not in LAYOUTS:
         raise unknown("layout", layout, (PAPER, *LAYOUTS))
     names = _held(results) if layout == PAPER else [layout]

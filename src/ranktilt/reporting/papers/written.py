@@ -14,18 +14,7 @@ _ALWAYS = ("dataset", "system", "measure")
 
 
 def markdown_table(grid: Grid) -> str:
-    """Write a table as Markdown.
-
-    Parameters
-    ----------
-    grid : Grid
-        The table.
-
-    Returns
-    -------
-    str
-        The caption, a table for each panel whose headers name every level, and the notes as a list.
-    """
+    """Write a table as Markdown."""
     parts = [f"**{markdown(grid.caption)}**", f"*{markdown(f'Layout: {grid.paper}.')}*"]
     for panel in grid.panels:
         if panel.title:
@@ -57,18 +46,7 @@ def _flattened(panel: Panel) -> list[str]:
 
 
 def cells_csv(grids: Sequence[Grid]) -> str:
-    """Write the cells of tables as CSV, as they are printed and in the order of the print.
-
-    Parameters
-    ----------
-    grids : sequence of Grid
-        Tables of numbers.
-
-    Returns
-    -------
-    str
-        Columns ``table``, the keys that any of the tables has, ``value`` and ``note``; `read_cells` reads it.
-    """
+    """Write the cells of tables as CSV, as they are printed and in the order of the print."""
     cells = [c for g in grids for p in g.panels for row in p.rows for c in row.cells if c is not None]
     keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
     stream = io.StringIO()

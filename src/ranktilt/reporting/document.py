@@ -1,0 +1,377 @@
+"""A document: sections of text, tables and figures. Views make it of a result; renderers know nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from ranktilt.optional import need
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Medium = Literal["terminal", "markdown", "latex", "html"]
+PAGE: tuple[Medium, ...] = ("html",)
+TEXT: tuple[Medium, ...] = ("terminal", "markdown", "latex")
+TERMINAL: tuple[Medium, ...] = ("terminal",)
+ELSEWHERE: tuple[Medium, ...] = ("markdown", "latex", "html")
+"""Everywhere but in a terminal."""
+Tone = Literal["", "good", "bad", "unsure", "first", "second"]
+"""How a text is to be taken; ``first`` and ``second`` say which side of a comparison a number favours."""
+SIGNS: dict[Tone, str] = {"": "", "good": "✓", "bad": "!", "unsure": "?", "first": "▲", "second": "▼"}
+"""What stands beside a colour, for those who do not see it."""
+Emphasis = Literal["", "strong", "quiet", "alarm"]
+INTERVAL = "95 % interval"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A text, the number it was rounded from, and how it is to be taken."""
+
+    text: str
+    value: float | int | None = None
+    """Unrounded."""
+    tone: Tone = ""
+
+    @property
+    def sign(self) -> str:
+        """The sign of its tone; empty for none."""
+        return SIGNS[self.tone]
+
+    @property
+    def exact(self) -> str:
+        """The number so that it reads back as it is; NaN is ``nan``."""
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class Cell(Shown):
+    """One cell of a table."""
+
+    note: str = ""
+    """A small second line."""
+    ends: tuple[str, str] | None = None
+    """Its interval; of a cell without a text it is the cell."""
+    emphasis: Emphasis = ""
+    signed: bool = False
+    """Whether its sign says which side it favours; a terminal shows that in colour."""
+
+    @property
+    def interval(self) -> str:
+        """Its interval in brackets; a dash where it is undefined, empty where it has none."""
+        return "" if self.ends is None else "–" if "–" in self.ends else f"[{', '.join(self.ends)}]"
+
+
+@dataclass(frozen=True)
+class Fact(Shown):
+    """One large number with its name above and a note below."""
+
+    label: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, and how it is to be taken."""
+
+    text: str
+    tone: Tone = ""
+    emphasis: Emphasis = ""
+    aside: bool = False
+    """Whether a page folds it away, because there are many."""
+    only: tuple[Medium, ...] = ()
+
+    @property
+    def sign(self) -> str:
+        """The sign of its tone."""
+        return SIGNS[self.tone]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table."""
+
+    title: str
+    number: bool = True
+    """Whether it holds numbers, which stand to the right."""
+    header: bool = False
+    """Whether its cells name their rows."""
+    room: int = 0
+    """Its least width on a page, in letters of the text's size; for long texts."""
+    hint: str = ""
+    """What its title means, shown when pointed at."""
+    only: tuple[Medium, ...] = ()
+    """The media that show it; none for all."""
+    label: str | None = None
+    """Its title in a terminal, where that is another one."""
+    page: str = ""
+    """Its title on a page, where that is another one."""
+    width: int | None = None
+    """Letters after which a terminal wraps it, 0 for where the terminal ends; None for never."""
+    spare: int = 0
+    """A narrow terminal goes without it, the lowest number first; 0 for never."""
+    spread: bool = False
+    """Whether it may stand in a table of its own where the terminal is narrow."""
+    part: Literal["every", "first", "last"] = "every"
+    """In which of these tables another column stands."""
+    beneath: bool = False
+    """Whether a terminal and a page show it small below the row's name."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: its cells, and the group it belongs to."""
+
+    cells: tuple[Cell, ...]
+    group: tuple[str, ...] = ()
+    """One a group column of the table."""
+    heading: tuple[str, ...] = ()
+    """What a terminal and a page print above the group, the same as `group` where it is empty."""
+    details: tuple[Sentence, ...] = ()
+    """What a terminal prints below it."""
+    rule: bool = False
+    """Whether it is set apart from the row above."""
+    repeats: int = 0
+    """How many of its first cells repeat the row above; a terminal leaves them empty."""
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, place: int) -> Cell:
+        return self.cells[place]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """What stands above its group."""
+        return self.heading or self.group
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its caption."""
+
+    kind: ClassVar[str] = "table"
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    """Below it on a page."""
+    groups: tuple[str, ...] = ()
+    """Titles of the group columns, where groups are columns."""
+    repeat: bool = False
+    """Whether a group column repeats its text on every row; without group columns, whether headings are left out."""
+    titled: bool = False
+    """Whether its caption is printed in a terminal and in Markdown too."""
+    below: tuple[Sentence, ...] = ()
+    spans: tuple[tuple[str, int], ...] = ()
+    """A row above the titles on a page: a heading, empty for none, and how many columns it stands over."""
+    folded: bool = False
+    """Whether a reader of a page unfolds it: what another table or figure says in short."""
+    intervals: Literal["row", "cell", "page"] = "cell"
+    """Where intervals stand in text: in a row of their own, in their cell, or on pages only."""
+    aligned: bool = False
+    """Whether a terminal prints it as aligned text, without rules."""
+    gap: int = 2
+    """Blanks between the columns of aligned text."""
+    indent: int = 2
+    """Blanks before it."""
+    plain: tuple[Literal["titles", "headings", "edges"], ...] = ()
+    """What a terminal leaves out."""
+    split: bool = False
+    """Whether a terminal prints every group as a table of its own."""
+    optional: bool = False
+    """Whether a terminal that is too narrow goes without it: the sentences say the same."""
+    space: tuple[int, int] = (0, 0)
+    """Empty lines in a terminal, above and below."""
+    above: int = 0
+    """Empty lines between its caption and it."""
+    only: tuple[Medium, ...] = ()
+
+    def places(self, medium: Medium) -> list[int]:
+        """Return which columns a medium shows."""
+        return [n for n, column in enumerate(self.columns) if not column.only or medium in column.only]
+
+    def grouped(self) -> Iterator[tuple[tuple[str, ...], tuple[Row, ...]]]:
+        """Yield the rows of each heading."""
+        for heading, rows in groupby(self.rows, key=lambda row: row.headings):
+            yield heading, tuple(rows)
+
+    def to_pandas(self) -> Any:
+        """Return it as a data frame: numbers unrounded, everything else as it is printed."""
+        pandas = need("pandas", extra="pandas", for_="Table.to_pandas")
+        places = self.places("html")
+        titles = [*self.groups, *(self.columns[place].title for place in places)]
+        records = [
+            [*row.group, *(cell.text if cell.value is None else cell.value for cell in (row.cells[p] for p in places))]
+            for row in self.rows
+        ]
+        return pandas.DataFrame(records, columns=titles)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure, what it shows in words, and the same as a table."""
+
+    kind: ClassVar[str] = "figure"
+    title: str
+    says: str
+    """What a reader who cannot see it needs to know."""
+    drawing: dict[str, Any]
+    """As made in `ranktilt.reporting.figures`."""
+    table: Table | None = None
+    half: bool = False
+    """Whether it shares a line with its neighbour where there is room."""
+    only: tuple[Medium, ...] = PAGE
+
+    @property
+    def height(self) -> int:
+        """Pixels."""
+        return int(self.drawing["layout"]["height"])
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A row of large numbers."""
+
+    kind: ClassVar[str] = "facts"
+    facts: tuple[Fact, ...]
+    only: tuple[Medium, ...] = PAGE
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Names and values, one below the other."""
+
+    kind: ClassVar[str] = "pairs"
+    pairs: tuple[tuple[str, str], ...]
+    only: tuple[Medium, ...] = PAGE
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences."""
+
+    kind: ClassVar[str] = "list"
+    items: tuple[str, ...]
+    only: tuple[Medium, ...] = PAGE
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences where they stand in the text; what is quiet is a note."""
+
+    kind: ClassVar[str] = "lines"
+    lines: tuple[Sentence, ...]
+    only: tuple[Medium, ...] = TEXT
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command as one would type it."""
+
+    kind: ClassVar[str] = "code"
+    label: str
+    text: str
+    only: tuple[Medium, ...] = PAGE
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Queries, ranked lists and texts to look through; without scripts, the table of those that matter most."""
+
+    kind: ClassVar[str] = "explorer"
+    caption: str
+    says: str
+    """What it holds, and what of the audit it leaves out."""
+    lists: str
+    """Queries, values and ranked lists: JSON, compressed with gzip, in base64."""
+    texts: str
+    """The documents' texts in the same form; empty for none."""
+    rows: Table
+    """The queries that contribute most, for readers without scripts and for print."""
+    only: tuple[Medium, ...] = PAGE
+
+
+Block = Table | Figure | Facts | Pairs | Points | Lines | Code | Explorer
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the document with a heading of its own; headings and leads are for pages."""
+
+    name: str
+    """Its anchor: letters, digits and hyphens."""
+    title: str
+    """Empty where it is for text only."""
+    lead: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    titled: bool = False
+    """Whether text has its title and lead too."""
+    part: str = ""
+    """The result it belongs to, where a page holds several: sections of one part that follow each other stand under
+    one heading."""
+
+    def shown(self, medium: Medium) -> list[Block]:
+        """Return the blocks that a medium shows."""
+        return [block for block in self.blocks if not block.only or medium in block.only]
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is said of a result, before any format."""
+
+    title: str
+    """In the browser's tab."""
+    kind: str
+    """What it is, and of what."""
+    headline: str
+    """The answer in one sentence."""
+    sections: tuple[Section, ...]
+    sentences: tuple[Sentence, ...] = ()
+    """The answer in detail, a sentence each; what is quiet is a note."""
+    legend: tuple[str, ...] = ()
+    """How the tables are read, in text."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know, in text."""
+    method: tuple[str, ...] = ()
+    """How the numbers were reached, on a page; the definitions of the terms follow by themselves."""
+    outcome: Tone = ""
+    """Set where the headline is the outcome of a test: text ends, and Markdown begins, with it."""
+    commands: tuple[str, ...] = ()
+    """What makes the result again, for Markdown."""
+    data: pl.DataFrame | None = field(default=None, compare=False)
+    """Every number, unrounded: what CSV holds."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, tuple[Section, ...]], ...]:
+        """Sections that follow each other and belong to one result, with its name."""
+        shown = [one for one in self.sections if one.title]
+        return tuple((part, tuple(some)) for part, some in groupby(shown, key=lambda section: section.part))
+
+    def blocks(self, medium: Medium) -> list[Block]:
+        """Return what a medium shows, in order."""
+        return [block for section in self.sections for block in section.shown(medium)]
+
+    def lines(self, medium: Medium, *, notes: bool = True) -> list[Sentence]:
+        """Return the sentences of a medium, with or without notes among them."""
+        return shown_lines(self.sentences, medium, notes=notes)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Its tables, in order."""
+        return tuple(block for one in self.sections for block in one.blocks if isinstance(block, Table))
+
+
+def shown_lines(lines: Iterable[Sentence], medium: Medium, *, notes: bool = True) -> list[Sentence]:
+    """Choose the lines of a medium, with or without notes among them."""
+    return [line for line in lines if (not line.only or medium in line.only) and (notes or line.emphasis != "quiet")]
+
+
+def printed(blocks: tuple[Block, ...] | list[Block]) -> tuple[Section, ...]:
+    """Return one section of blocks, for a result whose page needs no headings."""
+    return (Section("result", "Result", (), tuple(blocks)),)

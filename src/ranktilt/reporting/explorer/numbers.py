@@ -1,0 +1,75 @@
+"""What each query brings to a tilt, and which queries bring the most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.contributions import parts
+from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.result import Audit
+from ranktilt.run import codes
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+MOST_PAIRS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """An audit's numbers, query by query, for some of its runs.
+
+    Parameters
+    ----------
+    pairs : tuple of (str, str)
+        The first pairs that were compared, at most `MOST_PAIRS`.
+    values : ndarray of float64, shape (runs, measures, 1 + groups, queries)
+        As in the audit, in [0, 1]; NaN where a query has no relevant document in the group.
+    tilt : ndarray of float64, shape (runs, pairs, measures, queries)
+        Each query's part of Relative Δ, in percentage points; positive favours the first of the pair.
+    heads : ndarray of int64, shape (runs, pairs, queries, 3)
+        Wins of the first of the pair, losses and ties: of relevant twins, of all where nothing is judged.
+    """
+
+    pairs: tuple[Pair, ...]
+    values: Floats
+    tilt: Floats
+    heads: Ints
+
+    @classmethod
+    def of(cls, audit: Audit, runs: Sequence[str]) -> Numbers:
+        """Take the numbers of some runs, by name."""
+        pairs = audit.pairs[:MOST_PAIRS]
+        values = audit.values[[audit.runs.index(name) for name in runs]]
+        tilt = np.empty((len(runs), len(pairs), len(audit.measures), len(audit.queries)))
+        for number, pair in enumerate(pairs):
+            a, b = (audit.groups.index(name) for name in pair)
+            tilt[:, number] = parts(values[:, :, a], values[:, :, b])
+        return cls(pairs, values, tilt, _heads(audit, runs, pairs))
+
+    def order(self) -> Ints:
+        """Queries by what they bring to the tilt, the most first."""
+        margins = np.abs(self.heads[..., 0] - self.heads[..., 1]).astype(np.float64)[:, :, None]
+        pulls = np.abs(np.nan_to_num(self.tilt)) if self.tilt.shape[2] else margins
+        total = pulls.sum(axis=-1, keepdims=True)
+        shares = np.divide(pulls, total, out=np.zeros_like(pulls), where=total > 0)
+        first, every = (part.max(axis=(0, 1, 2), initial=0.0) for part in (shares[:, :1, :1], shares))
+        return np.lexsort((-every, -first))
+
+
+def _heads(audit: Audit, runs: Sequence[str], pairs: Sequence[Pair]) -> Ints:
+    """Wins, losses and ties of every run, pair and query."""
+    out = np.zeros((len(runs), len(pairs), len(audit.queries), 3), dtype=np.int64)
+    counts = audit.pair_counts.filter(pl.col("relevant")) if audit.measures else audit.pair_counts
+    query = codes(counts["query"], pl.Series(audit.queries, dtype=pl.String))
+    names = pl.Series(runs, dtype=pl.String)
+    run = codes(counts["run"], names)
+    numbers = counts.select("wins", "losses", "ties").to_numpy()
+    for number, (a, b) in enumerate(pairs):
+        mine = ((counts["a"] == a) & (counts["b"] == b)).to_numpy() & (run >= 0) & (query >= 0)
+        np.add.at(out[:, number], (run[mine], query[mine]), numbers[mine])
+    return out

@@ -1,0 +1,341 @@
+"""The figures of an audit's page: how far each ranker tilts, what that is beside its effectiveness, and controls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.verdict import probability
+from ranktilt.errors import counted
+from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
+from ranktilt.reporting.figures.drawing import known_size
+from ranktilt.reporting.figures.sides import TONES, could_detect, named, side_of, sides_named, tone_of
+from ranktilt.reporting.figures.tilts import Mark, Side, Spot, scatter, tilts
+from ranktilt.reporting.numbers import interval as interval_text
+from ranktilt.reporting.numbers import p_value, percent, signed
+from ranktilt.reporting.views.audit_legend import mark
+from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
+
+MOST_ROWS = 42
+"""Intervals that one figure can hold and still be read."""
+MOST_PAIRS = 4
+"""Pairs of groups that are drawn."""
+_MOST_SAID = 8
+_MOST = 100_000
+"""Resamples of an interval that is only drawn."""
+
+
+def drawn_pairs(audit: Audit) -> tuple[Pair, ...]:
+    """Choose the pairs of groups that are drawn: all where they are few, else those that tilt most clearly."""
+    pairs = audit.tilted_pairs
+    if len(pairs) <= MOST_PAIRS:
+        return pairs
+    clear = dict.fromkeys(pairs, -1.0)
+    for tilt in audit.tilts:
+        size = abs(tilt.value - tilt.level)
+        if tilt.measure == repr(audit.measures[0]) and size > 0:
+            pair = tilt.a, tilt.b
+            clear[pair] = max(clear[pair], size / tilt.error if tilt.error else np.inf)
+    chosen = set(sorted(pairs, key=lambda pair: -clear[pair])[:MOST_PAIRS])
+    return tuple(pair for pair in pairs if pair in chosen)
+
+
+def tilt_figure(audit: Audit, pair: Pair) -> Figure:
+    """Draw Relative Δ of every ranker and measure between two groups."""
+    every = len(audit.runs) * (len(audit.measures) + 1) <= MOST_ROWS
+    measures = [repr(one) for one in (audit.measures if every else audit.measures[:1])]
+    found = {run: [t for t in _tilts(audit, run, pair) if t.measure in measures] for run in audit.runs}
+    marks = {run: [tilt_mark(t, audit.level) for t in some] for run, some in found.items()}
+    one = measures[0] if len(measures) == 1 else ""
+    twins = all(t.twins for some in found.values() for t in some)
+    return Figure(
+        f"Relative Δ{f' of {one}' if one else ''}, {pair[0]} against {pair[1]}",
+        f"{_said(audit, pair)} {reading(audit, pair, twins=twins)}",
+        tilts(marks, x="Relative Δ, %", sides=pair, margin=audit.level if twins else 0.0, names=sides_named(pair)),
+        _numbers(audit, pair),
+    )
+
+
+def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
+    """Turn a Relative Δ into a mark of a figure."""
+    known = tilt.value == tilt.value
+    said = f"{signed(tilt.value)} % {interval_text(tilt.low, tilt.high)}" if known else "undefined"
+    lines = [f"{tilt.run}, {label + ', ' if label else ''}{tilt.measure}", f"Relative Δ {said}"]
+    if known:
+        lines.append(f"corrected p {probability(tilt.p_corrected)}, {counted(tilt.queries, 'query', 'queries')}")
+        lines += could_detect(tilt)
+    band = (tilt.band_low, tilt.band_high) if not tilt.twins else (0.0, 0.0)
+    if not tilt.twins:
+        lines.append(f"random labels {interval_text(*band)}")
+    return Mark(
+        label or tilt.measure, tilt.value, tilt.low, tilt.high, side_of(tilt.verdict(level)),
+        detectable=tilt.detectable, level=tilt.level, band=band, hover=tuple(lines),
+    )  # fmt: skip
+
+
+def card_figure(audit: Audit, pair: Pair) -> Figure | None:
+    """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
+    rows = {e.run: e for e in audit.estimates if (e.a, e.b) == pair and e.estimand == audit.primary}
+    if not rows:
+        return None
+    first = next(iter(rows.values()))
+    said = " ".join(
+        f"{run}: {e.estimand.answer(e.value)} {_range(e)}, {sides_named(pair)[side_of(e.favours or 'inconclusive')]}."
+        for run, e in rows.items()
+    )
+    columns = (named("ranker"), Column(first.name), Column("95 % interval"), Column("corrected p"), Column("queries"))
+    table = tuple(
+        _row(
+            Cell(run),
+            Cell(e.estimand.answer(e.value), e.value, TONES[side_of(e.favours or "inconclusive")]),
+            Cell(_range(e)),
+            Cell(p_value(e.p_corrected), e.p_corrected),
+            Cell(f"{e.queries:,}", e.queries),
+        )
+        for run, e in rows.items()
+    )
+    return Figure(
+        f"{first.name}, {pair[0]} against {pair[1]}",
+        f"{said} {card_reading(first)}",
+        tilts(
+            {run: [_answered(e)] for run, e in rows.items()},
+            x=f"{first.name}, {first.estimand.suffix.strip() or 'points'}",
+            sides=pair,
+            margin=0.0,
+            names=sides_named(pair),
+        ),
+        Table(f"{first.name}, {pair[0]} against {pair[1]}", columns, table),
+    )
+
+
+def effectiveness(audit: Audit) -> dict[str, tuple[float, Interval]]:
+    """Give each ranker's mean on the primary measure over all documents, with its interval."""
+    found = {run: audit.values[place, 0, audit.groups.index(ALL)] for place, run in enumerate(audit.runs)}
+    families: dict[bytes, list[str]] = defaultdict(list)
+    for run, values in found.items():
+        distinct = audit.distinct(run)
+        families[(~np.isnan(values)).tobytes() + (b"" if distinct is None else distinct.tobytes())].append(run)
+    out = {}
+    resamples, seed = min(int(audit.spec.get("resamples", RESAMPLES)), _MOST), int(audit.spec.get("seed", 0))
+    for members in families.values():
+        mask, distinct = ~np.isnan(found[members[0]]), audit.distinct(members[0])
+        distinct = None if distinct is None else distinct[mask]
+        columns = [100 * found[run][mask] for run in members]
+        rows = [together(column, distinct) for column in (*columns, np.ones(int(mask.sum())))]
+        *sums, sizes = resampled_means(rows, resamples=resamples, seed=seed)
+        for run, column, one in zip(members, columns, sums, strict=True):
+            out[run] = (float(column.mean()) if len(column) else np.nan, interval(one / sizes))
+    return {run: out[run] for run in audit.runs}
+
+
+def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]]) -> Figure:
+    """Draw Relative Δ beside effectiveness, both on the primary measure."""
+    name = repr(audit.measures[0])
+    tilt = {run: _tilts(audit, run, pair)[0] for run in audit.runs}
+    spots = []
+    for run, (mean, spread) in found.items():
+        shown = tilt_mark(tilt[run], audit.level, run)
+        lines = (run, f"{name} {percent(mean / 100)} % {_plain(spread)}", *shown.hover[1:])
+        marked = Mark(run, shown.value, shown.low, shown.high, shown.side, hover=lines)
+        spots.append(Spot(marked, mean, spread.low, spread.high))
+    twins = all(t.twins for t in tilt.values())
+    return Figure(
+        f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
+        f"{_best(audit, found, tilt)} The farther right, the higher the mean; "
+        f"{heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
+        f"here.{_undrawn(spots)}".strip(),
+        scatter(
+            spots,
+            x=f"{name} over all documents, %",
+            y=f"Relative Δ of {name}, %",
+            margin=audit.level if twins else 0.0,
+            names=sides_named(pair),
+        ),
+        _beside(audit, pair, found, tilt),
+    )
+
+
+def control_figure(audit: Audit, pair: Pair) -> Figure:
+    """Draw Relative Δ on the primary measure raw and under each control."""
+    marks = {
+        run: [
+            tilt_mark(one.tilts[0], audit.level, one.control)
+            for one in audit.controls
+            if one.run == run and (one.a, one.b) == pair and one.tilts
+        ]
+        for run in audit.runs
+    }
+    name = repr(audit.measures[0])
+    said = []
+    for run in audit.runs:
+        rows = [one for one in audit.controls if (one.run, one.a, one.b) == (run, *pair) and one.tilts]
+        said.append(f"{run}: " + ", ".join(f"{one.control} {_marked(one.tilts[0])}" for one in rows) + ".")
+    twins = all(t.twins for t in audit.tilts if (t.a, t.b) == pair)
+    return Figure(
+        f"Relative Δ of {name}, raw and controlled, {pair[0]} against {pair[1]}",
+        f"{' '.join(said)} {reading(audit, pair, twins=twins)}",
+        tilts(
+            {run: some for run, some in marks.items() if some},
+            x=f"Relative Δ of {name}, %",
+            sides=pair,
+            margin=audit.level if twins else 0.0,
+            names=sides_named(pair),
+        ),
+    )
+
+
+def _marked(tilt: Effect) -> str:
+    return signed(tilt.value) + mark(tilt)
+
+
+def _tilts(audit: Audit, run: str, pair: Pair) -> list[Effect]:
+    return [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
+
+
+def _said(audit: Audit, pair: Pair) -> str:
+    """What each ranker does, in few words; of many rankers, how many do what."""
+    named_as = sides_named(pair)
+    kinds: dict[Side, list[str]] = {side: [] for side in named_as}
+    said = []
+    for run in audit.runs:
+        first, *rest = _tilts(audit, run, pair)
+        kind = first.verdict(audit.level)
+        kinds[side_of(kind)].append(run)
+        same = 1 + sum(t.verdict(audit.level) == kind for t in rest)
+        also = f"; the same on {same} of {len(rest) + 1} measures" if rest else ""
+        value = "undefined" if first.value != first.value else f"{signed(first.value)} %"
+        said.append(f"{run}: {value} on {first.measure}, {named_as[side_of(kind)]}{also}.")
+    if len(audit.runs) <= _MOST_SAID:
+        return " ".join(said)
+    counts = [f"{len(runs)} {named_as[side].replace('favours', 'favour')}" for side, runs in kinds.items() if runs]
+    return f"Of {len(audit.runs)} rankers on {audit.measures[0]!r}: {', '.join(counts)}."
+
+
+def _numbers(audit: Audit, pair: Pair) -> Table:
+    found = [t for run in audit.runs for t in _tilts(audit, run, pair)]
+    twins = all(t.twins for t in found)
+    columns = (
+        named("ranker"), Column("measure", number=False), Column("verdict", number=False), Column(pair[0]),
+        Column(pair[1]), Column("Relative Δ, %"), Column("95 % interval"), Column("corrected p"),
+        Column("could detect"), *([] if twins else [Column("random labels")]), Column("queries"),
+    )  # fmt: skip
+    rows = []
+    before = None
+    for t in found:
+        side = side_of(t.verdict(audit.level))
+        rows.append(
+            _row(
+                Cell(t.run),
+                Cell(t.measure),
+                Cell(sides_named(pair)[side], tone=TONES[side]),
+                Cell(percent(t.mean_a), t.mean_a),
+                Cell(percent(t.mean_b), t.mean_b),
+                Cell(_marked(t), t.value),
+                Cell(interval_text(t.low, t.high)),
+                Cell(p_value(t.p_corrected), t.p_corrected),
+                Cell(f"±{t.detectable:.1f}" if known_size(t.detectable) else "–", t.detectable),
+                *([] if twins else [Cell(interval_text(t.band_low, t.band_high))]),
+                Cell(f"{t.queries:,}", t.queries),
+                rule=t.run != before,
+            )
+        )
+        before = t.run
+    return Table(f"Relative Δ between {pair[0]} and {pair[1]}, every number", columns, tuple(rows), "Means in %.")
+
+
+def _row(*cells: Cell, rule: bool = False) -> Row:
+    return Row(cells, rule=rule)
+
+
+def _answered(e: Effect) -> Mark:
+    value, low, high, detectable, level = (100 * v for v in (e.value, e.low, e.high, e.detectable, e.level))
+    hover = (e.run, f"{e.name} {e.estimand.answer(e.value)} {_range(e)}", f"corrected p {probability(e.p_corrected)}")
+    band = (100 * e.band_low, 100 * e.band_high) if e.banded else (0.0, 0.0)
+    middle = sum(band) / 2 if e.banded else level
+    return Mark(
+        e.name, value, low, high, side_of(e.favours or "inconclusive"), detectable=detectable, level=middle,
+        band=band, hover=hover,
+    )  # fmt: skip
+
+
+def _range(e: Effect) -> str:
+    return "–" if e.low != e.low else f"[{e.estimand.amount(e.low)}, {e.estimand.amount(e.high)}]"
+
+
+def _plain(spread: Interval) -> str:
+    return "–" if spread.low != spread.low else f"[{spread.low:.1f}, {spread.high:.1f}]"
+
+
+def _undrawn(spots: Sequence[Spot]) -> str:
+    """Name the rankers that have no place in the plane."""
+    left = [spot.mark.label for spot in spots if spot.x != spot.x or spot.mark.value != spot.mark.value]
+    return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
+
+
+def _best(audit: Audit, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> str:
+    """Name the highest mean and the smallest tilt as printed; nothing where several rankers share the place."""
+    means = {run: found[run][0] for run in audit.runs if found[run][0] == found[run][0]}
+    sizes = {run: abs(t.value - t.level) for run, t in tilt.items() if t.value == t.value}
+    best = [run for run, mean in means.items() if percent(mean / 100) == percent(max(means.values()) / 100)]
+    least = [run for run, size in sizes.items() if round(size, 1) == round(min(sizes.values()), 1)]
+    said = []
+    if len(best) == 1 < len(means):
+        said.append(f"Highest mean: {best[0]} ({means[best[0]]:.1f} %).")
+    if len(least) == 1 < len(sizes):
+        said.append(f"Relative Δ nearest to level: {least[0]} ({signed(tilt[least[0]].value)} %).")
+    return " ".join(said)
+
+
+def _beside(audit: Audit, pair: Pair, found: dict[str, tuple[float, Interval]], tilt: dict[str, Effect]) -> Table:
+    name = repr(audit.measures[0])
+    columns = (
+        named("ranker"), Column(f"{name}, %"), Column("its 95 % interval"), Column("Relative Δ, %"),
+        Column("95 % interval"),
+    )  # fmt: skip
+    rows = []
+    for run, (mean, spread) in found.items():
+        t = tilt[run]
+        rows.append(
+            _row(
+                Cell(run),
+                Cell(percent(mean / 100), mean / 100),
+                Cell(_plain(spread)),
+                Cell(_marked(t), t.value, tone_of(t, audit.level)),
+                Cell(interval_text(t.low, t.high)),
+            )
+        )
+    return Table(f"{name} over all documents beside Relative Δ, {pair[0]} against {pair[1]}", columns, tuple(rows))
+
+
+def reading(audit: Audit, pair: Pair, *, twins: bool) -> str:
+    """Say how to read a figure of Relative Δ."""
+    level = f" Dotted: ±{audit.level:g} points, which count as level." if twins and audit.level else ""
+    random = "" if twins else " Hatched: what random labels give; its middle is level, not 0."
+    middle = "0" if twins else "the hatched band"
+    return (
+        f"Right of {middle}: {pair[0]}; left: {pair[1]}. Line: 95 % interval. Grey: tilts too small for these queries "
+        f"to detect.{level}{random}"
+    )
+
+
+def card_reading(first: Effect) -> str:
+    """Say how to read the axis of a card's figure."""
+    unit = f" Points: hundredths of {first.name}." if not first.estimand.suffix else ""
+    random = " Hatched: what random labels give; its middle is level, not 0." if first.banded else ""
+    middle = "the hatched band" if first.banded else "0"
+    return (
+        f"Right of {middle}: {first.a}; left: {first.b}. Line: 95 % interval. Grey: tilts too small for these queries "
+        f"to detect.{random}{unit}"
+    )
+
+
+def heights(pair: Pair, *, twins: bool) -> str:
+    """Say how to read the height of a mark beside effectiveness."""
+    if twins:
+        return f"above 0 relevant {pair[0]} stands higher, below 0 {pair[1]}."
+    return f"the higher, the more for {pair[0]}. Level is what random labels give (see the table), not 0."

@@ -1,0 +1,216 @@
+"""Figures as plain JSON for plotly.js, from plain arrays; colours are names that the page's style sheet resolves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ranktilt.reporting.figures.drawing import (
+    COLOURS,
+    DASHES,
+    DIM,
+    INK,
+    SYMBOLS,
+    Drawing,
+    Floats,
+    frame,
+    mark_zero,
+    numbers,
+    plain,
+    reach,
+    strip,
+    whiskers,
+)
+
+PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
+_ROW = 58
+_FEW = 500
+_ROOM = 0.08
+_MARKS = {
+    "good": ("var(--good)", "circle"),
+    "bad": ("var(--bad)", "diamond"),
+    "unsure": ("var(--unsure)", "circle-open"),
+}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One row of a forest plot."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    inner: float = float("nan")
+    """Half-width of a second interval around the value, drawn thick; NaN for none."""
+    tone: str = ""
+    """``good``, ``bad`` or ``unsure``: colour and shape of the mark."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a line, with its interval."""
+
+    x: float
+    value: float
+    low: float
+    high: float
+    label: str = ""
+    """Shown when pointed at."""
+
+
+def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
+    """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each."""
+    borders = np.asarray(edges, dtype=np.float64)
+    middles, widths = (borders[1:] + borders[:-1]) / 2, np.diff(borders)
+    data = []
+    for number, (name, heights) in enumerate(shares.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        shape = PATTERNS[number % len(PATTERNS)]
+        data.append(
+            {
+                "type": "bar",
+                "name": plain(name),
+                "x": numbers(middles),
+                "y": [height or None for height in numbers(heights)],
+                "width": numbers(widths),
+                "opacity": 0.75 if len(shares) > 1 else 0.9,
+                "marker": {
+                    "color": colour,
+                    "line": {"color": colour, "width": 1},
+                    "pattern": {"shape": shape, "fillmode": "replace", "size": 6, "solidity": 0.45},
+                },
+                "customdata": [[_short(a), _short(b)] for a, b in pairwise(borders)],
+                "hovertemplate": "%{customdata[0]}–%{customdata[1]}: %{y:.1f} %<extra>%{fullData.name}</extra>",
+            }
+        )
+    layout = frame(320, x=x, y=y, legend=len(shares) > 1)
+    layout["barmode"] = "overlay"
+    layout["xaxis"]["range"] = [float(borders[0]), float(borders[-1])]
+    layout["yaxis"]["rangemode"] = "tozero"
+    return {"data": data, "layout": layout}
+
+
+def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: bool = False) -> Drawing:
+    """Draw groups of points in the plane, each with a colour and a shape; a point's label shows when pointed at."""
+    planes = [np.asarray(places, dtype=np.float64).reshape(-1, 2) for places, _ in groups.values()]
+    data = [_links(planes)] if joined else []
+    few = sum(map(len, planes)) < _FEW
+    for number, (name, (_, labels)) in enumerate(groups.items()):
+        colour, symbol = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
+        mark: Drawing = {"symbol": symbol, "size": 6 if few else 4}
+        if not number:
+            mark = {"symbol": f"{symbol}-open", "size": 11 if few else 8, "line": {"width": 1.5}}
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": plain(name),
+                "x": numbers(planes[number][:, 0], 4),
+                "y": numbers(planes[number][:, 1], 4),
+                "text": [plain(label) for label in labels],
+                "marker": {"color": colour, **mark},
+                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+            }
+        )
+    layout = frame(600, legend=True)
+    layout["hovermode"] = "closest"
+    layout["dragmode"] = "pan"
+    layout["margin"] |= {"l": 8, "b": 8}
+    layout["legend"]["itemsizing"] = "constant"
+    for axis in ("xaxis", "yaxis"):
+        layout[axis] |= {"visible": False, "fixedrange": False}
+    layout["yaxis"]["scaleanchor"] = "x"
+    return {"data": data, "layout": layout}
+
+
+def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -> Drawing:
+    """Draw intervals below each other, with the zero line and a shaded margin around it."""
+    places = [-float(number) for number in range(len(rows))]
+    data = []
+    for row, place in zip(rows, places, strict=True):
+        colour, symbol = _MARKS.get(row.tone, (INK, "circle"))
+        thick = replace(row, low=row.value - row.inner, high=row.value + row.inner)
+        for interval, thickness in ((row, 2), (thick, 6)):
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": plain(row.label),
+                    "x": numbers([row.value]),
+                    "y": [place],
+                    "error_x": whiskers([interval], colour, horizontal=True) | {"thickness": thickness},
+                    "marker": {"color": colour, "symbol": symbol, "size": 13, "line": {"color": colour, "width": 2}},
+                    "showlegend": False,
+                    "hovertemplate": f"{_ends(row, unit)}<extra></extra>",
+                }
+            )
+    layout = frame(96 + _ROW * len(rows), x=x)
+    layout["shapes"] = strip(margin, "x", "y")
+    mark_zero(layout["xaxis"])
+    layout["annotations"] = [_named(row.label, place) for row, place in zip(rows, places, strict=True)]
+    layout["yaxis"] |= {"visible": False, "range": [-len(rows) + 0.45, 0.75]}
+    layout["xaxis"]["range"] = reach([v for row in rows for v in (row.value, row.low, row.high)], margin)
+    layout["margin"]["l"] = 12
+    return {"data": data, "layout": layout}
+
+
+def lines(series: Mapping[str, Sequence[Point]], *, x: str, y: str, band: float = 0.0, dodge: float = 0.0) -> Drawing:
+    """Draw a line a series through points with intervals, the zero line, and a shaded band around it."""
+    data = []
+    middle = (len(series) - 1) / 2
+    for number, (name, points) in enumerate(series.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": plain(name),
+                "x": numbers([point.x + dodge * (number - middle) for point in points]),
+                "y": numbers([point.value for point in points]),
+                "text": [plain(point.label) for point in points],
+                "error_y": whiskers(points, colour, horizontal=False),
+                "line": {"color": colour, "width": 2, "dash": DASHES[number % len(DASHES)]},
+                "marker": {"color": colour, "symbol": SYMBOLS[number % len(SYMBOLS)], "size": 9},
+                "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
+            }
+        )
+    layout = frame(440, x=x, y=y, legend=True)
+    layout["shapes"] = strip(band, "y", "x")
+    mark_zero(layout["yaxis"])
+    values = [v for points in series.values() for point in points for v in (point.value, point.low, point.high)]
+    layout["yaxis"]["range"] = reach(values, band)
+    ticks = sorted({point.x for points in series.values() for point in points})
+    room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
+    layout["xaxis"]["range"] = [ticks[0] - room, ticks[-1] + room]
+    layout["xaxis"] |= {"tickmode": "array", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+    return {"data": data, "layout": layout}
+
+
+def _links(planes: Sequence[Floats]) -> Drawing:
+    """One broken line through the points of each position."""
+    gap = np.full((len(planes[0]), 1, 2), np.nan)
+    path = np.concatenate([np.stack(planes, axis=1), gap], axis=1).reshape(-1, 2)
+    return {
+        "type": "scatter", "mode": "lines", "x": numbers(path[:, 0], 4), "y": numbers(path[:, 1], 4),
+        "line": {"color": DIM, "width": 0.75}, "opacity": 0.6, "hoverinfo": "skip", "showlegend": False,
+    }  # fmt: skip
+
+
+def _named(label: str, place: float) -> Drawing:
+    return {
+        "x": 0, "xref": "paper", "xanchor": "left", "y": place + 0.34, "yref": "y", "yanchor": "middle",
+        "text": plain(label), "showarrow": False, "align": "left", "font": {"color": INK},
+    }  # fmt: skip
+
+
+def _ends(row: Interval, unit: str) -> str:
+    return f"{row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"

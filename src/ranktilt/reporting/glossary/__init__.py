@@ -1,0 +1,1 @@
+"""The definitions of terms that a page explains."""

@@ -1,0 +1,117 @@
+"""What the words on a page mean: each is marked where it first stands in a section, and listed in the method notes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ranktilt.reporting.glossary.measure_pages import MeasurePage, measure_pages, page_title
+from ranktilt.reporting.glossary.term import Term
+from ranktilt.reporting.glossary.terms import TERMS
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+class Glossary:
+    """Marks the terms in the texts of one page, and remembers which it met.
+
+    Parameters
+    ----------
+    terms : tuple of Term, optional
+        The words to mark.
+    """
+
+    def __init__(self, terms: tuple[Term, ...] = TERMS) -> None:
+        self._terms = terms
+        parts = [f"(?P<t{number}>{term.regex})" for number, term in enumerate(terms)] or ["(?!)"]
+        self._regex = re.compile(r"(?<![\w:@./-])(?:" + "|".join(parts) + r")(?![\w=-]|\.\w)")
+        self._section: set[int] = set()
+        self._met: set[int] = set()
+        self._used: tuple[int, tuple[Term, ...]] = (0, ())
+
+    @property
+    def used(self) -> tuple[Term, ...]:
+        """The terms met so far and those that their definitions use, by title."""
+        if self._used[0] != len(self._met):
+            self._used = len(self._met), self._closed()
+        return self._used[1]
+
+    def _closed(self) -> tuple[Term, ...]:
+        known, new = set[int](), set(self._met)
+        while new:
+            known |= new
+            texts = [self._terms[number].definition for number in new]
+            new = {self._number(match) for text in texts for match in self._regex.finditer(text)} - known
+        return tuple(sorted((self._terms[number] for number in known), key=lambda term: term.title.casefold()))
+
+    @property
+    def pages(self) -> tuple[MeasurePage, ...]:
+        """The pages that say more about the terms met so far."""
+        return measure_pages(term.page_name for term in self.used if term.page)
+
+    def at(self, anchor: str) -> tuple[Term, ...]:
+        """Return the terms met so far of which a place on a measure's page says more."""
+        return tuple(term for term in self.used if term.page_anchor == anchor)
+
+    def link(self, term: Term) -> str:
+        """Return the anchor that a term leads to: its place on a measure's page, or its entry in the notes."""
+        return term.page_anchor if self.see(term) else term.anchor
+
+    def see(self, term: Term) -> str:
+        """Return the title of the page that says more about a term; empty where there is none."""
+        return page_title(term.page_name)
+
+    def fresh(self) -> str:
+        """Begin a section: each term is marked again where it first stands; returns the empty string."""
+        self._section = set()
+        return ""
+
+    def mark(self, text: str) -> Markup:
+        """Escape a text, and give each of its terms, the first time in a section, a definition to hover and a link."""
+        from markupsafe import Markup, escape
+
+        text = _together(visible(text))
+        out, end = Markup(""), 0
+        for match in self._regex.finditer(text):
+            number = self._number(match)
+            self._met.add(number)
+            if number in self._section:
+                continue
+            self._section.add(number)
+            term = self._terms[number]
+            link = Markup('<a class="term" href="#{}"><abbr title="{}">{}</abbr></a>')
+            out += escape(text[end : match.start()]) + link.format(self.link(term), term.definition, match.group())
+            end = match.end()
+        return out + escape(text[end:])
+
+    def hint(self, title: str, hint: str) -> Markup:
+        """Give a title a definition of its own to hover, and the link of the first term in either that has a page."""
+        from markupsafe import Markup
+
+        abbr = Markup('<abbr title="{}">{}</abbr>').format(visible(hint), visible(title))
+        met = [self._number(match) for match in self._regex.finditer(_together(f"{title}: {hint}"))]
+        if not met:
+            return abbr
+        number = next((one for one in met if self.see(self._terms[one])), met[0])
+        self._met.add(number)
+        return Markup('<a class="term" href="#{}">{}</a>').format(self.link(self._terms[number]), abbr)
+
+    @staticmethod
+    def _number(match: re.Match[str]) -> int:
+        return int((match.lastgroup or "t0")[1:])
+
+
+def _together(text: str) -> str:
+    """Let no line break part a number from its unit, nor one end of an interval from the other."""
+    text = re.sub(r"(?<=\d) %", "\u00a0%", text)
+    text = re.sub(r"\bp ([<=>]) (?=[\d.])", "p\u00a0\\1\u00a0", text)
+    return re.sub(r"(\[[−+.\d]+), (?=[−+.\d]+\])", "\\1,\u00a0", text)
+
+
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """Write out what would act on a text without being seen: control characters and changes of direction."""
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -1,0 +1,69 @@
+"""How numbers are printed: a function a kind of number, and a dash where it is undefined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ranktilt.auditing.verdict import probability
+from ranktilt.auditing.verdict import signed as with_sign
+from ranktilt.errors import counted
+
+DASH = "–"
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_DAY = 86_400
+
+
+def decimal(value: float, digits: int = 1) -> str:
+    """Print a number with so many decimals: ``1,234.5``."""
+    return DASH if value != value else f"{value:,.{digits}f}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """Print a number with its sign; what rounds to nothing has none."""
+    return DASH if value != value else with_sign(value, digits)
+
+
+def percent(mean: float) -> str:
+    """Print a mean of 0 to 1 in percent, with one decimal and without the sign of percent."""
+    return decimal(100 * mean)
+
+
+def count(number: int) -> str:
+    """Print a number of things: ``1,234``."""
+    return f"{number:,}"
+
+
+def ends(low: float, high: float, digits: int = 1) -> tuple[str, str]:
+    """Print both ends of an interval."""
+    return signed(low, digits), signed(high, digits)
+
+
+def interval(low: float, high: float, digits: int = 1) -> str:
+    """Print an interval in brackets; a dash where it is undefined."""
+    return DASH if low != low or high != high else f"[{', '.join(ends(low, high, digits))}]"
+
+
+def p_value(p: float) -> str:
+    """Print a p-value without its relation sign, but for what is below."""
+    return DASH if p != p else probability(p).removeprefix("= ")
+
+
+def listed_numbers(numbers: Sequence[float]) -> str:
+    """List settings: ``−1, 0, 0.5``."""
+    return ", ".join(f"{n:g}".replace("-", "−") for n in numbers)
+
+
+def size(size: float) -> str:
+    """Print bytes with three digits: ``11.3 MB``."""
+    for unit in _UNITS:
+        if size < 999.5 or unit == _UNITS[-1]:
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 99.95 else f"{size:.1f} {unit}"
+
+
+def ago(then: float) -> str:
+    """Say how long ago a time is, in days."""
+    days = int((time.time() - then) // _DAY)
+    return "today" if days < 1 else f"{counted(days, 'day', 'days')} ago"

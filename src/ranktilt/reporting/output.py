@@ -1,0 +1,77 @@
+"""A result in any format: its view, then the format's renderer."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import IO, Any
+
+from ranktilt.errors import unknown
+from ranktilt.reporting.document import Document
+from ranktilt.reporting.views import view
+
+FORMATS = ("table", "markdown", "csv", "latex", "html")
+
+
+def table(result: Any, format: str = "table", *, notes: bool = True) -> str:
+    """Print a result.
+
+    Parameters
+    ----------
+    result : Audit, Check, Comparison, Gate, Study, Validation, Calibration or Document
+        What to print.
+    format : {"table", "markdown", "csv", "latex", "html"}, optional
+        ``table``: plain text with verdicts and legend. ``markdown``, ``latex`` (booktabs): the same. ``csv``: every
+        number, unrounded. ``html``: a page.
+    notes : bool, optional
+        Whether to say how the tables are read and what a reader should know; not in CSV.
+
+    Returns
+    -------
+    str
+        Ends with a line end.
+
+    Raises
+    ------
+    UserError
+        If the format is unknown.
+    """
+    if format not in FORMATS:
+        raise unknown("format", format, FORMATS)
+    return _renderer(format)(view(result), notes)
+
+
+def show(result: Any, stream: IO[str], *, notes: bool = True, terminal: IO[str] | None = None) -> None:
+    """Print a result for a terminal, by default the stream itself; where there is none as plain text."""
+    from ranktilt.reporting.render.terminal import print_document
+
+    print_document(view(result), stream, notes=notes, terminal=terminal)
+
+
+def _renderer(format: str) -> Callable[[Document, bool], str]:
+    """The renderers are imported when they are used: a page needs other libraries than a terminal."""
+    if format == "csv":
+        from ranktilt.reporting.render.csv import csv_document
+
+        return lambda document, notes: csv_document(document)
+    if format == "html":
+        from ranktilt.reporting.render.html import html_document
+
+        return lambda document, notes: html_document(document)
+    if format == "latex":
+        from ranktilt.reporting.render.latex import latex_document
+
+        return lambda document, notes: latex_document(document, notes=notes)
+    if format == "markdown":
+        from ranktilt.reporting.render.markdown import markdown_document
+
+        return lambda document, notes: markdown_document(document, notes=notes)
+    return _plain
+
+
+def _plain(document: Document, notes: bool) -> str:
+    from ranktilt.reporting.render.terminal import print_document
+
+    stream = io.StringIO()
+    print_document(document, stream, notes=notes)
+    return stream.getvalue()

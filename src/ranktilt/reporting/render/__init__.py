@@ -1,0 +1,1 @@
+"""Renderers: each turns a document into one format, and knows no result."""

@@ -1,0 +1,157 @@
+"""A document as one self-contained HTML page, safe with any text and readable anywhere; or as a piece of a notebook."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ranktilt._version import __version__
+from ranktilt.errors import visible
+from ranktilt.reporting.document import INTERVAL, Cell, Column, Document, Row, Table
+from ranktilt.reporting.glossary.glossary import Glossary
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_EXPLORER = tuple(
+    f"explorer/{name}.js" for name in ("elements", "differences", "queries", "lists", "pairs", "explorer")
+)
+
+
+@dataclass(frozen=True)
+class _Engine:
+    version: str
+    packed: str
+    digest: str
+
+
+def html_document(document: Document) -> str:
+    """Write one HTML file that loads nothing, runs nothing of a document's, and reads without scripts.
+
+    About 2 MB with figures (the drawing library, compressed), some kB without. Every text is taken as plain text.
+    """
+    from markupsafe import Markup
+
+    kinds = {block.kind for block in document.blocks("html")}
+    engine = _engine() if "figure" in kinds else None
+    scripts = [_template("page.js")]
+    if "explorer" in kinds:
+        scripts.append("\n".join(map(_template, _EXPLORER)))
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=document,
+            terms=Glossary(),
+            engine=engine,
+            scripts=[Markup(script) for script in scripts],
+            explores="explorer" in kinds,
+            policy=policy(scripts[0], *map(digest, scripts[1:]), *([engine.digest] if engine else [])),
+            version=__version__,
+        )
+    )
+
+
+def html_fragment(document: Document) -> str:
+    """Write what a notebook shows: the answer and the tables, without scripts, styles and network."""
+    return _environment().get_template("fragment.html").render(page=document, terms=Glossary())
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        keep_trailing_newline=True,
+        loader=PackageLoader("ranktilt.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"columns": _columns, "rows": _rows, "json": _json, "ended": _ended}
+    return environment
+
+
+def _columns(table: Table) -> list[Column]:
+    return [table.columns[place] for place in _shown_places(table)]
+
+
+def _shown_places(table: Table) -> list[int]:
+    return [place for place in table.places("html") if not table.columns[place].beneath]
+
+
+def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
+    """Rows as a page shows them: whether one begins a group, and its cells; a heading is a row of its own."""
+    places, rows = _shown_places(table), list[tuple[bool, list[Cell]]]()
+    before: tuple[str, ...] = ()
+    for row in table.rows:
+        heading = row.group if table.split else row.headings
+        if heading != before and any(heading):
+            note = ", ".join(filter(None, heading[1:]))
+            rows.append((True, [Cell(heading[0], note=note), *[Cell("")] * (len(places) - 1)]))
+        before = heading
+        rows.append((row.rule, [_cell(table, row, place) for place in places]))
+    return rows
+
+
+def _cell(table: Table, row: Row, place: int) -> Cell:
+    cell = row.cells[place]
+    if table.columns[place].header:
+        beneath = [row.cells[n].text for n, column in enumerate(table.columns) if column.beneath]
+        if table.intervals == "row" and any(other.ends and other.text for other in row.cells):
+            beneath.append(INTERVAL)
+        return replace(cell, note=", ".join(filter(None, (cell.note, *beneath))))
+    return replace(cell, text=cell.text or cell.interval, note=cell.note or (cell.interval if cell.text else ""))
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith(".") else f"{sentence}."
+
+
+def _json(value: Any) -> Any:
+    from markupsafe import Markup
+
+    return Markup(safe_json(value))
+
+
+def policy(script: str, *digests: str) -> str:
+    """Make the page's Content-Security-Policy: no network, no handlers, and only the scripts we wrote."""
+    allowed = " ".join(f"'{one}'" for one in (digest(script), *digests))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(script: str) -> str:
+    """Return a script's hash as a Content-Security-Policy names it: ``sha256-…``."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def safe_json(value: Any) -> str:
+    r"""Write JSON for a script element: ``<``, ``>`` and ``&`` are written as ``\\u003c`` and so on, NaN as null."""
+    text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _template(name: str) -> str:
+    return resources.files("ranktilt.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _engine() -> _Engine:
+    script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
+    found = re.search(r"plotly\.js v([\w.]+)", script[:500])
+    packed = base64.b64encode(gzip.compress(script.encode(), 9, mtime=0)).decode()
+    return _Engine(found.group(1) if found else "", packed, digest(script))

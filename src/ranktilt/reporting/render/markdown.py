@@ -1,0 +1,71 @@
+"""A document as Markdown, as GitHub and GitLab show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ranktilt.errors import visible
+from ranktilt.reporting.document import Block, Document, Lines, Pairs, Points, Table, Tone, shown_lines
+from ranktilt.reporting.render.grid import grid
+
+_OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
+
+
+def markdown_document(document: Document, *, notes: bool = True) -> str:
+    """Write the outcome of a test, tables, sentences, legend and notes (or not), and how to make it again."""
+    parts = [[f"## {_OUTCOMES[document.outcome]} RankTilt: {escaped(document.headline)}"]] if document.outcome else []
+    said = [line.text for line in document.lines("markdown", notes=notes)]
+    for section in document.sections:
+        if section.titled:
+            parts += [[f"### {escaped(section.title)}"], [escaped(" ".join(section.lead))]]
+        for block in section.shown("markdown"):
+            parts += _block(block, notes=notes)
+    said += [*document.legend, *document.notes] if notes else []
+    parts.append([f"- {escaped(text)}" for text in said])
+    if document.commands:
+        parts.append([f"Make it again: {', then '.join(map(code, document.commands))}"])
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
+    if isinstance(block, Table):
+        yield from _table(block)
+    elif isinstance(block, Lines):
+        yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, "markdown", notes=notes)]
+    elif isinstance(block, Points | Pairs):
+        items = block.items if isinstance(block, Points) else [f"{name}: {text}" for name, text in block.pairs]
+        yield [f"- {escaped(text)}" for text in items if text]
+
+
+def _table(table: Table) -> Iterator[list[str]]:
+    if table.titled:
+        yield [f"**{escaped(table.caption)}**"]
+    found = grid(table, "markdown")
+    sides = ["---:" if number else "---" for number in found.numbers]
+    yield [table_line(found.titles), "| " + " | ".join(sides) + " |", *map(table_line, found.rows)]
+    if table.below:
+        yield [f"- {escaped(line.text)}" for line in table.below]
+
+
+def escaped(text: str) -> str:
+    """Escape what Markdown would read as its own signs."""
+    return re.sub(r"([|*_`<>\\])", r"\\\1", one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Make one line of a text, in which what cannot be seen is shown as signs."""
+    return " ".join(visible(text).splitlines())
+
+
+def table_line(cells: Sequence[str]) -> str:
+    """Make one line of a table."""
+    return "| " + " | ".join(map(escaped, cells)) + " |"
+
+
+def code(text: str) -> str:
+    """Make a code span, fenced by more backticks than the text has in a row."""
+    text = one_line(text)
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"

@@ -1,0 +1,35 @@
+"""Views: what is said of each result, as a document; one file a result."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ranktilt.errors import UserError, shorten
+from ranktilt.reporting.document import Document
+
+_VIEWS = {
+    "Audit": "audit",
+    "CacheInventory": "cache",
+    "Calibration": "calibrate",
+    "CheckResult": "check",
+    "Comparison": "compare",
+    "Explanation": "explain",
+    "Gate": "gate",
+    "ModelList": "models",
+    "Opened": "audit",
+    "Study": "study",
+    "Validation": "validate",
+}
+"""The module of each result's view, by the result's class."""
+
+
+def view(result: Any) -> Document:
+    """Return what is said of a result; a document is its own view."""
+    if isinstance(result, Document):
+        return result
+    name = type(result).__name__
+    if name not in _VIEWS:
+        raise UserError(f"expected a result to print, such as an audit, got {shorten(result)}")
+    document: Document = import_module(f"ranktilt.reporting.views.{_VIEWS[name]}").view(result)
+    return document

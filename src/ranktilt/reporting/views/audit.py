@@ -1,0 +1,209 @@
+"""An audit: which ranker tilts, how surely, on which queries, and what else could explain it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import polars as pl
+
+from ranktilt.auditing.effects import TABLE_COLUMNS
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.result import Audit
+from ranktilt.auditing.verdict import Verdict as Judged
+from ranktilt.errors import counted, listed
+from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
+from ranktilt.reporting.numbers import percent
+from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.views.audit_legend import (
+    conflict_sentences,
+    control_sentences,
+    legend,
+    verdict_sentences,
+)
+from ranktilt.reporting.views.audit_method import audit_notes
+from ranktilt.reporting.views.audit_sections import audit_sections
+from ranktilt.reporting.views.provenance import folder
+
+_MOST_NAMED = 2
+_MOST_SUMMED = 4
+_MOST_VERDICTS = 16
+_MOST_AT_ONCE = 6
+_COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
+Kind = Literal["favours", "level", "inconclusive"]
+_ALL: dict[Kind, str] = {"favours": "favour one side", "level": "are level", "inconclusive": "are inconclusive"}
+
+
+def view(result: Audit | Opened, *, texts: bool = True) -> Document:
+    """Return what is said of an audit, with as much of its collection and runs as could be opened again."""
+    opened = result if isinstance(result, Opened) else Opened(result)
+    audit = opened.audit
+    name = folder(audit.spec)
+    sections = audit_sections(opened, texts=texts)
+    if audit.estimates or audit.controls:
+        sections.append(Section("end", "", (), (Lines((Sentence(""),), only=TERMINAL),)))
+    return Document(
+        title=f"Audit of {name}" if name else "Audit",
+        kind=f"Audit of {name}" if name else "Audit of rankers",
+        headline=audit_headline(audit),
+        sections=tuple(sections),
+        sentences=audit_sentences(audit),
+        legend=tuple(legend(audit)),
+        notes=audit.notes,
+        method=audit_notes(audit),
+        data=_data(audit),
+    )
+
+
+def audit_headline(audit: Audit) -> str:
+    """Say in one sentence how many rankers favour which side, are level, or are inconclusive; few are named."""
+    pairs = _judged_pairs(audit)
+    if not pairs:
+        return _ungrouped(audit)
+    asked = _asked(audit)
+    where = f"On {asked}, " if asked else ""
+    said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
+    return f"{where}{said}."
+
+
+def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
+    """Give one verdict a ranker and pair; then conflicts and what controls change.
+
+    Of many verdicts a page shows 16, those that favour a side first, and folds all but 6 of them away.
+    """
+    pairs = _judged_pairs(audit)
+    tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
+    lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
+    told = [Sentence(text, "unsure", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
+    if len(lines) <= _MOST_AT_ONCE:
+        return (*lines, *told)
+    shown = sorted(lines, key=lambda line: line.tone not in ("first", "second"))[:_MOST_VERDICTS]
+    on_page = [replace(line, aside=place >= _MOST_AT_ONCE, only=PAGE) for place, line in enumerate(shown)]
+    if len(lines) > _MOST_VERDICTS:
+        left = counted(len(lines) - _MOST_VERDICTS, "more verdict", "more verdicts")
+        on_page.append(Sentence(f"{left}: see the tables.", aside=True, only=PAGE))
+    return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
+
+
+def _asked(audit: Audit) -> str:
+    """What verdicts rest on: the primary measure, or the card's question where nothing is judged."""
+    return "" if audit.primary is None else audit.primary.title
+
+
+def _judged_pairs(audit: Audit) -> tuple[Pair, ...]:
+    return audit.tilted_pairs if audit.measures else audit.pairs
+
+
+def _tone(found: Judged, pair: Pair) -> Tone:
+    if found.kind == "favours":
+        return "first" if found.favours == pair[0] else "second"
+    return "good" if found.kind == "level" else "unsure"
+
+
+def _summed(audit: Audit, pair: Pair) -> str:
+    """What is said of all rankers for one pair, such as: a and b favour human text, 3 of 5 rankers are inconclusive."""
+    noun = "text" if audit.spec.get("by") == "source" else "documents"
+    found = {run: audit.verdict(run, *pair) for run in audit.runs}
+    parts = []
+    for words, plural, members in (
+        (f"favours {pair[0]} {noun}", f"favour {pair[0]} {noun}", _of(found, "favours", pair[0])),
+        (f"favours {pair[1]} {noun}", f"favour {pair[1]} {noun}", _of(found, "favours", pair[1])),
+        ("is level", "are level", _of(found, "level")),
+        ("is inconclusive", "are inconclusive", _of(found, "inconclusive")),
+    ):
+        if members:
+            parts.append(f"{_who(members, audit.runs)} {words if len(members) == 1 else plural}")
+    return "; ".join(parts)
+
+
+def _of(found: dict[str, Judged], kind: str, favours: str | None = None) -> list[str]:
+    return [run for run, one in found.items() if one.kind == kind and one.favours == favours]
+
+
+def _who(members: Sequence[str], runs: Sequence[str]) -> str:
+    if len(members) <= _MOST_NAMED:
+        return " and ".join(members)
+    return f"all {len(runs)} rankers" if len(members) == len(runs) else f"{len(members)} of {len(runs)} rankers"
+
+
+def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
+    """What is said over several pairs: of each ranker where they are few, else of all of them together."""
+    kinds = {run: Counter(audit.verdict(run, *pair).kind for pair in pairs) for run in audit.runs}
+    if len(audit.runs) <= _MOST_SUMMED:
+        return "; ".join(f"{run} {_listed(found, len(pairs), 'pairs of groups')}" for run, found in kinds.items())
+    total = sum(kinds.values(), Counter[Kind]())
+    where = f"{len(audit.runs)} rankers, {len(pairs)} pairs of groups"
+    counts = (
+        (total["favours"], "favours one side", "favour one side"),
+        (total["level"], "is level", "are level"),
+        (total["inconclusive"], "is inconclusive", "are inconclusive"),
+    )
+    parts = [f"{count} {one if count == 1 else more}" for count, one, more in counts if count]
+    if len(parts) == 1:
+        return f"all {total.total()} comparisons ({where}) {_ALL[next(iter(total))]}"
+    return f"of {total.total()} comparisons ({where}) {listed(parts)}"
+
+
+def _listed(kinds: Counter[Kind], of: int, what: str) -> str:
+    words: dict[Kind, str] = {
+        "favours": "favours one side",
+        "level": "is level",
+        "inconclusive": "is inconclusive",
+    }
+    parts = [f"{said} in {kinds[kind]}" for kind, said in words.items() if kinds[kind]]
+    if len(parts) == 1:
+        return f"{parts[0].rpartition(' ')[0]} all {of} {what}"
+    parts[0] += f" of {of} {what}"
+    return listed(parts)
+
+
+def _ungrouped(audit: Audit) -> str:
+    name = repr(audit.measures[0])
+    means = audit.by_group().filter(group=ALL, measure=name)["mean"].to_list()
+    if len(means) == 1:
+        return f"{audit.runs[0]}: {name} {percent(means[0])} %; no groups were compared."
+    best = max(range(len(means)), key=lambda place: (means[place] == means[place], means[place]))
+    first = f"{audit.runs[best]} has the highest mean of {len(means)} rankers: {name} {percent(means[best])} %"
+    return f"{first}; no groups were compared."
+
+
+def _data(audit: Audit) -> pl.DataFrame:
+    """Every number: a row a ranker, measure and group; then Relative Δ, card and controls."""
+    means = audit.by_group().select(
+        "run", "measure", pl.lit("mean").alias("row"), "group", value="mean", queries="queries"
+    )
+    parts = [means]
+    for a, b in audit.tilted_pairs:
+        delta = audit.relative_delta(a, b).select(
+            "run", "measure", pl.lit("relative_delta").alias("row"), pl.format("{}|{}", "a", "b").alias("group"),
+            "value", "queries", "low", "high", "p", "p_corrected", "detectable",
+            "excluded", "dropped", "band_low", "band_high", "tied_share",
+        )  # fmt: skip
+        parts.append(delta)
+    for a, b in audit.pairs if audit.estimates else ():
+        card = audit.card(a, b)
+        parts.append(
+            card.select(
+                "run", pl.col("name").alias("measure"), pl.lit("card").alias("row"), pl.lit(f"{a}|{b}").alias("group"),
+                "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high", "level",
+                *(column for column in _COUNTS if column in card.columns),
+            )
+        )  # fmt: skip
+    if audit.controls:
+        parts.append(_control_frame(audit))
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _control_frame(audit: Audit) -> pl.DataFrame:
+    names = ("measure", "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high")
+    rows = []
+    for one in audit.controls:
+        front = {"run": one.run, "row": f"control {one.control}", "group": f"{one.a}|{one.b}"}
+        moves = one.moves or [None] * len(one.tilts)
+        for tilt, move in zip(one.tilts, moves, strict=True):
+            moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
+            row = tilt.row()
+            rows.append({**front, **{k: row[k] for k in TABLE_COLUMNS if k in names}, **moved})
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,0 +1,256 @@
+"""The tables of an audit: the papers' table, the estimand card, controls, and what else differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from ranktilt.auditing.confounds import SIDED, Confound
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.result import Audit, Controlled
+from ranktilt.errors import counted
+from ranktilt.reporting.document import (
+    ELSEWHERE,
+    PAGE,
+    TERMINAL,
+    TEXT,
+    Cell,
+    Column,
+    Emphasis,
+    Row,
+    Sentence,
+    Table,
+    Tone,
+)
+from ranktilt.reporting.figures.sides import TONES, named, side_of, tone_of
+from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
+from ranktilt.reporting.views.audit_legend import card_legend, control_legend, mark, table_legend
+
+_LABEL, _CHANGED = 26, 36
+_MOST_OPEN = 14
+"""Rows of a table below a figure that shows its first column, before it is folded away."""
+_CONFOUNDS = {
+    "words": "words a document",
+    "query words": "query words in relevant text",
+    "cut-off endings": "documents that break off",
+    "boilerplate openings": "documents that begin with boilerplate",
+    "identical": "the same text",
+    "near-identical": "nearly the same text (Jaccard ≥ .95)",
+    "same title": "the same title",
+}
+
+
+def group_table(audit: Audit) -> Table:
+    """Lay an audit out as the papers do: per ranker the means of all documents and of each group, and Relative Δ."""
+    tied = any(t.twins for t in audit.tilts)
+    columns = (
+        Column("", number=False, header=True, width=_LABEL, page="ranker and group"),
+        *(Column(repr(measure), spread=True) for measure in audit.measures),
+        Column("queries", hint="Queries with a relevant document in the group; for Relative Δ in both groups."),
+        Column(
+            "tied twins", hint="Relevant twins with one score, of those with a side retrieved.",
+            only=() if tied else TEXT,
+        ),
+    )  # fmt: skip
+    rows: list[Row] = []
+    means = audit.by_group()
+    for run in audit.runs:
+        for group in audit.groups:
+            side = means.filter((pl.col("run") == run) & (pl.col("group") == group))
+            rows.append(_mean_row(run, group, side["mean"].to_list(), side["queries"][0]))
+        for pair in audit.tilted_pairs:
+            rows += _tilt_rows(audit, run, pair)
+    caption = "Means and Relative Δ, in %" if audit.tilts else "Means, in %"
+    note = " ".join([*_signs(audit), *table_legend(audit)])
+    return Table(caption, columns, tuple(rows), note, groups=("ranker",), intervals="row")
+
+
+def _mean_row(run: str, group: str, means: list[float], queries: int) -> Row:
+    emphasis: Emphasis = "quiet" if group == ALL else ""
+    cells = (Cell(percent(mean), mean, emphasis=emphasis) for mean in means)
+    end = (Cell(str(queries), queries, emphasis=emphasis), Cell(""))
+    return Row((Cell(group, emphasis=emphasis), *cells, *end), (run,))
+
+
+def _tilt_rows(audit: Audit, run: str, pair: Pair) -> Iterator[Row]:
+    found = [t for t in audit.tilts if t.run == run and (t.a, t.b) == pair]
+    which = "" if len(audit.pairs) == 1 else f" {pair[0]} | {pair[1]}"
+    tied = audit.tied_share(run, *pair)
+    share = Cell("") if tied != tied else Cell(f"{100 * tied:.1f} %", tied)
+    deltas = (_delta(t, audit.level) for t in found)
+    queries = Cell(str(found[0].queries), found[0].queries)
+    yield Row((Cell(f"Relative Δ{which}", emphasis="strong"), *deltas, queries, share), (run,))
+    if not found[0].twins:
+        bands = (Cell("", ends=ends(t.band_low, t.band_high), emphasis="quiet") for t in found)
+        yield Row((Cell("random band", emphasis="quiet"), *bands, Cell(""), Cell("")), (run,))
+
+
+def _delta(tilt: Effect, level: float) -> Cell:
+    text = signed(tilt.value) + mark(tilt)
+    return Cell(text, tilt.value, tone_of(tilt, level), ends=ends(tilt.low, tilt.high), signed=True)
+
+
+def _signs(audit: Audit) -> list[str]:
+    """What the coloured signs mean."""
+    if not audit.tilted_pairs:
+        return []
+    a, b = audit.tilted_pairs[0] if len(audit.tilted_pairs) == 1 else ("the first group of a pair", "the second")
+    return [f"▲ favours {a}, ▼ favours {b}; without a sign no side is shown to be favoured."]
+
+
+def card_overview(audit: Audit) -> Table:
+    """Lay the cards of all rankers out below each other: a row a ranker and pair, a column a question."""
+    asked = tuple(dict.fromkeys(e.estimand for e in audit.estimates))
+    rows = []
+    before = None
+    for run in audit.runs:
+        for pair in audit.pairs:
+            found = {e.estimand: e for e in audit.estimates_of(run, *pair)}
+            which = f"{pair[0]} | {pair[1]}" if len(audit.pairs) > 1 else ""
+            answers = (_answer(found[one], noted=True) if one in found else Cell(DASH) for one in asked)
+            rows.append(Row((Cell(run, note=which), *answers), rule=bool(which) and run != before))
+            before = run
+    columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
+    first, second = audit.pairs[0] if len(audit.pairs) == 1 else ("the first group of a pair", "the second")
+    note = (
+        f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer is "
+        f"not significant{''.join(f'; the {one.title} only describes' for one in asked if one.descriptive)}."
+    )
+    return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only=PAGE)
+
+
+def _answer(e: Effect, *, noted: bool = False) -> Cell:
+    tone: Tone = TONES[side_of(e.favours)] if e.favours else ""
+    note = _interval(e).replace(" random", "\nrandom") if noted else ""
+    return Cell(e.estimand.answer(e.value), e.value, tone, note, signed=True)
+
+
+def _interval(e: Effect) -> str:
+    if e.low != e.low or e.high != e.high:
+        return DASH
+    amount = e.estimand.amount
+    text = f"[{amount(e.low)}, {amount(e.high)}]"
+    return f"{text} random [{amount(e.band_low)}, {amount(e.band_high)}]" if e.banded else text
+
+
+def card_table(audit: Audit) -> Table:
+    """Lay the whole card out: per ranker and pair a row a question; in a terminal a card each."""
+    columns = (
+        Column("", number=False, only=TERMINAL),
+        Column("question", number=False, header=True, only=ELSEWHERE),
+        Column("answer"),
+        Column("95 % interval"),
+        Column("p", only=TERMINAL),
+        Column("p", only=ELSEWHERE, page="corrected p"),
+        Column("favours", number=False, room=7, only=ELSEWHERE),
+        Column("from", number=False, room=20, only=ELSEWHERE),
+    )
+    rows = tuple(
+        _question(audit, e, pair) for run in audit.runs for pair in audit.pairs for e in audit.estimates_of(run, *pair)
+    )
+    note = (
+        f"{' '.join(card_legend(audit))} So a p here can differ from the one of the verdict above, which is corrected "
+        "over the table's tests."
+    )
+    return Table(
+        "The estimand card, every number", columns, rows, note, groups=("ranker",), aligned=True, gap=3,
+        plain=("titles",), split=True, space=(1, 0), folded=True,
+    )  # fmt: skip
+
+
+def _question(audit: Audit, e: Effect, pair: Pair) -> Row:
+    p = p_value(e.p_corrected)
+    question, side, basis = e.estimand.question, e.side(e.favours), e.estimand.basis(e)
+    cells = (
+        Cell(e.name, emphasis="strong"),
+        Cell(f"{e.name}: {question}"),
+        _answer(e),
+        Cell(_interval(e), emphasis="quiet"),
+        Cell(f"p {p}" if p.startswith("<") or p == DASH else f"p = {p}", emphasis="quiet"),
+        Cell(p, e.p_corrected),
+        Cell(side or DASH),
+        Cell(basis),
+    )
+    favours = f"favours {side}; " if e.favours else ""
+    return Row(
+        cells, *_group(audit, e.run, pair, "the estimand card"), details=(Sentence(f"{question} {favours}{basis}"),)
+    )
+
+
+def _group(audit: Audit, run: str, pair: Pair, what: str) -> tuple[tuple[str], tuple[str]]:
+    """The ranker, and the pair where there are several."""
+    many = len(audit.pairs) > 1
+    group = f"{run}, {pair[0]} and {pair[1]}" if many else run
+    return (group,), (f"{run}{f', {pair[0]} | {pair[1]}' if many else ''}: {what}",)
+
+
+def control_table(audit: Audit) -> Table:
+    """Lay raw and controlled values out below each other: per ranker and pair a row raw and one a control."""
+    measures = [repr(measure) for measure in audit.measures]
+    columns = (
+        Column("control", number=False, header=True, label="", width=_CHANGED),
+        *(Column(name, spread=True) for name in measures),
+        Column(f"moved on {measures[0]}", part="last"),
+        Column("changed", number=False, beneath=True),
+    )
+    rows = tuple(
+        _control_row(audit, one, pair)
+        for run in audit.runs
+        for pair in audit.tilted_pairs
+        # Controls that were not applied name only the first pair.
+        for one in audit.controls
+        if one.run == run and ((one.a, one.b) == pair or not one.tilts)
+    )
+    note = " ".join([*control_legend(audit), *_signs(audit)])
+    return Table(
+        "Relative Δ in %, raw and controlled", columns, rows, note, groups=("ranker",), intervals="page", split=True,
+        space=(1, 0), folded=len(rows) > _MOST_OPEN,
+    )  # fmt: skip
+
+
+def _control_row(audit: Audit, one: Controlled, pair: Pair) -> Row:
+    cells = [_delta(t, audit.level) for t in one.tilts] or [Cell("")] * len(audit.measures)
+    moved = Cell("")
+    if one.moves and one.moves[0].value == one.moves[0].value:
+        first = one.moves[0]
+        moved = Cell(f"{signed(first.value)} {interval(first.low, first.high)}", first.value, emphasis="quiet")
+    row = (Cell(one.control), *cells, moved, Cell(one.changed))
+    return Row(row, *_group(audit, one.run, pair, "raw and controlled"))
+
+
+def confound_tables(audit: Audit, pair: Pair) -> list[Table]:
+    """Lay out in what else two groups' texts differ, and how alike their twins are; at most two tables."""
+    found = [one for one in audit.confounds if (one.a, one.b) == pair]
+    sided = [one for one in found if one.name in SIDED]
+    paired = [one for one in found if one.name not in SIDED]
+    tables = []
+    if sided:
+        columns = (named("what differs"), Column(pair[0]), Column(pair[1]), Column("documents"))
+        rows = tuple(
+            Row((Cell(_name(one)), _amount(one, one.value_a), _amount(one, one.value_b), _of(one))) for one in sided
+        )
+        note = "Documents: of both sides together; for query words the relevant ones, once for each query."
+        tables.append(Table(f"The texts of {pair[0]} and {pair[1]}", columns, rows, note, only=PAGE))
+    if paired:
+        titles = (named("pairs with"), Column("share of pairs"), Column("pairs"))
+        alike = tuple(Row((Cell(_name(one)), _amount(one, one.value_a), _of(one))) for one in paired)
+        tables.append(Table(f"Twins of {pair[0]} and {pair[1]} that are alike", titles, alike, only=PAGE))
+    return tables
+
+
+def _name(one: Confound) -> str:
+    if one.name == "truncated":
+        return f"documents that {one.run} cuts at {counted(one.limit, 'token', 'tokens')}"
+    return _CONFOUNDS[one.name]
+
+
+def _amount(one: Confound, value: float) -> Cell:
+    if value != value:
+        return Cell("–", value)
+    return Cell(f"{value:.1f}" if one.name == "words" else f"{100 * value:.1f} %", value)
+
+
+def _of(one: Confound) -> Cell:
+    return Cell(f"{one.number:,}", one.number)

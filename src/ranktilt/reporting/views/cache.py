@@ -1,0 +1,99 @@
+"""What the cache holds: entries that rankers use again, and leftovers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ranktilt.errors import counted
+from ranktilt.rankers.inventory import CacheEntry, StaleFile
+from ranktilt.reporting.document import Block, Cell, Column, Document, Points, Row, Table, printed
+from ranktilt.reporting.numbers import DASH, ago, count, size
+
+
+@dataclass(frozen=True)
+class CacheInventory:
+    """The entries of a cache folder, and the files in it that nothing reads."""
+
+    folder: Path
+    entries: Sequence[CacheEntry]
+    leftovers: Sequence[StaleFile]
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Every entry."""
+        return [
+            {
+                "what": one.what,
+                "model": one.model or None,
+                "settings": one.settings,
+                "entries": one.entries,
+                "bytes": one.size,
+                "paid": one.paid,
+                "last_use": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.used)),
+                "folder": str(one.folder),
+            }
+            for one in self.entries
+        ]
+
+    def to_json(self) -> bytes:
+        """Return the list as JSON."""
+        left = [{"path": str(one.path), "why": one.why, "bytes": one.size} for one in self.leftovers]
+        content = {"folder": str(self.folder), "entries": self.records, "leftovers": left}
+        return f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode()
+
+
+def view(found: CacheInventory) -> Document:
+    """Return what is said of the cache."""
+    total = sum(one.size for one in found.entries) + sum(one.size for one in found.leftovers)
+    headline = f"{found.folder}: {size(total)}"
+    blocks: list[Block] = [Points((headline,), only=())]
+    if found.entries:
+        blocks.append(_table(found.entries))
+    if found.leftovers:
+        blocks.append(Points((_left(found.leftovers),), only=()))
+    if not found.entries and not found.leftovers:
+        blocks.append(Points(("nothing is kept",), only=()))
+    schema = {
+        "what": pl.String, "model": pl.String, "settings": pl.String, "entries": pl.Int64, "bytes": pl.Int64,
+        "paid": pl.Boolean, "last_use": pl.String, "folder": pl.String,
+    }  # fmt: skip
+    return Document(
+        title="Cache",
+        kind="What the cache keeps",
+        headline=headline,
+        sections=printed(blocks),
+        data=pl.DataFrame(found.records, schema=schema),
+    )
+
+
+def _table(entries: Sequence[CacheEntry]) -> Table:
+    columns = (
+        Column("what", number=False, header=True, width=0),
+        Column("model", number=False, width=0),
+        Column("settings", number=False, width=0),
+        *map(Column, ("entries", "size", "last use")),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(one.what), Cell(one.model or DASH), Cell(one.settings or DASH),
+                Cell(count(one.entries), one.entries), Cell(size(one.size), one.size), Cell(ago(one.used)),
+            )
+        )
+        for one in entries
+    )  # fmt: skip
+    return Table("Entries", columns, rows, plain=("edges",))
+
+
+def _left(left: Sequence[StaleFile]) -> str:
+    reasons = [one.why for one in left]
+    why = ", ".join(f"{reasons.count(reason):,} {reason}" for reason in sorted(set(reasons)))
+    number = counted(len(left), "leftover", "leftovers")
+    return f"{number} that nothing reads, {size(sum(one.size for one in left))} ({why}): ranktilt cache --prune"

@@ -1,0 +1,115 @@
+"""A check: per source a row a check, examples below, and one sentence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+import polars as pl
+
+from ranktilt.datasets.check_result import LENGTH, LENGTH_NOTICE, CheckResult, CheckRow, Verdict, percent, shown
+from ranktilt.reporting.document import (
+    ELSEWHERE,
+    TERMINAL,
+    Cell,
+    Column,
+    Document,
+    Emphasis,
+    Row,
+    Sentence,
+    Table,
+    Tone,
+    printed,
+)
+
+_LONGEST_NAME = 12
+TONES: dict[Verdict, Tone] = {"ok": "good", "warning": "unsure", "void": "bad"}
+_EMPHASIS: dict[Verdict, Emphasis] = {"ok": "quiet", "warning": "strong", "void": ""}
+
+
+def view(check: CheckResult) -> Document:
+    """Return what is said of a check."""
+    return Document(
+        title="Check",
+        kind=f"Check against {check.reference}",
+        headline=check.sentence,
+        sections=printed([check_table(check)]),
+        sentences=sentences(check),
+        legend=tuple(legend(check)),
+        data=_data(check),
+    )
+
+
+def sentences(check: CheckResult) -> tuple[Sentence, ...]:
+    """Return the verdict on the whole; where there is no line below a row, then what faults mean."""
+    many = len({row.source for row in check.rows if row.source}) > 1
+    said = [Sentence(check.sentence, "good" if check.fair else "bad", "strong" if check.fair else "alarm")]
+    for row in check.rows:
+        name = f"{row.source}, {row.name}" if many and row.source else row.name
+        meanings = (row.meaning if row.verdict != "ok" else "", row.note)
+        said += [Sentence(f"{name}: {text}", emphasis="quiet", only=ELSEWHERE) for text in meanings if text]
+    return tuple(said)
+
+
+def check_table(check: CheckResult) -> Table:
+    """Lay a check out: in a terminal sources are headings, elsewhere a column."""
+    many = len({row.source for row in check.rows if row.source}) > 1
+    name = check.reference if len(check.reference) <= _LONGEST_NAME else "reference"
+    columns = (
+        Column("check", number=False, header=True, label=""),
+        Column("found"),
+        Column("share"),
+        Column(name, spare=2),
+        Column("limit", spare=1),
+        Column("verdict", number=False),
+        Column("examples", number=False, only=ELSEWHERE, room=18),
+    )
+    rows = tuple(_row(check, row, many=many) for row in check.rows)
+    caption = f"Faults that would void a comparison with {check.reference}"
+    return Table(caption, columns, rows, groups=("source",) if many else (), repeat=True, aligned=True, space=(0, 1))
+
+
+def _row(check: CheckResult, row: CheckRow, *, many: bool) -> Row:
+    outside = row.name == LENGTH and row.verdict == "warning" and not math.isnan(row.value)
+    note = f"outside {LENGTH_NOTICE[0]:g}–{LENGTH_NOTICE[1]:g}" if outside else ""
+    details = [Sentence(row.meaning, emphasis="quiet")] if row.verdict != "ok" else []
+    details += [Sentence(row.note, emphasis="quiet")] if row.note else []
+    if row.examples:
+        more = ", …" if row.found > len(row.examples) else ""
+        details.append(Sentence(f"such as {', '.join(row.examples)}{more}", only=TERMINAL))
+    return Row(
+        (
+            Cell(row.name, emphasis="" if row.verdict == "ok" else "strong"),
+            Cell(f"{row.found:,} of {row.total:,}", row.found),
+            Cell(shown(row), row.value),
+            Cell(percent(row.reference), row.reference),
+            Cell(row.limit),
+            Cell(row.verdict, None, TONES[row.verdict], note, emphasis=_EMPHASIS[row.verdict]),
+            Cell(", ".join(row.examples)),
+        ),
+        group=(row.source,) if many else (),
+        heading=(f"{row.source} against {check.reference}" if row.source else "judgments and queries",),
+        details=tuple(details),
+    )
+
+
+def legend(check: CheckResult) -> list[str]:
+    """Say how the table is read, in a few lines."""
+    low, high = LENGTH_NOTICE
+    return [
+        "Found: documents, pairs, judgments or queries with the fault, and their share; beside it the share in "
+        f"{check.reference} itself. Length ratio: pairs outside of the limits, and the median.",
+        f"Void: beyond the limit. Warning: a share over {check.limits.notice:g} %, a median length ratio outside "
+        f"{low:g}–{high:g}, any dangling judgment or repeated query, or nothing to count.",
+    ]
+
+
+def _data(check: CheckResult) -> pl.DataFrame:
+    columns = ("source", "name", "found", "total", "value", "reference", "limit", "verdict", "note")
+    table = [
+        {**{k: v for k, v in asdict(row).items() if k in columns}, "examples": "; ".join(row.examples)}
+        for row in check.rows
+    ]
+    numbers = dict.fromkeys(("value", "reference"), pl.Float64)
+    frame = pl.DataFrame(table, schema_overrides=numbers).select(*columns, "examples")
+    return frame.with_columns(pl.col("value", "reference").fill_nan(None))

@@ -1,0 +1,78 @@
+"""A gate: a row a check, the reasons, and the outcome."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from ranktilt.auditing.gate import Gate, GateRow, LimitCheck, Outcome
+from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, Tone, printed
+from ranktilt.reporting.numbers import ends, signed
+
+_SIGNS: dict[Outcome, str] = {"level": "✓", "tilted": "✗", "inconclusive": "?"}
+_TONES: dict[Outcome, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
+_LABEL = 26
+
+
+def view(gate: Gate) -> Document:
+    """Return what is said of a gate."""
+    columns = (
+        Column("measure", number=False, width=_LABEL, header=True),  # it holds the names of runs too
+        Column("groups", number=False),
+        Column("check", number=False),
+        Column("value"),
+        Column("95 % interval"),
+        Column("allowed", spare=1),
+        Column("queries", spare=1),
+        Column("outcome", number=False),
+    )
+    rows = tuple(_row(row, check) for row in gate.rows for check in row.checks)
+    return Document(
+        title="Gate",
+        kind="Gate on an audit",
+        headline=gate.headline,
+        sections=printed([Table("Checks", columns, rows, groups=("ranker",), optional=True)]),
+        sentences=tuple(Sentence(_sentence(row), _TONES[row.outcome]) for row in gate.rows),
+        notes=gate.notes,
+        outcome=_TONES[gate.outcome],
+        commands=tuple(str(gate.spec[key]) for key in ("audit", "command") if gate.spec.get(key)),
+        data=_data(gate),
+    )
+
+
+def _sentence(row: GateRow) -> str:
+    return f"{_SIGNS[row.outcome]} {row.run}, {row.measure}, {row.a} | {row.b}: {row.outcome}: {row.reason}"
+
+
+def _row(row: GateRow, check: LimitCheck) -> Row:
+    cells = (
+        Cell(row.measure),
+        Cell(f"{row.a} | {row.b}"),
+        Cell(check.name),
+        Cell(signed(check.value), check.value),
+        Cell(" … ".join(ends(check.low, check.high))),
+        Cell(_allowed(check)),
+        Cell(str(row.queries), row.queries),
+        Cell(f"{_SIGNS[check.outcome]} {check.outcome}", None, _TONES[check.outcome]),
+    )
+    return Row(cells, (row.run,), repeats=0 if check is row.checks[0] else 2)
+
+
+def _allowed(check: LimitCheck) -> str:
+    if math.isinf(check.floor):
+        return f"≤ {check.ceiling:g}"
+    return f"{signed(check.floor)} … {signed(check.ceiling)}"
+
+
+def _data(gate: Gate) -> pl.DataFrame:
+    records = [
+        {
+            "run": row.run, "measure": row.measure, "a": row.a, "b": row.b, "check": check.name, "value": check.value,
+            "low": check.low, "high": check.high, "floor": check.floor, "ceiling": check.ceiling,
+            "queries": row.queries, "outcome": check.outcome, "reason": check.reason,
+        }
+        for row in gate.rows
+        for check in row.checks
+    ]  # fmt: skip
+    return pl.DataFrame(records, infer_schema_length=None)

@@ -1,0 +1,84 @@
+"""How a result was made, as a section of a page: the command, the options, the versions, and what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from ranktilt.reporting.document import PAGE, Block, Cell, Code, Column, Pairs, Points, Row, Section, Table
+
+_NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
+
+
+def folder(spec: Mapping[str, Any]) -> str:
+    """Return the name of the folder or file that a result was made from, without what is above it; empty for none."""
+    collection = spec.get("collection")
+    found = collection if isinstance(collection, Mapping) else {}
+    path = spec.get("path") or found.get("path") or found.get("labels")
+    return PurePath(str(path)).name if path else ""
+
+
+def provenance(spec: Mapping[str, Any], notes: Iterable[str] = ()) -> Section:
+    """Say how a result was made."""
+    blocks: list[Block] = []
+    if said := tuple(notes):
+        blocks.append(Points(said))
+    lead: tuple[str, ...] = ()
+    if spec.get("command"):
+        lead = ("Made by the command below; the same inputs, options and versions give the same numbers.",)
+        blocks.append(Code("The command that made it", str(spec["command"])))
+    hashed = _hashed(spec.get("inputs"))
+    told = {name: value for name, value in spec.items() if name != "command" and not (hashed and name == "inputs")}
+    if isinstance(told.get("runs"), list | tuple):
+        told["runs"] = "\n".join(_ran(run, spec) for run in told["runs"])
+    rest = tuple((_NAMES.get(name, name.replace("_", " ")), _said(value)) for name, value in told.items())
+    blocks.append(Pairs(tuple((name, value) for name, value in rest if value)))
+    return Section("made", "How it was made", lead, (*blocks, *hashed))
+
+
+def _hashed(inputs: Any) -> tuple[Table, ...]:
+    """The input files with their hashes as a table, where they are told so."""
+    if not inputs or not isinstance(inputs, list | tuple):
+        return ()
+    if not all(isinstance(one, Mapping) and set(one) == {"path", "sha256"} for one in inputs):
+        return ()
+    columns = (Column("file", number=False, header=True), Column("SHA-256", number=False))
+    return (
+        Table(
+            "Inputs",
+            columns,
+            tuple(Row((Cell(str(one["path"])), Cell(str(one["sha256"])))) for one in inputs),
+            only=PAGE,
+        ),
+    )
+
+
+def _ran(run: Any, spec: Mapping[str, Any]) -> str:
+    """One run: its ranker, then what is not said of the whole already."""
+    if not isinstance(run, Mapping) or "ranker" not in run:
+        return _said(run)
+    whole = spec.get("collection")
+    known = {
+        "ranktilt": spec.get("ranktilt"),
+        "collection": whole.get("path") if isinstance(whole, Mapping) else whole,
+    }
+    rest = {name: value for name, value in run.items() if name != "ranker" and value != known.get(name)}
+    return f"{run['ranker']}: {_said(rest)}" if rest else str(run["ranker"])
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(_named(name, one) for name, one in value.items() if one is not None)
+    if isinstance(value, list | tuple):
+        return ("\n" if any(isinstance(one, Mapping) for one in value) else ", ").join(map(_said, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else str(value)
+
+
+def _named(name: str, value: Any) -> str:
+    said = _said(value)
+    return f"{name} ({said})" if isinstance(value, Mapping) else f"{name} {said}"

@@ -1,0 +1,327 @@
+"""A temperature study: per ranker a row a source, the trend over them, and the figures of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.inference import Trend
+from ranktilt.auditing.study import Study
+from ranktilt.auditing.study_sources import StudySource
+from ranktilt.errors import counted, listed
+from ranktilt.reporting.document import (
+    PAGE,
+    TEXT,
+    Cell,
+    Column,
+    Document,
+    Emphasis,
+    Figure,
+    Row,
+    Section,
+    Sentence,
+    Table,
+    Tone,
+)
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.numbers import DASH, count, ends, interval, p_value, percent, signed
+from ranktilt.reporting.views.audit_legend import mark, twin_test
+from ranktilt.reporting.views.provenance import folder, provenance
+
+_LABEL = 30
+_TONES: dict[str, Tone] = {"favours": "bad", "level": "good", "inconclusive": "unsure"}
+_MOST_FIGURES, _MOST_VERDICTS = 6, 8
+_DODGE = 0.012
+_METHOD = (
+    "Each source is mixed with the reference alone, every ranker ranks that mixture once, and Relative Δ compares the "
+    "two sides on it. Intervals are a paired bootstrap over queries, both sides of a query drawn together, widened by "
+    "what documents add.",
+    "“Favours” is said where the p-value, corrected over all tests of the study, is below .05 and the 95 % interval "
+    "excludes 0; “level” where the whole interval lies within the shaded band; “inconclusive” otherwise, which is not "
+    "the same as level.",
+    "A trend asks whether Relative Δ rises or falls with temperature, by a rank correlation that is computed anew in "
+    "every resample of the queries. It describes these sources; with three temperatures it can say little.",
+    "The study is that of Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, KDD 2024, sec. 3.5.",
+)
+
+
+def view(study: Study) -> Document:
+    """Return what is said of a study."""
+    name = folder(study.spec)
+    title = f"Temperature study of {name}" if name else "Temperature study"
+    sections = [_figures(study), _table(study), _trends(study), provenance(study.spec, study.notes)]
+    floats = [column for column, kind in study.table.schema.items() if kind == pl.Float64]
+    return Document(
+        title=title,
+        kind=title,
+        headline=headline(study),
+        sections=tuple(section for section in sections if section),
+        sentences=tuple(_sentences(study)),
+        legend=tuple(legend(study)),
+        notes=study.notes,
+        method=_METHOD,
+        data=study.table.with_columns(pl.col(floats).fill_nan(None)),
+    )
+
+
+def headline(study: Study) -> str:
+    """Say in one sentence what a study found on its primary measure."""
+    return "; ".join(_summary(run, study) for run in study.runs) + "."
+
+
+def _summary(run: str, study: Study) -> str:
+    first = study.measures[0]
+    kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.sources]
+    parts: list[str] = []
+    for kind, words in (
+        ("a", f"favours {study.reference} text"),
+        ("b", "favours the rewrites"),
+        ("level", "is level"),
+        ("inconclusive", "is inconclusive"),
+    ):
+        if kind in kinds:
+            parts.append(f"{words}{_share(kinds.count(kind), study, first=not parts)}")
+    return f"{run} {listed(parts)}"
+
+
+def _share(count: int, study: Study, *, first: bool) -> str:
+    total = len(study.sources)
+    known = all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
+    where, noun = ("at", "temperature") if known else ("on", "source")
+    if total == 1:
+        return ""
+    if count == total:
+        return f" {where} all {total} {noun}s"
+    return f" {where} {count} of {total} {noun}s" if first else f" {where} {count}"
+
+
+def _sentences(study: Study) -> Iterator[Sentence]:
+    """What is said of each trend; then, on a page, one line a ranker and source, where there are few."""
+    yield from (Sentence(sentence, emphasis="strong") for sentence in study.sentences)
+    if len(study.runs) * len(study.sources) <= _MOST_VERDICTS:
+        for run in study.runs:
+            for arm in study.sources:
+                found = study.verdict(run, arm.source)
+                where = "" if found.favours == arm.source else f"{arm.source}: "
+                yield Sentence(f"{where}{found.sentence}", _TONES[found.kind], only=PAGE)
+
+
+def legend(study: Study) -> list[str]:
+    """Say what the numbers are, in a few lines."""
+    spec = study.spec
+    test = twin_test(spec["test"])
+    ties = "expected value over all orders" if spec["ties"] == "expected" else "trec_eval's, by id"
+    tests = counted(int(spec["tests"]), "test", "tests")
+    verdict = f"Verdict on {study.measures[0]}; " if len(study.measures) > 1 else ""
+    said = [
+        f"Relative Δ in %, each source against {study.reference} in a collection of these two: + favours "
+        f"{study.reference}, − favours the rewrites. {verdict}* corrected "
+        f"p < .05 ({str(spec['correction']).capitalize()} over {tests}; {test}).",
+        f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples, widened by what documents add. "
+        f"Ties: {ties}.",
+    ]
+    if study.trends:
+        said.append(
+            "Trend: Spearman's rank correlation of temperature and Relative Δ, and the difference between the ends, "
+            "from the same resamples of queries at every temperature; shown only where both intervals exclude 0. They "
+            "are not corrected for the number of trends, and few temperatures show an order, not a law."
+        )
+    return said
+
+
+def _said(kind: str, study: Study, *, rewrites: str) -> str:
+    return {"a": f"favours {study.reference}", "b": f"favours {rewrites}"}.get(kind, kind)
+
+
+def _matrix(study: Study) -> Table:
+    """For text: per ranker and series a row a source, by rising temperature, then what is said of the trend."""
+    columns = (
+        Column("temperature", header=True, label="", width=_LABEL),
+        Column("source", number=False, beneath=True),
+        *(Column(measure, spread=True) for measure in study.measures),
+        Column("queries"),
+        Column("verdict", number=False, part="first"),
+    )
+    rows: list[Row] = []
+    for run in study.runs:
+        for series in study.series:
+            rows += [_source_row(study, run, arm) for arm in study.sources if arm.series == series]
+            rows += _trend_rows(study, [t for t in study.trends if (t.run, t.series) == (run, series)])
+    return Table(
+        "Relative Δ by temperature", columns, tuple(rows), groups=("ranker", "model"), repeat=True, only=TEXT,
+    )  # fmt: skip
+
+
+def _group(study: Study, run: str, series: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """What a row belongs to in a table of columns, and under which headings it stands."""
+    return (run, series), (run, series if len(study.series) > 1 else "")
+
+
+def _source_row(study: Study, run: str, arm: StudySource) -> Row:
+    tilts = [study.tilt(run, arm.source, measure) for measure in study.measures]
+    kinds = [tilt.verdict(study.level) for tilt in tilts]
+    bold: list[Emphasis] = ["strong" if kind in ("a", "b") else "" for kind in kinds]
+    values = (
+        Cell(signed(t.value) + mark(t), t.value, ends=ends(t.low, t.high), emphasis=emphasis, signed=True)
+        for t, emphasis in zip(tilts, bold, strict=True)
+    )
+    label = Cell(_temperature(arm), arm.temperature)
+    verdict = Cell(_said(kinds[0], study, rewrites="rewrites"), emphasis=bold[0])
+    cells = (label, Cell(arm.source), *values, Cell(str(tilts[0].queries), emphasis="quiet"), verdict)
+    return Row(cells, *_group(study, run, arm.series))
+
+
+def _temperature(arm: StudySource) -> str:
+    return f"{arm.temperature:g}" if arm.temperature == arm.temperature else DASH
+
+
+def _trend_rows(study: Study, trends: Sequence[Trend]) -> list[Row]:
+    """Of one ranker and series, over all measures."""
+    if not trends:
+        return []
+    first = trends[0]
+    bold: list[Emphasis] = ["" if t.kind == "inconclusive" else "strong" for t in trends]
+    moved = (
+        Cell(signed(t.change), t.change, ends=ends(t.change_low, t.change_high), emphasis=emphasis)
+        for t, emphasis in zip(trends, bold, strict=True)
+    )
+    ordered = (
+        Cell(_correlation(t.correlation), t.correlation, ends=(_correlation(t.low), _correlation(t.high)), emphasis=e)
+        for t, e in zip(trends, bold, strict=True)
+    )
+    points = f"{min(first.temperatures):g} to {max(first.temperatures):g}, points"
+    group, queries = _group(study, first.run, first.series), Cell(str(first.queries), emphasis="quiet")
+    return [
+        Row((Cell(points, emphasis="quiet"), Cell(""), *moved, queries, Cell(_trend(first), emphasis=bold[0])), *group),
+        Row((Cell("rank correlation", emphasis="quiet"), Cell(""), *ordered, Cell(""), Cell("")), *group),
+    ]
+
+
+def _correlation(value: float) -> str:
+    return DASH if value != value else f"{value:+.2f}".replace("-", "−")
+
+
+def _trend(trend: Trend) -> str:
+    return {"rises": f"toward {trend.a}", "falls": f"away from {trend.a}"}.get(trend.kind, trend.kind)
+
+
+def _figures(study: Study) -> Section | None:
+    every = len(study.series) * len(study.measures) <= _MOST_FIGURES
+    drawn = [
+        _figure(study, series, measure)
+        for series in study.series
+        for measure in (study.measures if every else study.measures[:1])
+        if study.points(study.runs[0], measure, series)
+    ]
+    if not drawn:
+        return None
+    lead = (
+        f"Above 0 the ranker puts {study.reference} text higher, below 0 the rewrites. An interval that crosses 0 does "
+        "not show a tilt.",
+    )
+    more = () if every else (f"Drawn for {study.measures[0]}; the table holds every measure.",)
+    return Section("figures", "Relative Δ by temperature", lead + more, tuple(drawn))
+
+
+def _figure(study: Study, series: str, measure: str) -> Figure:
+    points = {run: study.points(run, measure, series) for run in study.runs}
+    temperatures = sorted({arm.temperature for found in points.values() for arm, _ in found})
+    span = temperatures[-1] - temperatures[0]
+    said = [
+        f"{run}: " + ", ".join(f"{_moved(tilt)} at {arm.temperature:g}" for arm, tilt in found) + "."
+        for run, found in points.items()
+    ]
+    band = f" Shaded: ±{study.level:g} points, which count as level." if study.level else ""
+    return Figure(
+        f"Relative Δ of {measure}, {study.reference} against {series}",
+        f"{' '.join(said)} Bars: 95 % intervals.{band}",
+        lines(
+            {run: [_point(arm, tilt) for arm, tilt in found] for run, found in points.items()},
+            x="temperature of the rewrites",
+            y=f"Relative Δ {measure}, %",
+            band=study.level,
+            dodge=_DODGE * (span or 1.0),
+        ),
+    )
+
+
+def _moved(tilt: Effect) -> str:
+    return "undefined" if np.isnan(tilt.value) else f"{signed(tilt.value)} %"
+
+
+def _point(arm: StudySource, tilt: Effect) -> Point:
+    found = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
+    label = f"{arm.source} (temperature {arm.temperature:g}): {found}"
+    return Point(arm.temperature, tilt.value, tilt.low, tilt.high, label)
+
+
+def _table(study: Study) -> Section:
+    several = len(study.measures) > 1
+    columns = (
+        Column("ranker", number=False, header=True),
+        Column("source", number=False, room=11),
+        Column("temperature"),
+        Column("verdict", number=False),
+        *([Column("measure", number=False)] if several else []),
+        *map(Column, (study.reference, "rewrite", "Relative Δ, %", "95 % interval", "corrected p", "queries")),
+    )
+    rows = []
+    before = None
+    for run in study.runs:
+        for arm in study.sources:
+            for measure in study.measures:
+                rows.append(_number_row(study.tilt(run, arm.source, measure), arm, study, rule=run != before))
+                before = run
+    correction = str(study.spec.get("correction", "holm")).capitalize()
+    note = (
+        f"Means in %. + favours {study.reference}, − the rewrites. p: corrected ({correction}) over all tests of this "
+        f"table; * below {ALPHA:g}.".replace("0.05", ".05")
+    )
+    table = Table(f"{study.reference} against each source", columns, tuple(rows), note, only=PAGE)
+    return Section("table", "Every number", (), (_matrix(study), table))
+
+
+def _number_row(tilt: Effect, arm: StudySource, study: Study, *, rule: bool) -> Row:
+    kind = tilt.verdict(study.level)
+    cells = (
+        Cell(tilt.run),
+        Cell(arm.source),
+        Cell(_temperature(arm), arm.temperature),
+        Cell(_said(kind, study, rewrites="the rewrite"), tone=_TONES.get(kind, "bad")),
+        *((Cell(tilt.measure),) if len(study.measures) > 1 else ()),
+        Cell(percent(tilt.mean_a), tilt.mean_a),
+        Cell(percent(tilt.mean_b), tilt.mean_b),
+        Cell(signed(tilt.value) + mark(tilt), tilt.value),
+        Cell(interval(tilt.low, tilt.high)),
+        Cell(p_value(tilt.p_corrected), tilt.p_corrected),
+        Cell(count(tilt.queries), tilt.queries),
+    )
+    return Row(cells, rule=rule)
+
+
+def _trends(study: Study) -> Section | None:
+    if not study.trends:
+        return None
+    names = ("ranker", "series", "measure", "trend")
+    numbers = ("rank correlation", "95 % interval", "change, points", "its 95 % interval", "queries")
+    columns = (
+        *(Column(name, number=False, header=name == names[0]) for name in names),
+        *map(Column, numbers),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(t.run), Cell(t.series), Cell(t.measure), Cell(_trend(t)),
+                Cell(signed(t.correlation, 2), t.correlation), Cell(interval(t.low, t.high, 2)),
+                Cell(signed(t.change), t.change), Cell(interval(t.change_low, t.change_high)),
+                Cell(count(t.queries), t.queries),
+            )
+        )
+        for t in study.trends
+    )  # fmt: skip
+    note = "Change: Relative Δ at the highest temperature less that at the lowest."
+    table = Table("Does the tilt move with temperature?", columns, rows, note, only=PAGE)
+    return Section("trends", "Trend with temperature", (), (table,))

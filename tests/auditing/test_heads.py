@@ -1,0 +1,91 @@
+"""The heads of runs: compact, bounded, exact, and refused where a file is damaged."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt import Audit, DataError, Run
+from ranktilt.auditing import heads
+from ranktilt.auditing.heads import Heads
+from tests.toy import run_of, toy
+
+FOUND = {"q1": {"d1-human": 3.0, "d1-llm": 2.0, "d2-llm": 2.0, "d3-llm": 1.0}, "q2": {"d2-llm": 2.0}, "q3": {}}
+
+
+def audited(**options: Any) -> Audit:
+    collection = toy()
+    return rt.audit(collection, [run_of(collection, FOUND, ranker="mine")], resamples=100, **options)
+
+
+def test_they_come_back_from_a_file_to_the_last_bit(tmp_path: Path) -> None:
+    audit = audited()
+    assert audit.heads is not None
+    (run,), (back,) = audit.heads.runs, (Audit.load(audit.save(tmp_path / "audit.json")).heads or audit.heads).runs
+    assert run.frame().equals(back.frame())
+    assert back.queries == run.queries
+    assert back.name == "mine"
+
+
+def test_a_block_of_ties_is_kept_whole_and_empty_lists_stay() -> None:
+    found = audited(heads=2).heads
+    assert found is not None
+    assert (found.depth, found.whole) == (2, False)
+    (run,) = found.runs
+    assert np.diff(run.offsets).tolist() == [3, 1, 0]
+
+
+def test_none_are_kept_where_none_are_asked_for(tmp_path: Path) -> None:
+    audit = audited(heads=0)
+    assert audit.heads is None
+    assert "heads" not in json.loads(audit.to_json())
+    assert Audit.load(audit.save(tmp_path / "audit.json")).heads is None
+
+
+def long_run(queries: int, depth: int) -> Run:
+    ids = pl.Series([f"d{n}" for n in range(depth)])
+    offsets = np.arange(queries + 1) * depth
+    scores = np.tile(np.arange(depth, 0, -1.0), queries)
+    return Run(tuple(map(str, range(queries))), offsets, np.tile(np.arange(depth), queries), scores, ids, {})
+
+
+def test_their_size_is_bounded_over_all_runs() -> None:
+    runs = [long_run(300, 1000), long_run(300, 1000)]
+    found = Heads.of(runs)
+    assert not found.whole
+    assert heads.MOST / 2 < found.results <= heads.MOST
+    assert found.results == 2 * 300 * found.depth
+    assert Heads.of(runs[:1]).whole
+
+
+def test_a_file_grows_by_a_few_bytes_a_result() -> None:
+    run = long_run(300, 1000)
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.random((300, 1000)), axis=1).ravel()
+    found = Heads.of([Run(run.queries, run.offsets, run.docs, scores, run.ids, {})])
+    assert len(json.dumps(found.row(), default=lambda array: array.tolist())) < 14 * found.results
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("docs", "AAAA"), ("docs", "no base64!"), ("scores", ""), ("lengths", [5, 1, 0]), ("lengths", [-4, 9, 0]),
+     ("lengths", [1 << 40, 1, 0]), ("queries", ["q1", "q2"]), ("queries", ["q1", "q1", "q3"])],
+)  # fmt: skip
+def test_damage_is_refused(tmp_path: Path, part: str, value: Any) -> None:
+    content = json.loads(audited().to_json())
+    content["heads"]["runs"][0][part] = value
+    (tmp_path / "audit.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match="is not a whole audit"):
+        Audit.load(tmp_path / "audit.json")
+
+
+def test_documents_beyond_the_ids_are_refused(tmp_path: Path) -> None:
+    content = json.loads(audited().to_json())
+    content["heads"]["ids"] = content["heads"]["ids"][:1]
+    (tmp_path / "audit.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match="rows of its id table"):
+        Audit.load(tmp_path / "audit.json")

@@ -1,0 +1,210 @@
+"""A result of every kind whose numbers are known, by name, for the tests of what is printed."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from ranktilt import Audit, Collection, audit, controls
+from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
+from ranktilt.auditing.compare import Comparison, compare
+from ranktilt.auditing.gate import Gate, gate
+from ranktilt.auditing.study import Study, study
+from ranktilt.datasets.check import check
+from ranktilt.datasets.check_result import CheckResult
+from ranktilt.models.catalogue import Model
+from ranktilt.rankers.base import FirstStage, Rows, Scores
+from ranktilt.reporting.views.models import ModelList
+from tests.auditing.arrays import audit_of, one
+from tests.auditing.studied import decided, studied
+from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
+from tests.probes.validations import toy_validation
+from tests.reporting.audits import clear, small, three, twins, uneven
+from tests.toy import collection_of, run_of
+
+BODY = "The river carries cold water to the sea."
+NAN = np.nan
+TILE = np.tile([0.9, 0.7, 0.8], 12)
+THREE = audit_of(np.concatenate([LEVEL.values, HUMAN.values, UNSURE.values]), runs=("a", "b", "c"))
+SPEC = {
+    "schemes": ["suffixes", "hashed"], "depths": [1, 3], "tilts": [-1.0, 0.0, 0.5], "draws": 200, "draw_queries": 50,
+}  # fmt: skip
+MODELS = (
+    Model(
+        name="one", kind="dense", hub="org/one", about="a retriever", licence="MIT", source="A, 2020", limit=128,
+        pooling="cls", similarity="dot", query_prefix="query: ",
+    ),
+    Model(
+        name="two", kind="monot5", hub="org/two", also=("org/2",), about="a re-ranker", licence="not stated",
+        source="B, 2021", limit=1,
+    ),
+    Model(
+        name="two-body", kind="monot5", hub="org/body", about="a body", licence="MIT", source="C, 2022", tuned=False
+    ),
+    Model(name="lost", kind="dense", hub="", about="none published", licence="not stated", source="D, 2023"),
+)  # fmt: skip
+
+
+def pairs(count: int, spoil: Callable[[int], str], *, names: tuple[str, ...] = ("human", "llm")) -> Collection:
+    """Pairs of one length; the last source's texts are made by `spoil`."""
+    docs = [
+        {
+            "id": f"d{n}-{name}", "text": spoil(n) if name == names[-1] else f"Text {n}. {BODY} {name}.",
+            "source": name, "origin": f"d{n}",
+        }
+        for name in names
+        for n in range(count)
+    ]  # fmt: skip
+    qrels = {f"q{n}": {f"d{n}-{name}": 1 for name in names} for n in range(count)}
+    return collection_of(docs, dict.fromkeys(qrels, "river"), qrels)
+
+
+def refused(names: tuple[str, ...] = ("human", "llm")) -> CheckResult:
+    """Every rewrite is a refusal, and somewhat short."""
+    return check(pairs(30, lambda n: f"I cannot rewrite this text {n}. Sorry, truly so.", names=names), examples=2)
+
+
+def changed() -> Comparison:
+    """Two runs, two measures and three groups."""
+    values = np.random.default_rng(0).random((2, 2, 4, 40))
+    names = {"runs": ("bm25", "dense"), "measures": ("nDCG@3", "RR"), "groups": ("a", "b", "c")}
+    return compare(*(audit_of(v, **names) for v in (values, values[:, :, ::-1])), resamples=200)
+
+
+def turned() -> Comparison:
+    """Human text led by 40 %, now LLM text does by as much; effectiveness fell from 70 to 35 %."""
+    new = one(0.5 * TILE, 0.75 * TILE, overall=0.35 + 0 * TILE)
+    return compare(new, one(0.75 * TILE, 0.5 * TILE, overall=0.7 + 0 * TILE), resamples=200)
+
+
+def gone() -> Comparison:
+    """Nothing at all in the new run, and effectiveness known for no query."""
+    new, old = one([0, 0], [0, 0], overall=[NAN, NAN], runs=["n"]), one([1, 1], [1, 1], runs=["o"])
+    return compare(new, old, resamples=200)
+
+
+def gated() -> Gate:
+    """Level, tilted and inconclusive, with a baseline and the commands behind it."""
+    found = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
+    return replace(found, spec={**found.spec, "command": "ranktilt gate `x`", "audit": "ranktilt audit"})
+
+
+def row(
+    check: Check, measured: str, *, estimand: str = "ΔNDSR", ranker: str = "bm25", verdict: Verdict = "ok",
+    details: str = "",
+) -> CheckOutcome:  # fmt: skip
+    """One check of a calibration."""
+    expected = EXPECTED[check] or "88.0–99.5 %"
+    return CheckOutcome(check, ranker, estimand, expected, measured, verdict, 12, int(verdict == "failed"), details)
+
+
+def failed(*, passed: bool = False) -> Calibration:
+    """A calibration of one ranker that is as expected, and, unless `passed`, of one that is not."""
+    null = row("null", "0 in 12 of 12")
+    good = (
+        null, replace(null, estimand="score gap"), row("antisymmetry", "2 of 2"),
+        row("antisymmetry", "2 of 2", estimand="score gap"), row("known tilt", "rose −1 to +1"),
+        row("coverage", "94.5 %", ranker=SIMULATED),
+    )  # fmt: skip
+    bad = (
+        row("null", "≠ 0 in 3 of 12, up to −1", ranker="mine", verdict="failed", details="ids: hashed, depth 3: −1"),
+        row("null", "≠ 0 in 2 of 12, up to +9", ranker="mine", estimand="score gap", verdict="failed", details="two"),
+        row("known tilt", "never moved", ranker="mine", verdict="untested"),
+    )
+    return Calibration((*good, *(() if passed else bad)), SPEC, ("Sources left out: gpt.",))
+
+
+def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> Study:
+    """One ranker, one model, three temperatures, two measures."""
+    return study(studied(), [decided()], list(measures), **{"resamples": 300, "seed": 1, **options})
+
+
+def two_models() -> Study:
+    """Two models, and a source whose temperature is unknown."""
+    wins = {"x-tmp0.2": 10, "x-tmp0.7": 20, "x-tmp1.0": 30, "y-tmp0.5": 40, "plain|one": 0}
+    return study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", resamples=300)
+
+
+@cache
+def torn() -> Audit:
+    """Human text fills the page, LLM text stands above its twin."""
+    collection = twins(40)
+    names = collection.docs.filter(pl.col("source") == "human")["id"].to_list()
+    scores = {
+        f"q{n}": {f"{n}-llm": 50.0, f"{n}-human": 49.0, **{names[(n + m) % 40]: 40.0 - m for m in range(1, 11)}}
+        for n in range(40)
+    }
+    return audit(collection, run_of(collection, scores, ranker="torn"), "nDCG@1", card=True, resamples=500)
+
+
+@dataclass(frozen=True)
+class Longest(FirstStage):
+    """Ranks the documents of a query's number by their words."""
+
+    name: ClassVar[str] = "longest"
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        words = np.array([float(len(text.split())) for text in collection.texts(self.text)])
+        number = np.array([int(name.partition("-")[0]) for name in collection.ids])
+        for query in collection.judged["id"]:
+            rows = np.flatnonzero(number == int(query[1:]))
+            yield rows, words[rows]
+
+
+@cache
+def controlled(sources: tuple[str, ...] = ("human", "llm")) -> Audit:
+    """40 queries with one pair each; human text has one word more, and every second title is shared."""
+    docs = [
+        {
+            "id": f"{n}-{source}", "title": f"T{n}" if n % 2 else source, "source": source, "origin": f"{n}-human",
+            "text": f"{source} w{n} v{n}" + " more" * (len(sources) - 1 - place),
+        }
+        for place, source in enumerate(sources) for n in range(40)
+    ]  # fmt: skip
+    grades = {f"q{n}": {f"{n}-{s}": 1 for s in sources} for n in range(40)}
+    collection = collection_of(docs, dict.fromkeys(grades, "x"), grades)
+    run = Longest().rank(collection)
+    raw = audit(collection, run, ["nDCG@1", "R@2"], resamples=300)
+    return controls(collection, [Longest()], [run], raw, which=["length", "tokens", "titles"])
+
+
+def asked() -> Audit:
+    """The toy with its card, by the papers' rules."""
+    return small(card=True, ties="trec_eval", rounding="paper", test="t")
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "audit": small,
+    "audit, no twins": uneven,
+    "audit, three groups": three,
+    "audit, clear": clear,
+    "audit, card": torn,
+    "audit, papers' rules": asked,
+    "audit, controls": controlled,
+    "audit, controls of three": lambda: controlled(("human", "a", "b")),
+    "calibration": failed,
+    "calibration, passed": lambda: failed(passed=True),
+    "check": refused,
+    "check, three sources": lambda: refused(("human", "llm", "a|b")),
+    "comparison": changed,
+    "comparison, turned": turned,
+    "comparison, nothing new": gone,
+    "gate": gated,
+    "gate, nothing": lambda: gate(NOTHING),
+    "models": lambda: ModelList(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
+    "models, in full": lambda: ModelList(MODELS, {"dense:one": "cache"}, full=True),
+    "study": temperatures,
+    "study, two models": two_models,
+    "validation": toy_validation,
+    "validation, three sources": lambda: toy_validation(("human", "llm", "a|b")),
+    "validation, one source": lambda: toy_validation(("human",)),
+}
+
+
+@cache
+def result(name: str) -> Any:
+    """Make each result once."""
+    return RESULTS[name]()

@@ -1,0 +1,400 @@
+"""Every kind of result in every format: as it is kept in ``printed/``, in any terminal, and with its numbers whole."""
+
+import csv
+import io
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt import UserError, table
+from ranktilt.auditing.calibration.result import SIMULATED
+from ranktilt.auditing.compare import compare
+from ranktilt.auditing.gate import gate
+from ranktilt.datasets.check import check
+from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
+from ranktilt.probes.distribution import Cosines, Distribution
+from ranktilt.reporting.output import FORMATS
+from ranktilt.reporting.views import calibrate, validate_text, view
+from ranktilt.reporting.views import check as check_view
+from ranktilt.reporting.views import compare as compare_view
+from ranktilt.reporting.views import study as study_view
+from tests.auditing.arrays import audit_of
+from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
+from tests.probes.validations import toy_validation
+from tests.reporting.audits import clear
+from tests.reporting.markup import Markup
+from tests.reporting.results import (
+    BODY,
+    RESULTS,
+    SPEC,
+    changed,
+    failed,
+    gone,
+    pairs,
+    refused,
+    result,
+    row,
+    temperatures,
+    turned,
+    two_models,
+)
+from tests.reporting.screen import BLUE, BOLD, CODE, ORANGE, plain, screen, style
+from tests.toy import toy
+
+PRINTED = Path(__file__).parent / "printed"
+ENDINGS = {"table": "txt", "markdown": "md", "latex": "tex"}
+KEPT = [*((name, format) for name in RESULTS for format in ("table", "markdown")), ("audit, card", "latex")]
+every = pytest.mark.parametrize("name", RESULTS)
+
+
+@pytest.mark.parametrize(("name", "format"), KEPT)
+def test_a_result_is_printed_as_it_was(name: str, format: str) -> None:
+    """Run with ``RANKTILT_PRINTED=write`` after a change that is wanted, and look at the difference."""
+    file = PRINTED / f"{re.sub('[^a-z]+', '-', name)}.{ENDINGS[format]}"
+    text = table(result(name), format)
+    if os.environ.get("RANKTILT_PRINTED") == "write":
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+@every
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_terminal_is_too_narrow(name: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plain(screen(result(name), monkeypatch, columns=columns))
+    assert max(map(len, text.splitlines())) <= columns or name == "models, in full"  # commands to copy are not broken
+    whole = table(result(name))
+    if name.startswith(("audit", "comparison", "study")):  # others leave columns out
+        numbers = re.compile(r"[+−]\d*\.\d+\*?")
+        assert set(numbers.findall(text)) == set(numbers.findall(whole))
+    assert set(re.findall(r"\w+", " ".join(one.text for one in view(result(name)).lines("terminal")))) <= set(
+        re.findall(r"\w+", text)
+    )
+
+
+@every
+def test_colour_says_nothing_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = screen(result(name), monkeypatch, columns=2000)
+    monkeypatch.setenv("NO_COLOR", "1")
+    colourless = screen(result(name), monkeypatch, columns=2000)
+    assert not {"3", "9"} & {part[:1] for code in CODE.findall(colourless) for part in code.split(";") if len(part) > 1}
+    assert plain(coloured).split() == plain(colourless).split()
+    assert plain(coloured).split() == table(result(name)).split()
+
+
+@every
+def test_without_notes_tables_and_sentences_stay(name: str) -> None:
+    document = view(result(name))
+    for format in ("table", "markdown", "latex"):
+        loud, quiet = (table(result(name), format, notes=notes).replace("\\", "") for notes in (True, False))
+        for note in (*document.legend, *document.notes):
+            assert note.replace("\\", "") not in quiet
+            assert format == "latex" or note.replace("\\", "") in loud
+        for line in document.lines("markdown", notes=False):
+            assert format == "latex" or line.text.replace("\\", "") in quiet or line.only
+
+
+@every
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_of_every_result_is_whole(name: str, format: str) -> None:
+    text = table(result(name), format)
+    assert text.endswith("\n")
+    assert format == "table" or not text.endswith("\n\n")
+    if format == "markdown":
+        lines = [re.sub(r"\\\|", "", line).count("|") for line in text.splitlines() if line.startswith("| ")]
+        rules = [line.count("|") for line in text.splitlines() if line.startswith("| ---")]
+        assert set(lines) <= set(rules)
+    if format == "html":
+        page = Markup(text)
+        for block in view(result(name)).blocks("html"):
+            if block.kind == "table":
+                assert all(str(r.cells[0].text) in page.text for r in block.rows)
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(UserError) as caught:
+        table(clear(), "markdwon")
+    assert str(caught.value) == (
+        "unknown format 'markdwon'; did you mean 'markdown'? (valid: table, markdown, csv, latex, html)"
+    )
+
+
+def records(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table(result(name), "csv"))))
+
+
+class TestCsv:
+    """Every number unrounded, and nothing for what is undefined."""
+
+    def test_of_a_comparison(self) -> None:
+        found, lines = result("comparison"), records("comparison")
+        assert [r["quantity"] for r in lines] == ["effectiveness"] * 4 + ["relative_delta"] * 12
+        for line, change in zip(lines, (*found.means, *found.tilts), strict=True):
+            assert (line["run"], line["measure"]) == (change.run, change.measure)
+            assert [float(line[k]) for k in ("new", "old", "value", "low", "high", "p", "p_corrected")] == [
+                change.new, change.old, change.value, change.low, change.high, change.p, change.p_corrected,
+            ]  # fmt: skip
+        assert float(lines[-1]["growth_low"]) == found.tilts[-1].growth_low
+        assert lines[0]["growth"] == ""
+
+    def test_of_a_study(self) -> None:
+        found, lines = result("study, two models"), records("study, two models")
+        assert [line["temperature"] for line in lines] == ["", "0.2", "0.7", "1.0", "0.5"]
+        for line, tilt in zip(lines, found.tilts, strict=True):
+            numbers = (float(line["value"]), float(line["low"]), float(line["p_corrected"]))
+            assert numbers == (tilt.value, tilt.low, tilt.p_corrected)
+
+    def test_of_a_check(self) -> None:
+        found = check(pairs(30, lambda n: f"I cannot rewrite {n}." if n < 7 else f"Note {n}. {BODY} Yes."))
+        lines = list(csv.DictReader(io.StringIO(table(found, "csv"))))
+        assert next(line for line in lines if line["name"] == "refusals") == {
+            "source": "llm", "name": "refusals", "found": "7", "total": "30", "value": repr(100 * 7 / 30),
+            "reference": "0.0", "limit": "≤ 10 %", "verdict": "void", "note": "", "examples": "d0-llm; d1-llm; d2-llm",
+        }  # fmt: skip
+        assert (lines[0]["reference"], lines[-1]["source"]) == ("", "")
+
+    def test_of_a_validation(self) -> None:
+        lines = records("validation")
+        numbers = {(r["part"], r["source"], r["name"], r["quantity"]): r["value"] for r in lines}
+        near = result("validation").similarities[0]
+        expected = {
+            ("statistics", "human", "", "words"): 20.5,
+            ("queries", "", "all", "words"): 12.38,
+            ("terms", "llm", "Jaccard", "mean"): result("validation").overlaps[0].jaccard.mean,
+            ("terms", "llm", "overlap", "undefined"): 1,
+            ("similarity", "llm", "twins", "above_0.95"): near.cosine.above(0.95),
+            ("similarity", "llm", "dense:minilm", "auc"): 0.871,
+            ("effectiveness", "llm", "bm25 nDCG@10", "p_equivalent"): 1e-05,
+            ("check", "llm", "cut-off endings", "found"): 1,
+        }
+        assert len(numbers) == len(lines)
+        assert {key: float(numbers[key]) for key in expected} == expected
+        assert numbers["effectiveness", "llm", "tfidf@1 nDCG@10", "low"] == ""
+        assert {r["part"] for r in records("validation, one source")} == {"statistics", "queries"}
+
+    def test_of_a_calibration_a_gate_and_models(self) -> None:
+        assert records("calibration")[6] == {
+            "check": "null", "ranker": "mine", "estimand": "ΔNDSR", "expected": "exactly 0",
+            "measured": "≠ 0 in 3 of 12, up to −1", "verdict": "failed", "tests": "12", "failed": "1",
+            "details": "ids: hashed, depth 3: −1",
+        }  # fmt: skip
+        first = result("gate").rows[0].checks[0]
+        line = records("gate")[0]
+        assert (line["check"], float(line["value"]), line["outcome"]) == (first.name, first.value, first.outcome)
+        one, two, *_ = records("models")
+        assert (one["limit"], one["tuned"], one["here"], two["also"], two["pooling"]) == (
+            "128", "true", "cache", "org/2", "",
+        )  # fmt: skip
+
+
+class TestColours:
+    def test_a_favoured_side_is_bold_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cases = [
+            ("audit, clear", "+200.0*", {BLUE, BOLD}), ("audit, clear", "−200.0*", {ORANGE, BOLD}),
+            ("audit", "+66.7", {BLUE}), ("audit", "−76.0", {ORANGE}), ("audit, card", "+.607", {BLUE, BOLD}),
+            ("audit, card", "−.162", {ORANGE}), ("audit, controls", "+200.0*", {BLUE, BOLD}),
+            ("comparison, turned", "−80.0*", {ORANGE, BOLD}),
+            ("comparison, turned", "−35.0*", {BOLD}),  # effectiveness takes no side
+        ]  # fmt: skip
+        for name, cell, expected in cases:
+            assert style(screen(result(name), monkeypatch), cell) == expected, (name, cell)
+
+    def test_outcomes_have_their_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = screen(result("gate"), monkeypatch)
+        codes = {name: code for code, name in re.findall(r"\x1b\[([\d;]+)m[✓✗?] ([a-z]+)\s*\x1b", found)}
+        assert codes == {"level": "32", "inconclusive": "33", "tilted": "1;31"}
+        red = [
+            w for code, w in re.findall(r"\x1b\[([\d;]*)m([^\x1b]*)", screen(refused(), monkeypatch)) if "31" in code
+        ]
+        assert red[0] == "void"
+        good = screen(failed(passed=True), monkeypatch, columns=200)
+        bad = screen(failed(), monkeypatch, columns=200)
+        lines = [line for line in bad.splitlines() if any("31" in code.split(";") for code in CODE.findall(line))]
+        assert len(lines) == 4  # two rows, where it failed, the sentence
+        assert not any("31" in code.split(";") for code in CODE.findall(good))
+
+
+class TestNarrow:
+    def test_measures_spread_over_tables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        titles = re.compile(r"nDCG@1|nDCG@3|AP@3")
+        text = plain(screen(result("audit"), monkeypatch, columns=50, notes=False))
+        found = [titles.findall(line) for line in text.splitlines() if "tied twins" in line]
+        assert [title for line in found for title in line] == ["nDCG@1", "nDCG@3", "AP@3"]
+        assert len(found) > 1
+
+    def test_a_verdict_stands_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        text = plain(screen(temperatures(["nDCG@1", "nDCG@3", "AP@1", "AP@3"]), monkeypatch, columns=80))
+        titles = [line.split() for line in text.splitlines() if line.strip().endswith(("  queries", "  verdict"))]
+        assert [name for line in titles for name in line if "@" in name] == ["nDCG@1", "nDCG@3", "AP@1", "AP@3"]
+        assert text.count("verdict") == 1
+
+    @pytest.mark.parametrize(
+        ("columns", "titles"), [(62, "found share human verdict"), (54, "found share verdict")]
+    )  # fmt: skip
+    def test_a_check_goes_without_limit_and_reference(
+        self, columns: int, titles: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines = plain(screen(refused(), monkeypatch, columns=columns)).splitlines()
+        assert lines[0].split() == titles.split()
+        at = next(number for number, line in enumerate(lines) if line.startswith("  length ratio "))
+        assert lines[at].endswith("  warning")
+        assert lines[at + 1] == "    outside 0.9–1.1"
+
+    @pytest.mark.parametrize("columns", [40, 80, 100, 200])
+    def test_a_gate_goes_without_its_table_not_without_reasons(
+        self, columns: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = plain(screen(result("gate"), monkeypatch, columns=columns))
+        assert max(map(len, text.splitlines())) <= columns
+        assert ("check" in text.split("nDCG")[0]) == (columns >= 80)
+        assert ("allowed" in text) == (columns >= 100)
+        assert all(one.reason in " ".join(text.split()) for one in result("gate").rows)
+
+    def test_a_long_name_is_folded_whole(self) -> None:
+        name = "dense:" + "x" * 60
+        lines = [line.strip() for line in table(clear((name, "b", "c"))).splitlines()]
+        start = next(i for i, line in enumerate(lines) if line.startswith("dense:"))
+        assert "".join(lines[start:]).partition("all")[0] == name
+
+
+def test_a_file_gets_plain_text_as_wide_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    text = table(clear(("a" * 70, "b", "c")))
+    assert "\x1b" not in text
+    assert re.search(r"Relative Δ +\+200\.0\* +0\.0 +40 +0\.0 %", text)
+
+
+@pytest.mark.parametrize("name", ["[bold]x[/bold]", "[red]", ":smile:", "\x1b[31mred"])
+def test_names_are_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = name.replace("\x1b", r"\x1b")
+    assert f" {shown} " in plain(screen(clear((name, "b", "c")), monkeypatch, columns=400))
+    assert f"{shown} against human" in table(refused(("human", name)))
+
+
+class TestMarkdown:
+    @pytest.mark.parametrize(("audit", "sign"), [(LEVEL, "✅"), (HUMAN, "❌"), (UNSURE, "⚠️")])
+    def test_a_gate_begins_with_its_outcome(self, audit: Any, sign: str) -> None:
+        text = table(gate(audit), "markdown")
+        assert text.startswith(f"## {sign} RankTilt: ")
+        assert "Make it again" not in text
+
+    @pytest.mark.parametrize(
+        ("command", "expected"), [("a `b` c", "``a `b` c``"), ("`a", "`` `a ``"), ("a ``b", "```a ``b```")]
+    )
+    def test_backticks_do_not_end_the_code(self, command: str, expected: str) -> None:
+        found = gate(LEVEL)
+        named = replace(found, spec={**found.spec, "command": command})
+        assert f"Make it again: {expected}\n" in table(named, "markdown")
+
+    def test_names_cannot_break_the_table_or_become_html(self) -> None:
+        text = table(gate(audit_of(HUMAN.values, runs=["x|y\n<img src=x>"])), "markdown")
+        assert r"| x\|y \<img src=x\> | nDCG@5 |" in text
+        assert len(text.splitlines()) == 7
+
+
+class TestCheck:
+    @pytest.mark.parametrize(
+        ("factor", "ending"),
+        [(1.0, "ok"), (1.3, "warning (outside 0.9–1.1)"), (0.8, "warning (outside 0.9–1.1)"), (2.0, "void")],
+    )
+    def test_a_length_ratio_within_its_limit_says_why_it_is_a_warning(self, factor: float, ending: str) -> None:
+        made = pairs(12, lambda n: " ".join([f"Note {n}.", *["word"] * round(11 * factor - 3), "end."]))
+        line = next(line for line in table(check(made)).splitlines() if line.startswith("  length ratio "))
+        assert line.endswith(f"0.67–1.5  {ending}")
+        assert f"| 0.67–1.5 | {ending} |" in table(check(made), "markdown")
+
+    def test_of_nothing(self) -> None:
+        nothing = CheckResult(
+            (CheckRow("length ratio", "llm", "", 0, 0, float("nan"), "warning", limit="0.67–1.5"),), "human", ("llm",)
+        )
+        assert table(nothing, notes=False).splitlines()[2].endswith("–         0.67–1.5  warning")
+
+    def test_the_legend_prints_its_thresholds(self) -> None:
+        text = " ".join(check_view.legend(check(toy(), limits=CheckLimits(notice=2.5))))
+        assert "a share over 2.5 %" in text
+        assert "the share in human itself" in text
+
+    def test_a_long_name_of_the_reference_leaves_its_column_narrow(self) -> None:
+        header, title, *_ = table(refused(("a-reference-with-a-long-name", "llm"))).splitlines()
+        assert header.split() == ["found", "share", "reference", "limit", "verdict"]
+        assert title == "llm against a-reference-with-a-long-name"
+
+
+class TestCalibration:
+    @pytest.mark.parametrize(
+        ("accepted", "rough"),
+        [("90.0–99.0 %", False), ("91.2–98.6 %", False), ("89.9–98.0 %", True), ("92.0–99.1 %", True), ("", False)],
+    )
+    def test_a_wide_band_of_coverage_is_called_a_rough_check(self, accepted: str, rough: bool) -> None:
+        good = failed(passed=True)
+        rows = (*good.rows[:-1], *([replace(good.rows[-1], expected=accepted)] if accepted else []))
+        more = f" Of coverage this is a rough check: with 200 draws {accepted} passes; --draws narrows it."
+        said = f"Calibrated: {len(rows)} checks came out as expected."
+        assert calibrate.closing(replace(good, rows=rows)) == said + more * rough
+
+    def test_coverage_that_fails_is_explained_by_its_misses(self) -> None:
+        low = row("coverage", "71.0 %", ranker=SIMULATED, verdict="failed", details="true value +3: 50 below")
+        text = table(replace(failed(), rows=(low,), spec=SPEC), notes=False)
+        assert "  ΔNDSR     FAILED: 71.0 %\n" in text
+        assert "  coverage failed for ΔNDSR: true value +3: 50 below\n" in text
+
+
+LEGENDS = [
+    (lambda: compare_view.legend(turned()), ["+ favours human, − favours llm. Growth", "(Holm over 2 tests; permut"]),
+    (lambda: compare_view.legend(changed()), ["(and likewise for the other pairs)", "Holm over 16 tests"]),
+    (lambda: study_view.legend(temperatures(["nDCG@1"])), ["Holm over 3 tests; the larger p of a paired sign-flip"]),
+    (
+        lambda: study_view.legend(
+            temperatures(["nDCG@1", "AP@1"], test="t", correction="bonferroni", ties="trec_eval")
+        ),
+        ["Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests; the larger p of a paired t", "by id."],
+    ),
+    (
+        lambda: validate_text.legend(toy_validation()),
+        ["paired t test (Holm over 4 tests)", "against ±0.02, uncorrected: below 0.05", "Inconclusive is not"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "words"), LEGENDS)
+def test_legends_name_tests_correction_and_ties(made: Any, words: list[str]) -> None:
+    text = " ".join(made())
+    assert all(word in text for word in words)
+
+
+def test_legends_are_silent_about_what_is_not_there() -> None:
+    assert "Trend:" not in " ".join(study_view.legend(temperatures(sources=["llm-tmp0.2"])))
+    assert len(validate_text.legend(toy_validation(("human",)))) == 1
+    both = [audit_of(np.full((1, 1, 1, 30), 0.5), groups=())] * 2
+    assert "Relative" not in table(compare(*both, resamples=100))
+
+
+def test_several_series_stand_apart() -> None:
+    heads = [line.strip() for line in table(two_models()).splitlines()]
+    assert [head for head in heads if head in ("x", "y", "plain|one")] == ["plain|one", "x", "y"]
+
+
+def test_undefined_changes_are_dashes() -> None:
+    assert " – " in table(gone(), "markdown")
+    assert "nan" not in table(gone()).lower()
+
+
+class TestBars:
+    @pytest.mark.parametrize(
+        ("values", "bins", "drawn"),
+        [
+            ([0.0, 0.3, 0.3, 0.3, 0.3, 0.9, 1.0], 4, "▂█ ▄"),
+            ([0.1] * 1000 + [0.9], 2, "█▁"),  # little is not nothing
+            ([float("nan")], 3, "   "),
+        ],
+    )
+    def test_by_hand(self, values: list[float], bins: int, drawn: str) -> None:
+        assert validate_text.bars(Distribution("x", np.array(values)), bins) == drawn
+
+    def test_what_lies_below_nothing_is_in_the_first_bar(self) -> None:
+        assert validate_text.bars(Cosines("x", np.array([-0.7, 0.8])), 2) == "██"

@@ -1,0 +1,454 @@
+"""An audit opened again: from where its files lie now, and only where they are what they were."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt import Audit, Collection, Run
+from ranktilt.errors import UserError
+from ranktilt.reporting.reload import NO_LISTS, Opened, reload
+from tests.datasets.hub_cache import cached, cocktail_zip, point_to
+from tests.toy import raw_docs, raw_qrels, run_of, toy, tsv, write, write_beir, write_cocktail, write_run
+
+QUICK: dict[str, Any] = {"resamples": 100}
+FOUND = {
+    "q1": {"d1-human": 3.0, "d1-llm": 2.0},
+    "q2": {"d2-llm": 2.0, "d2-human": 1.0},
+    "q3": {"d3-human": 2.0, "d3-llm": 1.0},
+}
+GONE = "The collection could not be opened again: {}."
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The toy as the folder ``toy`` of the working folder."""
+    monkeypatch.chdir(tmp_path)
+    write_cocktail(tmp_path / "toy")
+    return tmp_path
+
+
+def audited(
+    path: str | Path = "toy", rankers: Sequence[str] = ("bm25",), *, load: Any = None, **options: Any
+) -> tuple[Audit, Collection, list[Run]]:
+    collection = rt.load(path, **(load or {}))
+    runs = [rt.ranker(text).rank(collection) for text in rankers]
+    return rt.audit(collection, runs, **{**QUICK, **options}), collection, runs
+
+
+def saved(audit: Audit, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return audit.save(path)
+
+
+def same_runs(found: Sequence[Run], expected: Sequence[Run]) -> bool:
+    columns = ["query_id", "doc_id"]
+    return [run.name for run in found] == [run.name for run in expected] and all(
+        one.frame().sort(columns).equals(two.frame().sort(columns)) for one, two in zip(found, expected, strict=True)
+    )
+
+
+def is_whole(opened: Opened, collection: Collection, runs: Sequence[Run]) -> bool:
+    return opened.notes == () and opened.collection == collection and same_runs(opened.runs, runs)
+
+
+@pytest.mark.parametrize(
+    ("rankers", "load", "options"),
+    [
+        (["bm25", "tfidf"], {}, {}),
+        (["bm25(text=title,k1=0.9)@2"], {}, {"measures": ["AP"]}),
+        (["bm25"], {"split": "dev"}, {}),
+        (["bm25"], {"qrels": "none"}, {"card": True}),
+        (["bm25"], {"qrels": "other.tsv"}, {}),
+        (["bm25"], {"qrels": "strange.tsv", "ignore_unknown": True}, {}),
+        (["bm25"], {"docs": "judged", "split": "dev"}, {}),
+        (["bm25"], {}, {"by": "length:2"}),
+        (["bm25"], {}, {"by": None}),
+        (["bm25@1"], {}, {"ties": "trec_eval", "missing": "exclude"}),
+    ],
+)
+def test_a_collection_and_rankers_are_opened_as_they_were(
+    here: Path, rankers: list[str], load: dict[str, Any], options: dict[str, Any]
+) -> None:
+    write(here / "toy" / "qrels" / "dev.tsv", tsv([("q2", "d2", 1)]))
+    write(here / "other.tsv", tsv([("q1", "d1", 1), ("q3", "d3", 1)]))
+    write(here / "strange.tsv", tsv([("q1", "d1", 1), ("q1", "nowhere", 1)]))
+    audit, collection, runs = audited("toy", rankers, load=load, **options)
+    opened = reload(audit)
+    assert is_whole(opened, collection, runs)
+    assert opened.audit is audit
+
+
+def test_a_file_s_audit_opens_as_the_audit_itself(here: Path) -> None:
+    audit, collection, runs = audited()
+    file = saved(audit, here / "audit.json")
+    assert is_whole(reload(Audit.load(file), file), collection, runs)
+
+
+@pytest.mark.parametrize("folder", ["", "out", "out/of/sight"])
+def test_a_project_that_moved_is_found_from_any_folder(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    audit, collection, runs = audited()
+    saved(audit, here / folder / "audit.json")
+    moved = tmp_path_factory.mktemp("elsewhere") / "project"
+    shutil.move(here, moved)
+    monkeypatch.chdir("/")
+    file = moved / folder / "audit.json"
+    assert is_whole(reload(Audit.load(file), file), collection, runs)
+
+
+def test_without_its_file_only_the_working_folder_is_looked_in(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit, collection, runs = audited()
+    assert is_whole(reload(audit), collection, runs)
+    (here / "other").mkdir()
+    monkeypatch.chdir(here / "other")
+    assert reload(audit).notes == (GONE.format("corpus/human.jsonl is not there any more"),)
+
+
+def test_a_folder_of_that_name_with_other_files_is_passed_over(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    audit, collection, runs = audited()
+    file = saved(audit, here / "audit.json")
+    other = here / "other"
+    write_cocktail(other / "toy", corpora={"human": raw_docs(), "llm": raw_docs()})
+    monkeypatch.chdir(other)
+    assert is_whole(reload(audit, file), collection, runs)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda toy: write(toy / "corpus" / "llm.jsonl", "{}\n"), "corpus/llm.jsonl has changed since the audit"),
+        (lambda toy: (toy / "queries.jsonl").write_text(""), "queries.jsonl has changed since the audit"),
+        (
+            lambda toy: write(toy / "qrels" / "test.tsv", tsv(raw_qrels()[:1])),
+            "qrels/test.tsv has changed since the audit",
+        ),
+        (lambda toy: (toy / "corpus" / "human.jsonl").unlink(), "corpus/human.jsonl is not there any more"),
+        (lambda toy: shutil.rmtree(toy), "corpus/human.jsonl is not there any more"),
+        (
+            lambda toy: write_cocktail(toy, corpora={"gpt": raw_docs()}),
+            "corpus/gpt.jsonl has been added since the audit",
+        ),
+    ],
+)
+def test_what_has_changed_is_named_and_the_collection_left_out(
+    here: Path, change: Callable[[Path], object], said: str
+) -> None:
+    audit, _, _ = audited()
+    change(here / "toy")
+    opened = reload(audit, here / "audit.json")
+    assert (opened.collection, opened.runs) == (None, ())
+    assert opened.notes == (GONE.format(said),)
+    assert opened.audit is audit
+
+
+def test_a_folder_in_place_of_a_file_is_named(here: Path) -> None:
+    audit, _, _ = audited()
+    (here / "toy" / "queries.jsonl").unlink()
+    (here / "toy" / "queries.jsonl").mkdir()
+    assert reload(audit).notes == (GONE.format("queries.jsonl is no file any more"),)
+
+
+def test_a_collection_made_in_python_is_not_looked_for() -> None:
+    collection = toy()
+    audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
+    said = "the collection was made in Python and lies in no file (ranktilt.report takes it: collection=)"
+    assert reload(audit).notes == (GONE.format(said),)
+
+
+def test_the_bundled_collection_is_made_again() -> None:
+    collection = rt.bundled()
+    run = rt.ranker("bm25@20").rank(collection)
+    audit = rt.audit(collection, run, ["nDCG@1"], **QUICK)
+    assert is_whole(reload(audit), collection, [run])
+
+
+def test_a_mix_is_mixed_again_and_its_files_are_checked(here: Path) -> None:
+    for source in ("human", "llm"):
+        write_cocktail(here / source, corpora={source: raw_docs(source)})
+    mixed = rt.mix(rt.load("human"), rt.load("llm"))
+    run = rt.ranker("bm25").rank(mixed)
+    audit = rt.audit(mixed, run, **QUICK)
+    assert len(audit.spec["inputs"]) == 6
+    assert is_whole(reload(audit), mixed, [run])
+    (here / "llm" / "queries.jsonl").write_text("")
+    assert reload(audit).notes == (GONE.format("queries.jsonl has changed since the audit"),)
+
+
+def test_a_data_set_of_the_hub_is_known_by_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "one", tmp_path / "two"
+    cached(first, "IR-Cocktail/scifact", cocktail_zip())
+    point_to(first, monkeypatch)
+    audit, collection, runs = audited("hub:IR-Cocktail/scifact")
+    assert is_whole(reload(audit), collection, runs)
+    shutil.rmtree(first)
+    cached(second, "IR-Cocktail/scifact", cocktail_zip())
+    point_to(second, monkeypatch)
+    assert is_whole(reload(audit), collection, runs)
+
+
+def test_a_data_set_that_the_hub_s_cache_no_longer_holds_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached(tmp_path / "hub", "IR-Cocktail/scifact", cocktail_zip())
+    point_to(tmp_path / "hub", monkeypatch)
+    audit, _, _ = audited("hub:IR-Cocktail/scifact")
+    shutil.rmtree(tmp_path / "hub")
+    opened = reload(audit)
+    assert opened.collection is None
+    assert "hub:IR-Cocktail/scifact" in opened.notes[0]
+    assert "nothing is fetched for a report, and it is not in the cache" in opened.notes[0]
+
+
+def labels(path: Path, *columns: str, **changed: str) -> Path:
+    """A label file of the toy's documents: its sources, and sides by bare id."""
+    rows = ["\t".join(("doc_id", *columns))]
+    for source in ("human", "llm"):
+        for n in (1, 2, 3):
+            values = {"source": source, "side": "ab"[n % 2], "origin": f"d{n}-human", **changed}
+            rows.append("\t".join((f"d{n}-{source}", *(values[c] for c in columns))))
+    return write(path, "\n".join(rows) + "\n")
+
+
+def test_labels_beside_a_collection_are_read_again(here: Path) -> None:
+    labels(here / "labels.tsv", "side")
+    collection = rt.load("toy")
+    from ranktilt.datasets.labels import with_labels
+
+    collection = with_labels(collection, "labels.tsv", by="side")
+    run = rt.ranker("bm25").rank(collection)
+    audit = rt.audit(collection, run, by="side", **QUICK)
+    assert is_whole(reload(audit), collection, [run])
+    labels(here / "labels.tsv", "side", side="b")
+    assert reload(audit).notes == (GONE.format("labels.tsv has changed since the audit"),)
+
+
+def unlabelled_runs(here: Path, qrels: str | None = "judged.tsv") -> tuple[Audit, Collection, list[Run]]:
+    """Two run files, and labels in place of a collection."""
+    labels(here / "labels.tsv", "source", "origin")
+    write(here / "judged.tsv", tsv([(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm")]))
+    write_run(here / "one.trec", {"q3": FOUND["q3"], "q1": FOUND["q1"]})
+    write_run(here / "two.trec", FOUND)
+    runs = [Run.load("one.trec"), Run.load("two.trec", score_order="rank")]
+    collection = rt.labelled("labels.tsv", runs, qrels=qrels)
+    return rt.audit(collection, runs, card=qrels is None, **QUICK), collection, runs
+
+
+@pytest.mark.parametrize("qrels", ["judged.tsv", None])
+def test_labels_alone_with_their_runs_are_read_again(here: Path, qrels: str | None) -> None:
+    audit, collection, runs = unlabelled_runs(here, qrels)
+    opened = reload(audit)
+    assert opened.notes == ()
+    assert opened.collection is not None
+    assert opened.collection.docs.equals(collection.docs)
+    assert opened.collection.judged["id"].to_list() == collection.judged["id"].to_list() == list(audit.queries)
+    assert same_runs(opened.runs, runs)
+    assert opened.runs[1].scores.tolist() == [-1, -2, -1, -2, -1, -2]
+
+
+def test_lists_are_those_the_audit_keeps_wherever_run_files_are(here: Path) -> None:
+    audit, _, runs = unlabelled_runs(here)
+    (here / "one.trec").unlink()
+    opened = reload(audit)
+    assert audit.queries == ("q3", "q1", "q2")
+    assert same_runs(opened.runs, runs)
+    assert opened.notes == ()
+
+
+def keep(audit: Audit, runs: Sequence[Run], folder: Path) -> Path:
+    """Write an audit and its runs as ``ranktilt audit --save`` does."""
+    for number, run in enumerate(runs, start=1):
+        file = folder / "runs" / f"{number}-some.trec.gz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        run.save(file)
+    return saved(audit, folder / "audit.json")
+
+
+def engine_run(collection: Collection, name: str = "engine:shop:search", found: Any = None, **spec: Any) -> Run:
+    return run_of(collection, found or FOUND, ranker=name, **spec)
+
+
+def test_an_audit_that_says_little_is_opened_by_its_values(here: Path) -> None:
+    audit, collection, runs = audited()
+    spec = {name: value for name, value in audit.spec.items() if name != "runs"}
+    assert is_whole(reload(replace(audit, spec=spec)), collection, [replace(runs[0], spec={"ranker": "bm25"})])
+    assert reload(replace(audit, spec={})).notes[0].startswith("The collection could not be opened again: ")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"groups": ("all", "human", "gpt")}, "the collection has other groups than the audit (human, llm)"),
+        ({"queries": ("q1", "q2", "q4")}, "the collection has other queries than the audit"),
+    ],
+)
+def test_a_collection_that_does_not_fit_is_left_out(here: Path, changed: dict[str, Any], said: str) -> None:
+    audit, _, _ = audited()
+    assert reload(replace(audit, **changed)).notes == (GONE.format(said),)
+
+
+def test_given_parts_are_used_as_they_are() -> None:
+    collection = toy()
+    runs = [run_of(collection, FOUND, ranker=name) for name in ("mine", "yours")]
+    audit = rt.audit(collection, runs, **QUICK)
+    opened = reload(audit, None, collection=collection, runs=reversed(runs))
+    assert opened.collection is collection
+    assert [run is mine for run, mine in zip(opened.runs, runs, strict=True)] == [True, True]
+    assert opened.notes == ()
+
+
+def test_a_run_that_is_not_given_is_said_to_be_missing() -> None:
+    collection = toy()
+    runs = [run_of(collection, FOUND, ranker=name) for name in ("mine", "yours")]
+    audit = rt.audit(collection, runs, **QUICK)
+    assert reload(audit, None, collection=collection, runs=runs[:1]).notes == (
+        "The lists of yours are left out: its run was not given.",
+    )
+
+
+def test_given_runs_must_be_the_audited_ones() -> None:
+    collection = toy()
+    audit = rt.audit(collection, run_of(collection, FOUND, ranker="mine"), **QUICK)
+    with pytest.raises(UserError, match="unknown run of the audit 'other'"):
+        reload(audit, None, collection=collection, runs=[run_of(collection, FOUND, ranker="other")])
+    other = run_of(collection, {**FOUND, "q2": {"d2-human": 1.0}}, ranker="mine")
+    with pytest.raises(UserError) as error:
+        reload(audit, None, collection=collection, runs=[other])
+    refused = "run 'mine' is not the one that was audited: "
+    assert str(error.value) == f"{refused}its lists are not those that the audit keeps"
+    with pytest.raises(UserError) as error:
+        reload(replace(audit, heads=None), None, collection=collection, runs=[other])
+    assert str(error.value) == f"{refused}it gives other values than the audit's for 1 of 3 queries"
+
+
+def test_a_given_collection_must_be_the_audited_one(here: Path) -> None:
+    audit, collection, runs = audited()
+    assert is_whole(reload(audit, None, collection=collection), collection, runs)
+    with pytest.raises(UserError, match="the collection has other groups than the audit"):
+        reload(
+            audit,
+            None,
+            collection=rt.load(
+                write_beir(
+                    here / "one",
+                    docs=[
+                        {**row, "source": s, "_id": f"{row['_id']}-{s}"} for row in raw_docs() for s in ("human", "gpt")
+                    ],
+                    qrels=[("q1", "d1-gpt", 1)],
+                )
+            ),
+        )
+
+
+def test_given_runs_without_a_collection_open_it_or_say_so(here: Path) -> None:
+    audit, collection, runs = audited()
+    assert is_whole(reload(audit, None, runs=runs), collection, runs)
+    shutil.rmtree(here / "toy")
+    with pytest.raises(UserError) as error:
+        reload(audit, None, runs=runs)
+    assert str(error.value) == (
+        "the runs need the audit's collection, and corpus/human.jsonl is not there any more; give it too"
+    )
+
+
+def test_notes_name_no_folder_of_this_machine(here: Path) -> None:
+    audit, _, _ = audited(here / "toy")
+    (here / "toy" / "queries.jsonl").unlink()
+    assert str(here) not in " ".join(reload(audit, here / "audit.json").notes)
+
+
+@pytest.mark.data
+def test_nfcorpus_is_opened_again_from_a_file(shared_data: Path, tmp_path: Path) -> None:
+    audit, collection, runs = audited(shared_data / "cocktail-nfcorpus", ["bm25(text=text)@100", "tfidf@50"])
+    file = saved(audit, tmp_path / "audit.json")
+    assert is_whole(reload(Audit.load(file), file), collection, runs)
+
+
+@pytest.mark.data
+def test_runs_of_trec_dl_are_read_again_with_labels(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "dl19"
+    runs = [Run.load(folder / "runs" / f"{name}.trec") for name in ("bm25", "bm25-gpt35-repeat1")]
+    ids = sorted(set().union(*(run.ids.to_list() for run in runs)))
+    table = "".join(f"{name}\t{'odd' if int(name) % 2 else 'even'}\n" for name in ids)
+    file = write(tmp_path / "parity.tsv", f"doc_id\tparity\n{table}")
+    collection = rt.labelled(file, runs, by="parity", qrels=folder / "qrels.dl19-passage.txt")
+    audit = rt.audit(collection, runs, ["nDCG@10"], by="parity", **QUICK)
+    opened = reload(audit)
+    assert opened.notes == ()
+    assert same_runs(opened.runs, runs)
+    assert np.array_equal(opened.collection.qrels if opened.collection else [], collection.qrels)
+    assert json.loads(audit.to_json())["spec"]["collection"]["by"] == "parity"
+    assert os.fspath(file) in [one["path"] for one in audit.spec["inputs"]]
+
+
+SECRET = "PASSWORD=hunter2 and more\n"
+
+
+@pytest.fixture
+def secret(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that has nothing to do with any audit."""
+    return write(tmp_path_factory.mktemp("private") / "notes.env", SECRET)
+
+
+def renamed(audit: Audit, name: str, **told: Any) -> Audit:
+    """The audit as if another ranker had made its first run."""
+    spec = {**audit.spec, "runs": [{**audit.spec["runs"][0], **told}, *audit.spec["runs"][1:]]}
+    counts = audit.pair_counts.with_columns(pl.col("run").replace(audit.runs[0], name))
+    return replace(audit, runs=(name, *audit.runs[1:]), spec=spec, pair_counts=counts)
+
+
+def test_no_file_that_a_run_names_is_read(here: Path, secret: Path) -> None:
+    audit, _, runs = audited()
+    told = renamed(audit, f"replay:{secret}", file=str(secret))
+    assert same_runs(reload(told).runs, runs)
+    without = reload(replace(told, heads=None))
+    assert (without.runs, without.notes) == ((), (NO_LISTS,))
+
+
+def test_lists_cut_for_their_size_are_said_to_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ranktilt.auditing.heads.MOST", 3)
+    monkeypatch.setattr("ranktilt.auditing.heads._FEWEST", 1)
+    audit, _, runs = audited()
+    opened = reload(audit)
+    assert opened.notes == ("The audit keeps its lists down to rank 1.",)
+    assert [len(run.docs) < len(whole.docs) for run, whole in zip(opened.runs, runs, strict=True)] == [True]
+
+
+@pytest.mark.parametrize("key", ["labels", "qrels"])
+def test_labels_that_the_audit_has_no_hash_of_are_not_read(here: Path, secret: Path, key: str) -> None:
+    audit, _, _ = audited()
+    named = {"labels": {"path": "toy", "labels": str(secret)}, "qrels": {"labels": "x", "qrels": str(secret)}}[key]
+    opened = reload(replace(audit, spec={**audit.spec, "collection": named}))
+    said = "the audit does not say what was in notes.env (it has no hash of it)"
+    assert opened.notes == (GONE.format(said),)
+
+
+@pytest.mark.parametrize("told", [{}, {"layout": "irds"}, {"revision": "main"}])
+def test_a_folder_that_the_audit_has_no_hash_of_is_not_read(here: Path, told: dict[str, str]) -> None:
+    audit, _, _ = audited()
+    spec = {**audit.spec, "inputs": [], "collection": {**audit.spec["collection"], **told}}
+    said = "the audit does not say what was in its files (it has no hashes of them)"
+    assert reload(replace(audit, spec=spec)).notes == (GONE.format(said),)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("/dev/zero", "zero is no file any more"),
+        ("a\0b", "a\0b is not there any more"),
+        ("a" * 5000, f"{'a' * 119}… is not there any more"),
+    ],
+)
+def test_names_that_are_no_file_s_are_said(here: Path, name: str, said: str) -> None:
+    audit, _, _ = audited()
+    inputs = [*audit.spec["inputs"], {"path": name, "sha256": "0" * 64}]
+    assert reload(replace(audit, spec={**audit.spec, "inputs": inputs})).notes == (GONE.format(said),)
