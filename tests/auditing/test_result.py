@@ -281,7 +281,7 @@ class TestFile:
             ("not JSON", "expected an audit as JSON: "),
             ("", "the file is empty"),
             (" \n", "the file is empty"),
-            ('{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'runs'"),
+            ('{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'spec'"),
             ('{"format": "ranktilt-audit"}', "expected version as a whole number, got None"),
             ('{"format": "ranktilt-audit", "version": "x"}', "expected version as a whole number, got 'x'"),
             ('{"format": "ranktilt-audit", "version": true}', "expected version as a whole number, got True"),

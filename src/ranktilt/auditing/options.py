@@ -47,6 +47,7 @@ def files_of_runs(specs: Iterable[Any]) -> list[str]:
 
 def require_spec(spec: Mapping[str, Any]) -> None:
     """Refuse the spec of a file that no audit could have written: `KeyError`, or msgspec's `ValidationError`."""
+    _typed(spec, dict[str, Any], "spec")
     _typed(spec["by"], str | None, "by")
     for name, valid in CHOICES.items():
         if spec[name] not in valid:

@@ -24,6 +24,7 @@ from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 
+_KNOWN = {"run": "runs", "measure": "measures", "confound": "confounds"}
 _ROUNDED = 1e-9
 """How far rounding takes a measure's value out of 0 to 1."""
 RAW = "raw"
@@ -338,7 +339,7 @@ def _require_rows(audit: Audit) -> None:
     named += [("run", run, audit.runs) for run in audit.repeated]
     for what, name, known in named:
         if name not in known:
-            raise ValueError(f"{what}: {shorten(name)} is not among the audit's")
+            raise ValueError(f"{what}: {shorten(name)} is not among the audit's {_KNOWN.get(what, 'groups')}")
     if any(not {*found, *found.values()} <= queries for found in audit.repeated.values()):
         raise ValueError("repeated: expected queries of the audit")
     found = [(t.a, t.b, t.run, t.measure) for t in audit.tilts]

@@ -118,7 +118,7 @@ class Result:
         content = read_json(path, cls.header.noun)
         _check_header(content, cls.header, path)
         try:
-            found = msgspec.convert(_fields_of(cls.upgrade(content), inspect.type_info(cls)), cls, dec_hook=_decoded)
+            found = read_fields(cls, cls.upgrade(content))
             found.require_whole()
         except _BROKEN as error:
             bare = cls.header.noun.partition(" ")[2]
@@ -145,6 +145,11 @@ class Result:
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
     """Teach results to hold a type: what JSON writes of it (subclasses too), and how it is made of that again."""
     _CODECS[kind] = (encode, decode)
+
+
+def read_fields(kind: type[T], content: Any) -> T:
+    """Make a dataclass of what a file holds, checked against its types; msgspec's `ValidationError` names the fault."""
+    return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
 
 
 def read_json(path: Path, noun: str) -> Any:
@@ -180,8 +185,8 @@ def _check_header(content: Any, header: Header, path: Path) -> None:
 def _reason(error: BaseException) -> str:
     """What was wrong, and where in the file: ``rows[0].value: Expected `float`, got `str```."""
     if not isinstance(error, msgspec.ValidationError):
-        return f"{type(error).__name__}: {error}"
-    said, _, where = str(error).partition(" - at `$")
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    said, _, where = " ".join(str(error).split()).partition(" - at `$")
     where = where.strip("`.")
     return f"{where}: {said}" if where else said
 

@@ -23,7 +23,7 @@ def tost_p(difference: Floats, margin: float) -> float:
     return float(max(special.stdtr(freedom, -(mean + margin) / error), special.stdtr(freedom, (mean - margin) / error)))
 
 
-def smallest_margin(difference: Floats, alpha: float) -> float:
+def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
     """Find the margin from which on `tost_p` is below `alpha`: the farther end of the 1 − 2·alpha interval."""
     if len(difference) < 2:
         return np.nan
