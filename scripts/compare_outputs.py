@@ -48,6 +48,7 @@ PATTERNS = (
     (re.compile(r"(?<=\btime=\")[\d.]+"), "<time>"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "<port>"),
     (re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b"), "<hash>"),
+    (re.compile(r"\b[\d.]+ kB|(?<=\"bytes\": )\d+"), "<size>"),  # a database's file grows by its own rules
     (re.compile(r"^.*: [\d.]+ %, about [\d:]+ left\n", re.MULTILINE), ""),
 )
 

@@ -575,7 +575,7 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
          "--groups cannot replace the column 'origin' of a collection; call it something else"),
         (["no/folder", "-r", "bm25", "--missing", "skip"], "unknown missing 'skip' (valid: zero, exclude)"),
         (["no/folder", "--run", "{run}", "--score-order", "tag"],
-         "unknown score order of replay 'tag' (valid: score, rank)"),
+         "unknown score order 'tag' (valid: score, rank)"),
         (["--run", "{run}", "--groups", "{labels}", "--score-order", "tag"],
          "unknown score order 'tag' (valid: score, rank)"),
         (["{toy}", "-r", "bm25", "--groups", "gone.tsv"], "gone.tsv: cannot be read: No such file or directory"),

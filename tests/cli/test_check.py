@@ -141,7 +141,10 @@ def test_another_reference_and_split_can_be_chosen(cli: Cli, tmp_path: Path) -> 
         (["{lone}"], "nothing to compare: only source 'human'; expected two sources"),
         (["{one}", "--reference", "gpt"], "unknown source 'gpt' (valid: human, llm)"),
         (["{one}", "--split", "dev"], "{one}/qrels: unknown split 'dev' (valid: test); choose one with --split"),
-        (["{one}", "--format", "latex"], "unknown format 'latex' (valid: table, markdown, csv)"),
+        (
+            ["{one}", "--format", "latx"],
+            "unknown format 'latx'; did you mean 'latex'? (valid: table, markdown, csv, latex, html, json)",
+        ),
         (["{one}", "--max-missing", "120"], "limit 'missing': expected 0 to 100 %, got 120"),
         (
             ["{one}", "--min-length-ratio", "3"],

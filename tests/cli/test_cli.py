@@ -146,8 +146,8 @@ def test_what_cannot_be_read_is_one_line(
         (["-r", "bm25@0"], "bm25: expected a depth of at least 1, got @0"),
         (["-r", "dense"], "dense needs an argument: dense:MODEL"),
         (
-            [*BM25, "--format", "html"],
-            "unknown format 'html' (valid: table, markdown, latex, csv)",
+            [*BM25, "--format", "htm"],
+            "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex, html, json)",
         ),
         (
             [*BM25, "--text", "titel"],

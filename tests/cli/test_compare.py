@@ -121,7 +121,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["--format", "latex"], "unknown format 'latex' (valid: table, markdown, csv)"),
+            (
+                ["--format", "latx"],
+                "unknown format 'latx'; did you mean 'latex'? (valid: table, markdown, csv, latex, html, json)",
+            ),
             (["--correction", "no"], "unknown correction 'no' (valid: holm, bonferroni)"),
             (["--json", "{folder}"], "--json {folder}: expected a file, this is a folder"),
             (["--json", "{new}"], "--json {new}: this file is read too; choose another place"),

@@ -45,7 +45,7 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "csv"], "unknown format 'csv'"),
+        (["--format", "docx"], "unknown format 'docx'"),
         (["--probe", "similarity"], "name one: -r dense:minilm"),
         (["--reference", "gpt"], "unknown source 'gpt'"),
     ],

@@ -201,7 +201,7 @@ class TestRefusals:
             (["--run", "bm25"], "the audit has no run 'bm25'; it has run"),
             (["--pair", "human,gpt"], "the audit has no pair of groups 'human,gpt'; it has human,llm"),
             (["--pair", "human"], "--pair expects two groups, such as human,llm; got 'human'"),
-            (["--inconclusive", "no"], "unknown policy for inconclusive 'no' (valid: fail, pass)"),
+            (["--inconclusive", "no"], "unknown inconclusive 'no' (valid: fail, pass)"),
             (
                 ["--min-effect", "5"],
                 "--min-effect is the growth since a baseline that is allowed; name it: --baseline OLD.json",

@@ -130,8 +130,11 @@ def test_looking_loads_no_library_of_models() -> None:
     [
         (["contreiver"], "unknown model 'contreiver'; did you mean 'dense:contriever'? (valid: dense:minilm, dense:"),
         (["monot5:minilm"], "unknown model 'monot5:minilm'; did you mean "),
-        (["--format", "cvs"], "unknown format 'cvs'; did you mean 'csv'? (valid: table, markdown, csv, json)"),
-        (["minilm", "--format", "latex"], "unknown format 'latex'"),
+        (
+            ["--format", "cvs"],
+            "unknown format 'cvs'; did you mean 'csv'? (valid: table, markdown, csv, latex, html, json)",
+        ),
+        (["minilm", "--format", "docx"], "unknown format 'docx'"),
     ],
 )
 def test_models_refuses_in_one_line(cli: Cli, arguments: list[str], message: str) -> None:

@@ -109,7 +109,10 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
     ("arguments", "message"),
     [
         ((), "nothing to study: name a ranker, such as -r bm25"),
-        (("-r", "bm25", "--format", "latex"), "unknown format 'latex' (valid: table, markdown, csv)"),
+        (
+            ("-r", "bm25", "--format", "latx"),
+            "unknown format 'latx'; did you mean 'latex'? (valid: table, markdown, csv, latex, html, json)",
+        ),
         (("-r", "bm25", "--at", "llm"), "--at expects a source and its temperature, such as --at llama=0.2; got 'llm'"),
         (("-r", "bm25", "--at", "llm=hot"), "--at expects a source and its temperature, such as --at llama=0.2; got "),
         (("-r", "bm25", "--at", "gpt=1"), "unknown source 'gpt'"),

@@ -171,7 +171,10 @@ class TestRefusals:
             (("-r", "bm25", "-r", "bm25"), "ranker 'bm25' is given twice"),
             (("-r", "bm25", "-r", "none"), "-r none leaves effectiveness out; name no other ranker beside it"),
             (("-m", "nDCG@1", "-m", "nDCG@1"), "measure 'nDCG@1' is given twice"),
-            (("--format", "html"), "unknown format 'html' (valid: table, markdown, csv)"),
+            (
+                ("--format", "htm"),
+                "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex, html, json)",
+            ),
             (("--split", "dev"), "split 'dev'"),
         ],
     )

@@ -203,7 +203,11 @@ with Journal(Path(sys.argv[1])) as journal:
 
 @pytest.mark.parametrize("wal", [True, False])
 def test_processes_that_append_at_the_same_time_lose_nothing(journal: Journal, wal: bool) -> None:
-    code = APPENDING if wal else f"from ranktilt.io import journal\njournal._on_network = lambda _: True{APPENDING}"
+    code = (
+        APPENDING
+        if wal
+        else f"from ranktilt.io import journal_mode\njournal_mode.on_network = lambda _: True{APPENDING}"
+    )
     command = [sys.executable, "-c", code, str(journal.folder)]
     processes = [subprocess.Popen([*command, name]) for name in "ab"]
     assert [process.wait() for process in processes] == [0, 0]

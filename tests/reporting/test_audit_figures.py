@@ -158,15 +158,15 @@ def test_of_many_pairs_the_clearest_are_drawn_in_the_order_of_the_audit() -> Non
     chosen = drawn_pairs(audit)
     assert len(audit.tilted_pairs) == 21
     assert len(chosen) == MOST_PAIRS
-    clear = {(t.a, t.b): abs(t.value - t.level_value) / t.error for t in audit.tilts}
+    clear = {(t.a, t.b): abs(t.value - t.level) / t.error for t in audit.tilts}
     assert set(chosen) == set(sorted(clear, key=lambda pair: -clear[pair])[:MOST_PAIRS])
     assert list(chosen) == [pair for pair in audit.tilted_pairs if pair in chosen]
 
 
 def test_a_pair_on_which_all_queries_agree_is_the_clearest_of_all() -> None:
     audit = colours().audit
-    least = min(audit.tilts, key=lambda t: abs(t.value - t.level_value) / t.error)
-    sure = replace(least, value=least.level_value + 50, error=0.0)
+    least = min(audit.tilts, key=lambda t: abs(t.value - t.level) / t.error)
+    sure = replace(least, value=least.level + 50, error=0.0)
     tilts = tuple(sure if t is least else t for t in audit.tilts)
     assert (least.a, least.b) not in drawn_pairs(audit)
     assert (least.a, least.b) in drawn_pairs(replace(audit, tilts=tilts))
@@ -176,7 +176,7 @@ def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
     audit = unjudged().audit
     figure = card_figure(audit, PAIR)
     assert figure is not None
-    found = [e for e in audit.estimates if e.kind == "twins"]
+    found = [e for e in audit.estimates if e.estimand.key == "twins"]
     assert [value for value, _, _ in drawn(figure)] == pytest.approx([100 * e.value for e in found], rel=1e-5)
     assert [row[1].value for row in table(figure).rows] == [e.value for e in found]
     assert "people: +100.0 %" in figure.says
@@ -184,7 +184,7 @@ def test_without_judgments_the_twins_head_to_head_are_drawn() -> None:
 
 def test_without_twins_who_fills_the_page_is_drawn() -> None:
     audit = unjudged().audit
-    pages = tuple(e for e in audit.estimates if e.kind == "page")
+    pages = tuple(e for e in audit.estimates if e.estimand.key == "page")
     figure = card_figure(replace(audit, estimates=pages), PAIR)
     assert figure is not None
     assert figure.title.startswith("ΔNDSR@20")

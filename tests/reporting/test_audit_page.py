@@ -218,7 +218,7 @@ def test_drawn_values_are_those_of_the_audit(text: str) -> None:
 def test_card_reads_back(shown: Markup) -> None:
     audit = opened().audit
     grid = shown.grid("Every ranker's answers")
-    wanted = [e.value for e in audit.estimates if e.kind == "rank gap"]
+    wanted = [e.value for e in audit.estimates if e.estimand.key == "rank gap"]
     assert grid.numbers("ranks above") == wanted
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ranktilt import UserError, table
+from ranktilt import MissingExtra, UserError, table
 from ranktilt.auditing.calibration.result import SIMULATED
 from ranktilt.auditing.compare import compare
 from ranktilt.auditing.gate import gate
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.probes.distribution import Cosines, Distribution
-from ranktilt.reporting.output import FORMATS
+from ranktilt.reporting.output import FORMATS, notebook
 from ranktilt.reporting.views import calibrate, validate_text, view
 from ranktilt.reporting.views import check as check_view
 from ranktilt.reporting.views import compare as compare_view
@@ -398,3 +399,25 @@ class TestBars:
 
     def test_what_lies_below_nothing_is_in_the_first_bar(self) -> None:
         assert validate_text.bars(Cosines("x", np.array([-0.7, 0.8])), 2) == "██"
+
+
+class TestNotebook:
+    @every
+    def test_a_result_shows_itself_without_scripts_and_network(self, name: str) -> None:
+        text = result(name)._repr_html_() if hasattr(result(name), "_repr_html_") else notebook(result(name))
+        page = Markup(text)
+        assert not {"script", "link", "iframe"} & {tag for tag, _ in page.elements}
+        assert all((one.get("src") or "").startswith("data:image/svg+xml;base64,") for one in page.of("img"))
+        assert view(result(name)).headline in page.text
+
+    def test_a_table_is_a_data_frame(self) -> None:
+        pytest.importorskip("pandas")
+        frame = view(result("audit")).tables[0].to_pandas()
+        assert list(frame.columns) == ["ranker", "", "nDCG@1", "nDCG@3", "AP@3", "queries", "tied twins"]
+        delta = frame[(frame["ranker"] == "first") & (frame[""] == "Relative Δ")]
+        assert delta["nDCG@1"].item() == result("audit").tilts[0].value
+
+    def test_without_pandas_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(MissingExtra, match=r"ranktilt\[pandas\]"):
+            view(result("audit")).tables[0].to_pandas()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.study import Study
+from ranktilt.measures.base import estimand
 from ranktilt.reporting.views.study import headline
 from tests.reporting.markup import Markup
 from tests.reporting.screen import html
@@ -34,7 +35,7 @@ def drawings(text: str) -> list[Any]:
 
 def measured(*names: str) -> Study:
     """The toy study on several measures."""
-    tilts = tuple(replace(tilt, measure=name) for tilt in STUDY.tilts for name in names)
+    tilts = tuple(replace(tilt, estimand=estimand(f"RelativeDelta({name})")) for tilt in STUDY.tilts for name in names)
     return replace(STUDY, measures=names, tilts=tilts, trends=())
 
 

@@ -35,6 +35,11 @@ def vectors(size: int, low: float = -1.0, high: float = 1.0) -> st.SearchStrateg
     return st.lists(st.floats(low, high), min_size=size, max_size=size).map(np.array)
 
 
+def swapped_ps(given: list[Systems], **options: int) -> list[float]:
+    """Test equal Relative Δ under two systems."""
+    return swap_ps(given, relative_delta, **options)
+
+
 def grid(seed: int, n: int) -> Floats:
     """Per-query values as measures give them: few distinct ones, many zeros."""
     return np.random.default_rng(seed).integers(0, 4, n) / 3
@@ -253,7 +258,7 @@ class TestSwap:
     @settings(max_examples=60)
     def test_up_to_16_queries_every_exchange_is_tried(self, n: int, seed: int) -> None:
         of = drawn(seed, n)
-        assert swap_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
+        assert swapped_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
 
     @pytest.mark.parametrize(
         ("of", "expected"),
@@ -269,12 +274,12 @@ class TestSwap:
         ],
     )
     def test_by_hand(self, of: Systems, expected: float) -> None:
-        assert swap_ps([of]) == [expected]
+        assert swapped_ps([of]) == [expected]
 
     def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
         sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
-        assert swap_ps([sixteen], resamples=100) == [2 / 2**16]
-        assert swap_ps([seventeen], resamples=499) == [1 / 500]
+        assert swapped_ps([sixteen], resamples=100) == [2 / 2**16]
+        assert swapped_ps([seventeen], resamples=499) == [1 / 500]
 
     @pytest.mark.parametrize("cells", [1 << 19, 30 * 64])
     def test_sampled_p_is_near_the_exact_one(self, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,41 +288,41 @@ class TestSwap:
         monkeypatch.setattr(bootstrap, "_CELLS", cells)
         a = np.array([1.0] * 20 + [0.0] * 10)
         exact = stats.binomtest(20, 30).pvalue
-        assert swap_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
+        assert swapped_ps([systems(a, 1 - a, 1 - a, a)])[0] == pytest.approx(exact, abs=0.01)
 
     @pytest.mark.parametrize("n", [9, 60])
     def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
         for seed in range(0, 40, 8):
             new_a, new_b, old_a, old_b = drawn(seed, n)
             turned = [(new_a, new_b, old_a, old_b), (old_a, old_b, new_a, new_b), (new_b, new_a, old_b, old_a)]
-            assert len({swap_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
+            assert len({swapped_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
 
     @pytest.mark.parametrize("n", [12, 70])
     def test_several_share_exchanges_and_keep_their_own_p(self, n: int) -> None:
         several = [drawn(seed, n) for seed in (0, 10, 20)] + [systems(*np.zeros((4, n)))]
-        together = swap_ps(several, resamples=300, seed=4)
-        assert together[:3] == [swap_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
+        together = swapped_ps(several, resamples=300, seed=4)
+        assert together[:3] == [swapped_ps([of], resamples=300, seed=4)[0] for of in several[:3]]
         assert np.isnan(together[3])
 
     @pytest.mark.parametrize("n", [8, 40])
     def test_undefined_where_a_system_has_nothing(self, n: int) -> None:
         nothing, some = np.zeros(n), np.ones(n)
-        assert np.isnan(swap_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
+        assert np.isnan(swapped_ps([systems(nothing, nothing, some, some)], resamples=100)[0])
 
     def test_without_queries_undefined(self) -> None:
-        assert np.isnan(swap_ps([systems([], [], [], [])])[0])
-        assert swap_ps([]) == []
+        assert np.isnan(swapped_ps([systems([], [], [], [])])[0])
+        assert swapped_ps([]) == []
 
     def test_a_level_that_both_share_is_not_a_difference(self) -> None:
         """Both systems favour a alike, far from 0: only their difference is tested."""
         of = drawn(3, 50)
-        assert swap_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
+        assert swapped_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
 
     def test_under_the_null_small_ps_are_rare(self) -> None:
         rng = np.random.default_rng(12)
         base = rng.random((2, 40))
         several = [systems(*np.clip(np.tile(base, (2, 1)) + rng.normal(0, 0.2, (4, 40)), 0, 1)) for _ in range(400)]
-        assert 0.02 <= np.mean(np.array(swap_ps(several, resamples=499)) <= 0.05) <= 0.085
+        assert 0.02 <= np.mean(np.array(swapped_ps(several, resamples=499)) <= 0.05) <= 0.085
 
 
 class TestPairedT:

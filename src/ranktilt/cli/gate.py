@@ -10,7 +10,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, reporting, text_of, with_command
-from ranktilt.errors import UserError
+from ranktilt.cli.places import check_places
 
 
 def command(
@@ -71,9 +71,8 @@ def command(
 
         out = Output(format, json, quiet)
         inputs = [audit] if baseline is None else [audit, baseline]
-        if markdown == json == "-":
-            raise UserError("--markdown and --json cannot both go to stdout; name a file for one of them")
-        out.check(inputs=inputs, more={"--junit": junit, "--markdown": None if markdown == "-" else markdown})
+        places = {"--junit": junit, "--markdown": markdown, "--json": json}
+        check_places(places, stdout=("--markdown", "--json"), inputs=inputs)
         found = gate(
             Audit.load(audit), max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs,
             baseline=None if baseline is None else Audit.load(baseline), min_effect=min_effect,

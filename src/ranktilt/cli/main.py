@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -180,31 +181,39 @@ def _refuse(error: Any) -> None:
         error.show()  # nothing after a verb that has verbs of its own: the help page
         return
     where = getattr(getattr(error, "ctx", None), "command_path", app.info.name)
-    message = str(error) if isinstance(error, UserError) else _wrong(error) or error.format_message()
+    choice = _wrong_choice(error)
+    where = app.info.name if choice else where
+    message = str(error) if isinstance(error, UserError) else choice or _wrong_number(error) or error.format_message()
     say(f"{where}: {' '.join(message.splitlines())}")
 
 
-def _wrong(error: Any) -> str:
-    """Say what an option expects and what came; empty where the command line's own words are to be used."""
-    parameter = getattr(error, "param", None)
-    choices = getattr(getattr(parameter, "type", None), "choices", None)
-    if parameter is None or not choices:
-        return _wrong_number(error)
-    valid = [str(getattr(one, "value", one)) for one in choices]
+def _wrong_choice(error: Any) -> str:
+    """Say which option holds none of its choices, and list them; empty for any other mistake."""
+    kinds, parameter = _kinds(error)
+    choices = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum)), None)
+    if choices is None:
+        return ""
+    valid = [str(one.value) for one in choices]
     came = next((value for value in _given(parameter.opts) if value not in valid), "")
     return str(unknown(parameter.name.replace("_", " "), came, valid))
 
 
-def _wrong_number(error: Any) -> str:
-    """Say which option holds no number, or one out of its range; empty for any other mistake."""
+def _kinds(error: Any) -> tuple[set[Any], Any]:
+    """The types that an option takes which was not understood, and the option."""
     parameter, verb = getattr(error, "param", None), getattr(getattr(error, "ctx", None), "info_name", None)
     if parameter is None or verb not in _COMMANDS:
-        return ""
+        return set(), None
     hint = get_type_hints(_COMMANDS[verb], include_extras=True)[parameter.name]
     kinds = set(get_args(hint.__origin__) or [hint.__origin__]) - {type(None)}
-    kinds |= {kind for one in kinds for kind in get_args(one)}  # of a list
+    return kinds | {kind for one in kinds for kind in get_args(one)}, parameter  # of a list
+
+
+def _wrong_number(error: Any) -> str:
+    """Say which option holds no number, or one out of its range; empty for any other mistake."""
+    kinds, parameter = _kinds(error)
     if not kinds & {int, float}:
         return ""
+    hint = get_type_hints(_COMMANDS[error.ctx.info_name], include_extras=True)[parameter.name]
     limits = hint.__metadata__[0]
     for came in _given(parameter.opts):
         expected = _expected(came, int if int in kinds else float, limits.min, limits.max)

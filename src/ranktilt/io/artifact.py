@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
 
@@ -93,6 +94,10 @@ class Result:
         """Write everything into one JSON file, compressed where it is called ``.gz``; see `to_json`."""
         write_bytes(Path(path), self.to_json())
         return Path(path)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook; what prints results lies above this module and is found by its name."""
+        return str(import_module("ranktilt.reporting.output").notebook(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

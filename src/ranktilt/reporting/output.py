@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO, Any
 
 from ranktilt.errors import unknown
@@ -75,3 +76,18 @@ def _plain(document: Document, notes: bool) -> str:
     stream = io.StringIO()
     print_document(document, stream, notes=notes)
     return stream.getvalue()
+
+
+def notebook(result: Any) -> str:
+    """Write what a notebook shows of a result: the answer, tables and, with ``[plots]``, static figures."""
+    from ranktilt.auditing.result import Audit
+    from ranktilt.errors import MissingExtra, UserError
+    from ranktilt.reporting.papers.figures import paper_figures
+    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.render.html import html_fragment
+
+    pictures: dict[str, bytes] = {}
+    with suppress(MissingExtra, UserError):  # without matplotlib, or of a result without figures, tables are shown
+        if type(result).__name__ in ("Audit", "Study", "Validation"):
+            pictures = paper_figures([Opened(result) if isinstance(result, Audit) else result], format="svg")
+    return html_fragment(view(result), list(pictures.values()))

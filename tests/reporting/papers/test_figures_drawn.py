@@ -397,7 +397,7 @@ class TestStudy:
 
     def test_a_panel_a_measure(self) -> None:
         found = toy_study()
-        more = tuple(replace(t, measure="AP@3") for t in found.tilts)
+        more = tuple(replace(t, estimand=RelativeDelta(of=to_measure("AP@3"))) for t in found.tilts)
         with drawn(study_plates(replace(found, measures=("nDCG@3", "AP@3"), tilts=found.tilts + more))) as plates:
             (one,) = plates
             assert [axes.get_title(loc="left") for axes in one.figure.axes] == ["nDCG@3", "AP@3"]

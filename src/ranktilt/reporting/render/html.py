@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -60,9 +61,20 @@ def html_document(document: Document) -> str:
     )
 
 
-def html_fragment(document: Document) -> str:
-    """Write what a notebook shows: the answer and the tables, without scripts, styles and network."""
-    return _environment().get_template("fragment.html").render(page=document, terms=Glossary())
+def html_fragment(document: Document, pictures: Sequence[bytes] = ()) -> str:
+    """Write what a notebook shows: the answer, the tables and pictures (SVG), without scripts, styles and network."""
+    drawn = [base64.b64encode(picture).decode() for picture in pictures]
+    return _environment().get_template("fragment.html").render(page=document, terms=_Words(), pictures=drawn)
+
+
+class _Words:
+    """Texts as they are: a piece of a notebook has no glossary to lead to."""
+
+    def mark(self, text: str) -> str:
+        return text
+
+    def hint(self, title: str, hint: str) -> str:
+        return title
 
 
 def _environment() -> Environment:
