@@ -142,7 +142,8 @@ class Output:
         """Show a result, then write its files; `page` makes the page where the result's own view is not all of it."""
         made = page or (lambda: text_of(result, "html"))
         places = {self.json: result.to_json, self.page: lambda: made().encode()}
-        deliver(self.text(result), {**places, **(files or {})}, *more)
+        shown = made() if self.format == "html" and self.json != "-" else self.text(result)
+        deliver(shown, {**places, **(files or {})}, *more)
 
     def text(self, result: Any) -> str:
         """What goes to stdout."""
