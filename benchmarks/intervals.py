@@ -80,7 +80,7 @@ def power_section(plan: Plan, seed: int) -> str:
     """Count how often a table finds a tilt of the size that it says it could detect."""
     import numpy as np
 
-    from ranktilt.auditing.effects import Sample, Statistics, effects
+    from ranktilt.auditing.inference import InferenceOptions, Sample, effects
     from ranktilt.measures.contrast import RelativeDelta
     from ranktilt.measures.precision import P
     from ranktilt.statistics.correction import detectable_effect
@@ -97,7 +97,7 @@ def power_section(plan: Plan, seed: int) -> str:
             values[0, 0] += gap / 2
             values[0, 1] -= gap / 2
             samples = [Sample("r", RelativeDelta(of=P @ (n + 1)), "a", "b", *pair) for n, pair in enumerate(values)]
-            first = effects(samples, Statistics(5 * plan.resamples, draw, "permutation", "holm", "none"))[0]
+            first = effects(samples, InferenceOptions(5 * plan.resamples, draw, "permutation", "holm", "none"))[0]
             found += first.verdict() == "a"
             printed.append(first.detectable)
         share = 100 * found / plan.draws

@@ -9,9 +9,7 @@ from typing import Any
 
 import orjson
 
-from ranktilt.auditing.result import FORMAT as AUDIT
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.study import FORMAT as STUDY
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
@@ -148,11 +146,11 @@ def read_result(path: str | Path) -> Audit | Validation | Study:
     path = Path(path)
     require_regular(path)
     kind = _format(path)
-    if kind == AUDIT:
+    if kind == Audit.header.format:
         return Audit.load(path)
     if kind == Validation.header.format:
         return Validation.load(path)
-    if kind == STUDY:
+    if kind == Study.header.format:
         return Study.load(path)
     came = _OTHERS.get(str(kind), "JSON without a format" if kind is None else f"format {shorten(kind)}")
     raise DataError(path, f"expected {_WANTED}, got {came}; {_MADE}")

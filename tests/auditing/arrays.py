@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.effects import Sample, Statistics, effects
+from ranktilt.auditing.inference import InferenceOptions, Sample, effects
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.measures.base import measure
 from ranktilt.measures.contrast import RelativeDelta
@@ -42,7 +42,7 @@ def audit_of(
         for (r, run), ((i, a), (j, b)), (k, m) in every
     ]
     sides = sides if null is None else [side.among(np.asarray(null, dtype=np.float64)) for side in sides]
-    found = effects(sides, Statistics(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))))
+    found = effects(sides, InferenceOptions(resamples, 0, "permutation", "holm", str(spec.get("rounding", "none"))))
     base = _base()
     settings = {"by": "source", "ties": "expected", "rounding": "none", "inputs": [], "resamples": resamples, **spec}
     return replace(

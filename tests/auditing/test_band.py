@@ -10,11 +10,11 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from ranktilt.auditing import band
+from ranktilt.auditing import random_band
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.band import SHUFFLES, Shuffles, enough, null_deltas, shuffled_labels
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.random_band import SHUFFLES, Shuffles, enough, null_deltas, shuffled_labels
 from ranktilt.collection import Collection
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.average_precision import AP
@@ -190,10 +190,10 @@ class TestNullDeltas:
         _, two = pieces(collection, blind_run(collection, 2, ties=3))
         tasks = [(run, pair) for run in (one, two) for pair in ((0, 1), (1, 2))]
         whole = np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50))))
-        monkeypatch.setattr(band, "_FEWEST", 1)
+        monkeypatch.setattr(random_band, "_FEWEST", 1)
         for step, share in ((1, 4), (2, 4), (7, 4), (1 << 18, 1 << 40)):
-            monkeypatch.setattr(band, "_ENTRIES", step * len(judgments.group))
-            monkeypatch.setattr(band, "_SHARE", share)
+            monkeypatch.setattr(random_band, "_ENTRIES", step * len(judgments.group))
+            monkeypatch.setattr(random_band, "_SHARE", share)
             assert np.array_equal(whole, np.stack(list(null_deltas(tasks, MEASURES, Shuffles(judgments, 0, 50)))))
 
     def test_swapping_the_pair_negates_exactly(self) -> None:
@@ -227,7 +227,7 @@ class TestNullDeltas:
     def test_progress_is_that_of_all_runs_and_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         collection = judged_groups(7, "aabb", "ab")
         judgments, aligned = pieces(collection, blind_run(collection, 1))
-        monkeypatch.setattr(band, "_SHARE", 1 << 40)
+        monkeypatch.setattr(random_band, "_SHARE", 1 << 40)
         seen: list[tuple[str, int, int]] = []
         with listening(lambda *step: seen.append(step)):
             list(null_deltas([(aligned, (0, 1)), (aligned, (1, 0))], [P @ 2], Shuffles(judgments, 0, 10)))

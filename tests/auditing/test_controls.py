@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.controlled import RAW, Controlled, Move
 from ranktilt.auditing.controls import CONTROLS, controls
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.io.artifact import read_fields
 from ranktilt.progress import listening
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores
 from ranktilt.rankers.dense.retriever import Dense
@@ -333,7 +333,7 @@ class TestStatistics:
         assert Move(1.0, low, high, 5).shown is shown
 
     def test_one_that_is_undefined_comes_back_from_a_file_so(self) -> None:
-        back = Move.of_row({"value": None, "low": None, "high": 2, "queries": 0})
+        back = read_fields(Move, {"value": None, "low": None, "high": 2, "queries": 0})
         assert (math.isnan(back.value), math.isnan(back.low), back.high, back.queries) == (True, True, 2, 0)
 
     def test_the_options_of_the_audit_hold(self) -> None:

@@ -92,10 +92,10 @@ class TestAsARow:
     @pytest.mark.parametrize("value", [0.1 + 0.2, math.nan])
     def test_it_comes_back_from_json(self, value: float) -> None:
         found = answer(0.1, 0.4, value=value, p_corrected=value, parts={**EXTRA, "raw": value})
-        text = json.dumps(found.card_row()).replace("NaN", "null")
+        text = json.dumps(found.row()).replace("NaN", "null")
         back = Effect.of_row(json.loads(text))
         assert repr(back) == repr(found)
-        assert found.card_row()["detectable"] == found.detectable
+        assert found.row()["detectable"] == found.detectable
 
 
 class TestConflicts:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.change import TiltChange
-from ranktilt.auditing.gate import FORMAT, VERSION, Gate, GateRow, check_growth, check_tilt, gate, worst
+from ranktilt.auditing.changes import TiltChange
+from ranktilt.auditing.gate import Gate, GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError
 from tests.auditing.arrays import audit_of, noisy, one
@@ -428,7 +428,7 @@ class TestCalibration:
 def test_the_file_holds_everything() -> None:
     found: Gate = gate(HUMAN, max_tilt=60, baseline=LEVEL, resamples=200)
     content = json.loads(found.to_json())
-    assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-gate", 1)
+    assert (content["format"], content["version"]) == ("ranktilt-gate", 1)
     assert (content["outcome"], content["exit_code"], content["headline"]) == ("tilted", 1, found.headline)
     (row,) = content["rows"]
     assert (row["run"], row["outcome"], row["reason"]) == ("run", "tilted", found.rows[0].reason)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from ranktilt import UserError, audit
-from ranktilt.auditing.notes import telling
+from ranktilt.auditing.notes import informative_queries
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import from_labels
 from tests.reporting.audits import ordered, twins
@@ -144,7 +144,7 @@ def test_twins_or_no_card_need_no_such_note(card: bool) -> None:
 
 def test_queries_that_tell_something_have_a_value_above_0_and_both_sides_defined() -> None:
     a, b = np.array([0.0, 0.5, 0.0, np.nan, 1.0, 1.0]), np.array([0.0, 0.0, 0.1, 1.0, np.nan, 1.0])
-    assert telling(a, b) == 3
+    assert informative_queries(a, b) == 3
 
 
 @pytest.mark.parametrize("found", [1, 29])

@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ranktilt.auditing import band
-from ranktilt.auditing import page as module
-from ranktilt.auditing.band import Shuffles
-from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing import random_band
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
-from ranktilt.auditing.page import Page, all_paired, page_bands, share_difference, signs_of
+from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.collection import Collection
 from ranktilt.measures.ndsr import NDSR
 from ranktilt.progress import listening
@@ -46,8 +44,8 @@ def made(sides: str, orders: Sequence[Order], relevant: Sequence[Sequence[str]] 
 
 
 def null_of(given: Made, depth: int, *, shuffles: int = 1000, seed: int = 0) -> npt.NDArray[np.float64]:
-    page = Page.of(given.aligned, NDSR @ depth, given.collection.docs.height)
-    (found,) = page_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
+    page = TopRanks.of(given.aligned, NDSR @ depth, given.collection.docs.height)
+    (found,) = share_bands([page], given.groups, Shuffles(given.aligned.judgments, seed, shuffles))
     return found[0] - found[1]
 
 
@@ -90,7 +88,7 @@ def simulated(
 class TestDifference:
     def test_by_hand_with_ties_a_cut_and_documents_of_no_group(self) -> None:
         given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
-        page = Page.of(given.aligned, NDSR @ 3, 5)
+        page = TopRanks.of(given.aligned, NDSR @ 3, 5)
         t = 1 / np.log2(3)
         expected = [(1 - (t + 0.5) / 2) / (1.5 + t), -1, 0]
         assert page.difference(signs_of(given.groups, ("a", "b"))).tolist() == pytest.approx(expected)
@@ -98,13 +96,13 @@ class TestDifference:
 
     def test_documents_that_nobody_knows_keep_their_part_of_the_page(self) -> None:
         given = made("ab", [[["d0"], ["d1"]]])
-        page = Page.of(given.aligned, NDSR @ 2, 1)  # a collection of one document: d1 is beyond it
+        page = TopRanks.of(given.aligned, NDSR @ 2, 1)  # a collection of one document: d1 is beyond it
         assert page.row.tolist() == [0, -1]
         assert page.difference(np.array([1], dtype=np.int8)).tolist() == pytest.approx([1 / (1 + 1 / np.log2(3))])
 
     def test_the_other_group_first_turns_every_bit(self) -> None:
         given = made("abba-aab", [[["d0", "d1", "d2"], ["d5"], ["d3", "d7"]], [["d6"], ["d1", "d4"]]])
-        page = Page.of(given.aligned, NDSR @ 4, 8)
+        page = TopRanks.of(given.aligned, NDSR @ 4, 8)
         one, two = (page.difference(signs_of(given.groups, pair)) for pair in (("a", "b"), ("b", "a")))
         assert one.tolist() == (-two).tolist()
 
@@ -112,7 +110,7 @@ class TestDifference:
 class TestNets:
     def test_what_each_origin_holds_of_all_pages_together(self) -> None:
         given = made("abb-a", [[["d0"], ["d1", "d3"], ["d4"]], [["d2"]], []])
-        page = Page.of(given.aligned, NDSR @ 3, 5)
+        page = TopRanks.of(given.aligned, NDSR @ 3, 5)
         t = 1 / np.log2(3)
         units = np.array([0, 1, 0, -1, 1])  # d0 and d2 are of one origin, d1 and d4 of another
         nets = page.cells(signs_of(given.groups, ("a", "b"))).of(units).nets
@@ -120,7 +118,7 @@ class TestNets:
 
     def test_they_add_up_to_the_differences_and_turn_with_the_groups(self) -> None:
         given = made("abba-aab", [[["d0", "d1", "d2"], ["d5"], ["d3", "d7"]], [["d6"], ["d1", "d4"]]])
-        page = Page.of(given.aligned, NDSR @ 4, 8)
+        page = TopRanks.of(given.aligned, NDSR @ 4, 8)
         units = np.array([0, 0, 1, 1, -1, 2, 3, 2])
         one, two = (signs_of(given.groups, pair) for pair in (("a", "b"), ("b", "a")))
         nets, turned = (page.cells(signs).of(units).nets for signs in (one, two))
@@ -231,17 +229,17 @@ class TestRandomLabels:
     def test_a_run_feels_neither_the_other_runs_nor_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sides, orders, relevant = random_case(7, documents=60, depth=8)
         one, two = (made(sides, mine, relevant) for mine in (orders, orders[::-1]))
-        pages = [Page.of(given.aligned, NDSR @ 8, 60) for given in (one, two)]
+        pages = [TopRanks.of(given.aligned, NDSR @ 8, 60) for given in (one, two)]
         shuffles = Shuffles(one.aligned.judgments, 0, 100)
-        alone = [next(page_bands([page], one.groups, shuffles)).tolist() for page in pages]
-        assert [found.tolist() for found in page_bands(pages, one.groups, shuffles)] == alone
-        monkeypatch.setattr(band, "_SHARE", 1 << 40)
-        assert [found.tolist() for found in page_bands(pages, one.groups, shuffles)] == alone
+        alone = [next(share_bands([page], one.groups, shuffles)).tolist() for page in pages]
+        assert [found.tolist() for found in share_bands(pages, one.groups, shuffles)] == alone
+        monkeypatch.setattr(random_band, "_SHARE", 1 << 40)
+        assert [found.tolist() for found in share_bands(pages, one.groups, shuffles)] == alone
 
     def test_blocks_of_any_size_are_as_good(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given = made(*random_case(5, documents=60, depth=8))
         whole = null_of(given, 8)
-        monkeypatch.setattr(module, "_CELLS", 100)
+        monkeypatch.setattr(random_band, "_CELLS", 100)
         parts = null_of(given, 8)
         assert len(parts) == len(whole) == 1000
         assert parts.mean() == pytest.approx(whole.mean(), abs=4 * whole.std() * (2 / 1000) ** 0.5)

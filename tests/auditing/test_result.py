@@ -11,7 +11,7 @@ import pytest
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.controls import controls
-from ranktilt.auditing.result import FORMAT, VERSION, Audit
+from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -281,7 +281,7 @@ class TestFile:
             ("not JSON", "expected an audit as JSON: "),
             ("", "the file is empty"),
             (" \n", "the file is empty"),
-            ('{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'runs'"),
+            ('{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'spec'"),
             ('{"format": "ranktilt-audit"}', "expected version as a whole number, got None"),
             ('{"format": "ranktilt-audit", "version": "x"}', "expected version as a whole number, got 'x'"),
             ('{"format": "ranktilt-audit", "version": true}', "expected version as a whole number, got True"),
@@ -318,12 +318,10 @@ class TestFile:
         assert Audit.load(path) == three
 
     def test_a_newer_format(self, three: Audit, tmp_path: Path) -> None:
-        path = self.altered(three, tmp_path, version=VERSION + 1)
+        path = self.altered(three, tmp_path, version=2)
         with pytest.raises(DataError) as caught:
             Audit.load(path)
-        assert str(caught.value) == (
-            f"{path}: is an audit of format {VERSION + 1}, this RankTilt reads up to {VERSION}; update it"
-        )
+        assert str(caught.value) == (f"{path}: is an audit of format 2, this RankTilt reads up to 1; update it")
 
     @pytest.mark.parametrize(
         "altered",
@@ -459,4 +457,4 @@ def test_without_groups_its_text_says_so() -> None:
 
 
 def test_the_format_is_the_one_documented() -> None:
-    assert (FORMAT, VERSION) == ("ranktilt-audit", 1)
+    assert (Audit.header.format, Audit.header.version) == ("ranktilt-audit", 1)

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.arms import ground, only
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.study import FORMAT, VERSION, Study, study
+from ranktilt.auditing.study import Study, study
+from ranktilt.auditing.study_sources import only, study_sources
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
@@ -27,12 +27,12 @@ def made(collection: Collection | None = None, measures: Any = "nDCG@1", **optio
 
 def test_relative_delta_by_hand_in_the_order_of_temperature() -> None:
     found = made()
-    assert [(arm.source, arm.temperature) for arm in found.arms] == [
+    assert [(arm.source, arm.temperature) for arm in found.sources] == [
         ("llm-tmp0.2", 0.2), ("llm-tmp0.7", 0.7), ("llm-tmp1.0", 1.0),
     ]  # fmt: skip
     assert [t.value for t in found.tilts] == pytest.approx([-100, 0, 100])
     assert [(t.mean_a, t.mean_b) for t in found.tilts] == [(0.25, 0.75), (0.5, 0.5), (0.75, 0.25)]
-    assert [(t.a, t.b) for t in found.tilts] == [("human", arm.source) for arm in found.arms]
+    assert [(t.a, t.b) for t in found.tilts] == [("human", arm.source) for arm in found.sources]
     assert [t.queries for t in found.tilts] == [QUERIES] * 3
 
 
@@ -44,7 +44,7 @@ def test_every_source_is_ranked_once_beside_the_reference_alone() -> None:
 
 def test_each_tilt_is_that_of_an_audit_of_the_two() -> None:
     found = made(measures=["nDCG@1", "AP@3"])
-    for arm in found.arms:
+    for arm in found.sources:
         pair = pair_of(studied(), arm.source)
         alone = audit(pair, decided().rank(pair), ["nDCG@1", "AP@3"], resamples=300)
         for tilt in alone.tilts:
@@ -65,7 +65,7 @@ def test_p_is_corrected_over_rankers_sources_and_measures() -> None:
 def test_rows_come_ranker_by_ranker_then_source_by_source() -> None:
     rankers = [decided(), decided({"llm-tmp0.2": 13, "llm-tmp0.7": 24, "llm-tmp1.0": 27})]
     found = study(studied(), rankers, ["nDCG@1", "nDCG@3"], **QUICK)
-    keys = [(run, arm.source, m) for run in found.runs for arm in found.arms for m in found.measures]
+    keys = [(run, arm.source, m) for run in found.runs for arm in found.sources for m in found.measures]
     assert [(t.run, t.b, t.measure) for t in found.tilts] == keys
     assert found.runs == tuple(map(repr, rankers))
     assert found.table.select("run", "source", "measure").rows() == keys
@@ -79,7 +79,8 @@ def test_a_verdict_is_given_on_each_source() -> None:
     found = made()
     run = found.runs[0]
     kinds = {
-        arm.source: (found.verdict(run, arm.source).kind, found.verdict(run, arm.source).favours) for arm in found.arms
+        arm.source: (found.verdict(run, arm.source).kind, found.verdict(run, arm.source).favours)
+        for arm in found.sources
     }
     assert kinds == {
         "llm-tmp0.2": ("favours", "llm-tmp0.2"),
@@ -128,15 +129,15 @@ def test_rewrites_that_do_not_differ_show_no_trend() -> None:
 
 
 def temperatures(collection: Collection, **options: Any) -> dict[str, float]:
-    found = ground(collection, "human", sources=None, temperatures=options)
-    return {arm.source: arm.temperature for arm in found.arms}
+    found = study_sources(collection, "human", sources=None, temperatures=options)
+    return {arm.source: arm.temperature for arm in found.sources}
 
 
 def test_a_column_tells_the_temperature_and_needs_no_note() -> None:
-    found = ground(
+    found = study_sources(
         studied({"a": {"temperature": 1.5}, "b": {"temperature": 0}}), "human", sources=None, temperatures={}
     )
-    assert [(arm.source, arm.temperature) for arm in found.arms] == [("a", 1.5), ("b", 0.0)]
+    assert [(arm.source, arm.temperature) for arm in found.sources] == [("a", 1.5), ("b", 0.0)]
     assert found.notes == ()
 
 
@@ -154,22 +155,22 @@ def test_the_end_of_a_name_tells_it_where_no_column_does(name: str, expected: fl
 
 
 def test_a_name_that_was_read_is_noted_with_what_came_of_it() -> None:
-    found = ground(studied(), "human", sources=None, temperatures={})
+    found = study_sources(studied(), "human", sources=None, temperatures={})
     listed = "llm-tmp1.0 (1), llm-tmp0.2 (0.2), llm-tmp0.7 (0.7)"
     assert found.notes == (f"temperature read from the name of the source, for want of a column: {listed}",)
 
 
 def test_a_named_temperature_wins_over_column_and_name() -> None:
     collection = studied({"a": {"temperature": 0.3}, "b-tmp0.2": {}})
-    found = ground(collection, "human", sources=None, temperatures={"a": 0.4, "b-tmp0.2": 0.9})
-    assert {arm.source: arm.temperature for arm in found.arms} == {"a": 0.4, "b-tmp0.2": 0.9}
+    found = study_sources(collection, "human", sources=None, temperatures={"a": 0.4, "b-tmp0.2": 0.9})
+    assert {arm.source: arm.temperature for arm in found.sources} == {"a": 0.4, "b-tmp0.2": 0.9}
     assert found.notes == ("a counts as temperature 0.4, as asked; its documents say 0.3",)
 
 
 def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 5}
     found = study(studied({name: {} for name in wins}), [decided(wins)], "nDCG@1", **QUICK)
-    assert [arm.source for arm in found.arms] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0", "llm"]
+    assert [arm.source for arm in found.sources] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0", "llm"]
     assert found.tilts[3].value == pytest.approx(-150)
     assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
     assert "no temperature is known of llm, in no trend (--at llm=T)" in found.notes
@@ -205,7 +206,7 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
         "y1": {"model": "y", "prompt": "paper", "temperature": 0.2},
         "x2": {"model": "x", "prompt": "polish", "temperature": 0.1},
     }
-    arms = ground(studied(named), "human", sources=None, temperatures={}).arms
+    arms = study_sources(studied(named), "human", sources=None, temperatures={}).sources
     assert [(arm.source, arm.series) for arm in arms] == [("x1", "x, paper"), ("x2", "x, polish"), ("y1", "y")]
 
 
@@ -219,8 +220,8 @@ def test_models_make_series_and_so_do_prompts_of_one_model() -> None:
 )  # fmt: skip
 def test_a_name_without_its_temperature_is_the_model(names: tuple[str, str], series: set[str]) -> None:
     columns = {name: {"temperature": t} for name, t in zip(names, (0.2, 0.7), strict=True)}
-    found = ground(studied(columns), "human", sources=None, temperatures={})
-    assert {arm.series for arm in found.arms} == series
+    found = study_sources(studied(columns), "human", sources=None, temperatures={})
+    assert {arm.series for arm in found.sources} == series
 
 
 def test_sources_that_share_no_model_are_told_how_to() -> None:
@@ -242,7 +243,7 @@ def test_only_documents_that_every_source_rewrote_are_compared() -> None:
     assert [t.queries for t in found.tilts] == [32] * 3
     # Human text wins queries 0 to 9, 0 to 19 and 0 to 29 of the 32 that are left.
     assert [t.mean_a for t in found.tilts] == [10 / 32, 20 / 32, 30 / 32]
-    assert {arm.documents for arm in found.arms} == {32}
+    assert {arm.documents for arm in found.sources} == {32}
     assert found.notes[1] == (
         "warning: the sources do not cover the same documents: 32 of 40 rewritten documents are common to all "
         "(llm-tmp1.0 lacks 8); only these are compared, and only their judgments count"
@@ -269,7 +270,7 @@ def test_documents_outside_of_a_pool_are_no_lack() -> None:
 
 def test_human_documents_stay_as_competitors_and_lose_only_their_judgments() -> None:
     whole = studied(without={"llm-tmp1.0": 8})
-    common = ground(whole, "human", sources=None, temperatures={}).origins
+    common = study_sources(whole, "human", sources=None, temperatures={}).origins
     pair = only(whole, "human", "llm-tmp0.2", common)
     assert pair.docs.group_by("source").len().sort("source").rows() == [("human", 40), ("llm-tmp0.2", 32)]
     assert pair.qrels["query_id"].n_unique() == 32
@@ -341,12 +342,12 @@ def test_json_holds_the_whole_study() -> None:
     wins = {"llm-tmp0.2": 10, "llm-tmp0.7": 20, "llm-tmp1.0": 30, "llm": 0}
     found = study(studied({name: {} for name in wins}), [decided(wins)], ["nDCG@1", "AP@1"], **QUICK)
     content = json.loads(found.to_json())
-    assert (content["format"], content["version"]) == (FORMAT, VERSION) == ("ranktilt-study", 1)
+    assert (content["format"], content["version"]) == ("ranktilt-study", 1)
     assert content["reference"] == "human"
     assert [arm["temperature"] for arm in content["arms"]] == [0.2, 0.7, 1.0, None]
     assert [t["value"] for t in content["tilts"] if t["measure"] == "nDCG@1"] == pytest.approx([-100, 0, 100, -200])
     assert [t["kind"] for t in content["trends"]] == ["rises", "rises"]
-    assert [v["source"] for v in content["verdicts"]] == [arm.source for arm in found.arms]
+    assert [v["source"] for v in content["verdicts"]] == [arm.source for arm in found.sources]
     assert content["sentences"] == list(found.sentences)
     assert content["notes"] == list(found.notes)
     assert (content["spec"]["resamples"], content["spec"]["tests"]) == (300, 8)
@@ -395,5 +396,5 @@ def test_the_only_source_of_nfcorpus_reads_as_its_audit(shared_data: Path) -> No
     found = study(collection, [ranker("tfidf")], ["nDCG@3"], **QUICK)
     alone = audit(collection, ranker("tfidf").rank(collection), ["nDCG@3"], resamples=300, confounds=False)
     assert found.tilts[0].value == alone.tilts[0].value
-    assert [arm.temperature for arm in found.arms] == [0.2]
-    assert found.arms[0].documents == 3633
+    assert [arm.temperature for arm in found.sources] == [0.2]
+    assert found.sources[0].documents == 3633

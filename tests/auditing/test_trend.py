@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ranktilt.auditing.effects import Statistics
-from ranktilt.auditing.trend import Line, Trend, rank_correlation, trend_sentence, trends
+from ranktilt.auditing.inference import Columns, Trend, TrendTask, trends
+from ranktilt.auditing.study import trend_sentence
+from ranktilt.statistics.trend import rank_correlation
 
 Floats = npt.NDArray[np.float64]
-HOW = Statistics(400, 0, "permutation", "holm", "none")
+RESAMPLES = 400
 THREE = (0.2, 0.7, 1.0)
 
 
-def line(values: Floats, temperatures: tuple[float, ...] = THREE, measure: str = "nDCG@1") -> Line:
-    return Line("bm25", measure, "llama", "human", temperatures, values)
+def line(values: Floats, temperatures: tuple[float, ...] = THREE, measure: str = "nDCG@1") -> TrendTask:
+    sides = np.concatenate([values[:, 0], values[:, 1]])
+    return TrendTask("bm25", measure, "llama", "human", temperatures, Columns(sides, None))
 
 
 def decided(*wins: int, queries: int = 40) -> Floats:
@@ -28,8 +30,8 @@ def decided(*wins: int, queries: int = 40) -> Floats:
     return np.stack([human, 1 - human], axis=1)
 
 
-def trend_of(values: Floats, temperatures: tuple[float, ...] = THREE, how: Statistics = HOW) -> Trend:
-    return trends([line(values, temperatures)], how)[0]
+def trend_of(values: Floats, temperatures: tuple[float, ...] = THREE, resamples: int = RESAMPLES) -> Trend:
+    return trends([line(values, temperatures)], resamples=resamples, seed=0)[0]
 
 
 def test_values_correlation_and_change_by_hand() -> None:
@@ -44,7 +46,7 @@ def test_values_correlation_and_change_by_hand() -> None:
 
 def test_a_resample_without_any_order_is_dropped_and_counted_and_shows_no_trend() -> None:
     # One query of 40 differs: (39/40)^40 = 36 % of resamples lack it, and the others all order the temperatures alike.
-    found = trend_of(decided(10, 10, 11), how=replace(HOW, resamples=4000))
+    found = trend_of(decided(10, 10, 11), resamples=4000)
     assert found.dropped / 4000 == pytest.approx((39 / 40) ** 40, abs=0.03)
     assert found.low > 0
     assert found.change_low == 0
@@ -88,7 +90,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
     values = (rng.random((3, 2, 60)) < np.array([[0.3], [0.5]])[None] + np.array([0, 0.05, 0.1])[:, None, None]).astype(
         np.float64
     )
-    found = trend_of(values, how=replace(HOW, resamples=4000))
+    found = trend_of(values, resamples=4000)
     changes = []
     for _ in range(4000):
         kept = values[:, :, rng.integers(0, 60, 60)].mean(axis=2)
@@ -101,7 +103,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
 
 def test_lines_that_share_queries_share_resamples_and_stand_for_themselves() -> None:
     one, two = decided(10, 15, 12), decided(20, 18, 30)
-    both = trends([line(one), line(two, measure="AP@1")], HOW)
+    both = trends([line(one), line(two, measure="AP@1")], resamples=RESAMPLES, seed=0)
     assert both == (trend_of(one), replace(trend_of(two), measure="AP@1"))
 
 
@@ -183,4 +185,4 @@ def test_both_intervals_must_exclude_0_on_one_side(
 ) -> None:
     found = Trend("r", "m", "s", "human", THREE, (0.0,) * 3, 0.0, low, high, 0.0, change_low, change_high, 40, 0)
     assert found.kind == kind
-    assert found.row()["kind"] == kind
+    assert found.derived()["kind"] == kind

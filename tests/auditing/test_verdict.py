@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.inference import InferenceOptions, Sample, effects
 from ranktilt.auditing.verdict import bounds, judge, judge_card, probability, signed
 from ranktilt.measures.base import measure as of
 from ranktilt.measures.contrast import RelativeDelta
 from tests.effects import answer, tilt
 
-HOW = Statistics(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
+HOW = InferenceOptions(resamples=1000, seed=0, test="permutation", correction="holm", rounding="none")
 
 
 class TestTheRule:
@@ -107,7 +108,7 @@ class TestSwapped:
         assert str(tilt(0, 0).swapped().value) == "0.0"
 
     def test_a_row_names_every_field_and_the_detectable_effect(self) -> None:
-        row = tilt(10, 30).table_row()
+        row = tilt(10, 30).row()
         assert row["detectable"] == pytest.approx(14.256, abs=0.001)  # 2.0096 + .8416 errors of 5, for 50 queries
         assert (row["run"], row["a"], row["value"], row["twins"]) == ("bm25", "human", 20.0, True)
 
@@ -169,7 +170,7 @@ class TestSentences:
     def test_an_interval_without_width_says_how_few_queries_found_anything(
         self, telling: int | None, could: str
     ) -> None:
-        found = judge([tilt(200, 200, p=1.0, error=0.0)], 5, telling=telling)
+        found = judge([tilt(200, 200, p=1.0, error=0.0)], 5, informative=telling)
         assert found.sentence == (
             f"bm25: inconclusive: {could}; Relative Δ +200.0 % on nDCG@3, 95 % interval [+200.0, +200.0], "
             "corrected p = 1.000"
@@ -200,7 +201,7 @@ class TestSentences:
         )
 
     def test_few_queries_that_all_found_something_are_too_few_to_test(self) -> None:
-        found = judge([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, telling=3)
+        found = judge([tilt(200, 200, p=1.0, error=0.0, queries=3)], 5, informative=3)
         assert "inconclusive: 3 queries are too few to test; " in found.sentence
 
     def test_inconclusive_names_what_other_measures_find(self) -> None:
@@ -300,18 +301,20 @@ class TestTilts:
 
     def test_bonferroni_by_name(self) -> None:
         a, b = self.side([1.0] * 10, [0.0] * 10), self.side([1.0] * 9, [0.0] * 9, "AP")
-        how = Statistics(200, 0, "permutation", "bonferroni", "none")
+        how = InferenceOptions(200, 0, "permutation", "bonferroni", "none")
         assert [t.p_corrected for t in effects([a, b], how)] == [4 / 2**10, 4 / 2**9]
 
     def test_paired_t_by_name(self) -> None:
         a, b = [0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.4, 0.6]
-        (found,) = effects([self.side(a, b)], Statistics(200, 0, "t", "holm", "none"))
+        (found,) = effects([self.side(a, b)], InferenceOptions(200, 0, "t", "holm", "none"))
         # Differences .4 .2 .3 .3: t² = 54 on 3 degrees of freedom, whose distribution has a closed form.
         assert found.p == pytest.approx(1 - 2 / math.pi * (math.atan(18**0.5) + 18**0.5 / 19), abs=1e-12)
 
     def test_paper_rounds_the_means_of_the_value_only(self) -> None:
         a, b = [0.22049] * 4, [0.16951] * 4
-        rounded, plain = (effects([self.side(a, b)], Statistics(200, 0, "t", "holm", r))[0] for r in ("paper", "none"))
+        rounded, plain = (
+            effects([self.side(a, b)], InferenceOptions(200, 0, "t", "holm", r))[0] for r in ("paper", "none")
+        )
         assert rounded.value == pytest.approx(100 * 5 / 19.5)
         assert rounded.mean_a == plain.mean_a == 0.22049
         assert (rounded.low, rounded.high) == (plain.low, plain.high)
@@ -333,7 +336,7 @@ class TestTilts:
             for i in range(4)
         ]
         made[2].one[3] = np.nan
-        how = Statistics(300, 0, "permutation", "holm", "none")
+        how = InferenceOptions(300, 0, "permutation", "holm", "none")
         together = effects(made, how)
         for alone, one in zip(made, together, strict=True):
             (found,) = effects([alone], how)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Audit, audit
-from ranktilt.auditing.whole import files_of_runs
+from ranktilt.auditing.options import files_of_runs
 from ranktilt.errors import DataError, UserError
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.report import report_page
@@ -55,40 +55,44 @@ def test_what_an_audit_wrote_is_read(tmp_path: Path) -> None:
     ("where", "value", "said"),
     [
         (["runs"], GONE, "KeyError: 'runs'"),
-        (["spec"], [], "spec: expected names and values, got []"),
+        (["spec"], [], "spec: Expected `object`, got `array`"),
         (["spec", "ties"], GONE, "KeyError: 'ties'"),
         (["spec", "ties"], "mine", "ties: expected one of expected, trec_eval; got 'mine'"),
-        (["spec", "by"], 5, "by: expected a text, got 5"),
-        (["spec", "level"], "x", "level: expected a number, got 'x'"),
-        (["spec", "level"], None, "level: expected at least 0, got None"),
+        (["spec", "by"], 5, "by: Expected `str | null`, got `int`"),
+        (["spec", "level"], "x", "level: Expected `float`, got `str`"),
+        (["spec", "level"], None, "level: Expected `float`, got `null`"),
         (["spec", "resamples"], 99, "resamples: expected at least 100, got 99"),
         (["spec", "seed"], -1, "seed: expected at least 0, got -1"),
-        (["spec", "collection"], None, "collection: expected names and values, got None"),
-        (["spec", "collection"], {"split": []}, "split: expected a text, got []"),
-        (["spec", "collection"], {"mix": [{"path": 5}]}, "path: expected a text, got 5"),
-        (["spec", "runs"], [None], "a run: expected names and values, got None"),
+        (["spec", "collection"], None, "collection: Expected `object`, got `null`"),
+        (["spec", "collection"], {"split": []}, "split: Expected `str | null`, got `array`"),
+        (["spec", "collection"], {"mix": [{"path": 5}]}, "path: Expected `str | null`, got `int`"),
+        (["spec", "runs"], [None], "runs: Expected `object`, got `null`"),
         (["spec", "inputs"], [{"path": "a"}], "KeyError: 'sha256'"),
-        (["runs", 0], 5, "runs: expected a text, got 5"),
+        (["runs", 0], 5, "runs[0]: Expected `str`, got `int`"),
         (["runs", 0], "two", "runs: expected each name once"),
         (["groups", 0], "every", "groups: expected 'all' first"),
-        (["notes"], [None], "expected a text, got None"),
+        (["notes"], [None], "notes[0]: Expected `str`, got `null`"),
         (["values", 0, 0, 0, 0], 2, "values: expected numbers from 0 to 1"),
         (["values", 0, 0, 0, 0], -0.5, "values: expected numbers from 0 to 1"),
         (["tilts", 0, "a"], "x", "a: 'x' is not among the audit's groups"),
-        (["tilts", 0, "value"], "x", "value: expected a number, got 'x'"),
-        (["tilts", 0, "measure"], "RR", "tilts: expected one for each run, measure and pair of groups"),
+        (["tilts", 0, "value"], "x", "tilts[0].value: Expected `float`, got `str`"),
+        (["tilts", 0, "estimand"], "RelativeDelta(RR)", "tilts: expected one for each run, measure and pair of groups"),
         (["tilts", 0], GONE, "tilts: expected one for each run, measure and pair of groups"),
         (["pair_counts", "wins"], {"a": 1}, "pair_counts: expected columns of one length"),
-        (["pair_counts", "wins", 0], None, "pair_counts: wins: expected int in each row"),
+        (["pair_counts", "wins", 0], None, "pair_counts: expected a value in each row"),
         (["pair_counts", "query", 0], "q9", "pair_counts: expected each of the audit's queries once"),
         (["card", 0, "estimand"], "x", "unknown measure 'x'"),
         (["card", 0, "run"], "x", "run: 'x' is not among the audit's runs"),
-        (["card", 0, "extra"], {"ties": 1, "pairs": 2, "wins": 1}, "extra: expected losses beside ties, got None"),
-        (["card", 0, "extra"], {"raw": None, "pairs": None}, "extra: expected pairs beside raw, got None"),
-        (["card", 0, "extra"], {"absent": 0, "pairs": 1e30}, "extra: expected pairs beside absent, got 1e+30"),
-        (["card", 0, "extra"], {"wins": "x"}, "wins: expected a number, got 'x'"),
-        (["confounds", 0, "name"], "x", "confounds: unknown 'x'"),
-        (["confounds", 0, "value_a"], [], "value_a: expected a number, got []"),
+        (
+            ["card", 0, "extra"],
+            {"ties": 1, "pairs": 2, "wins": 1},
+            "extra: expected pairs, wins, losses, ties beside ties",
+        ),
+        (["card", 0, "extra"], {"raw": None, "pairs": None}, "extra: expected pairs beside raw"),
+        (["card", 0, "extra"], {"absent": 0, "pairs": 1e30}, "extra: expected pairs beside absent"),
+        (["card", 0, "extra"], {"wins": "x"}, "parts[...]: Expected `float`, got `str`"),
+        (["confounds", 0, "name"], "x", "confound: 'x' is not among the audit's confounds"),
+        (["confounds", 0, "value_a"], [], "confounds[0][3]: Expected `float`, got `array`"),
     ],
 )
 def test_a_part_that_cannot_be_is_named(tmp_path: Path, where: list[str | int], value: object, said: str) -> None:

@@ -34,22 +34,16 @@ REPEATED_CLASSES = {
     "Interval",
     "Pool",
     "Row",
-    "_Work",
 }
 LARGE_ROOMS = {
-    "auditing": 28,
+    "auditing": 23,
     "cli": 27,
 }
 RIDDLES = {
     "Asked",
-    "Line",
-    "Page",
     "Plate",
-    "Sides",
     "Spot",
-    "Tally",
     "_Sides",
-    "_again",
     "_arms",
     "_around",
     "_asked",
@@ -61,15 +55,12 @@ RIDDLES = {
     "_rank_plate",
     "_sides",
     "_what",
-    "arms",
     "asked",
-    "band",
     "inked",
     "listed",
     "nets",
     "places",
     "sides",
-    "telling",
     "there",
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
-from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.study import Study, study
@@ -95,10 +95,10 @@ def gated() -> Gate:
 def row(
     check: Check, measured: str, *, estimand: str = "ΔNDSR", ranker: str = "bm25", verdict: Verdict = "ok",
     details: str = "",
-) -> Outcome:  # fmt: skip
+) -> CheckOutcome:  # fmt: skip
     """One check of a calibration."""
     expected = EXPECTED[check] or "88.0–99.5 %"
-    return Outcome(check, ranker, estimand, expected, measured, verdict, 12, int(verdict == "failed"), details)
+    return CheckOutcome(check, ranker, estimand, expected, measured, verdict, 12, int(verdict == "failed"), details)
 
 
 def failed(*, passed: bool = False) -> Calibration:

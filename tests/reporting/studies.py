@@ -3,8 +3,8 @@
 import numpy as np
 
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.study import Arm, Study
-from ranktilt.auditing.trend import Trend
+from ranktilt.auditing.inference import Trend
+from ranktilt.auditing.study import Study, StudySource
 from ranktilt.measures.base import measure as to_measure
 from ranktilt.measures.contrast import RelativeDelta
 
@@ -34,7 +34,7 @@ def toy_trend(run: str, series: str = "llama") -> Trend:
 
 def toy_study(series: str = "llama") -> Study:
     """Two rankers and three temperatures of one model, on one measure."""
-    arms = tuple(Arm(f"{series}-tmp{t:g}", series, t, 3633) for t in TEMPERATURES)
+    arms = tuple(StudySource(f"{series}-tmp{t:g}", series, t, 3633) for t in TEMPERATURES)
     tilts = tuple(
         toy_tilt(run, arm.source, value, HALF[run])
         for run, values in VALUES.items()
@@ -45,7 +45,7 @@ def toy_study(series: str = "llama") -> Study:
         reference="human",
         runs=tuple(VALUES),
         measures=("nDCG@3",),
-        arms=arms,
+        sources=arms,
         tilts=tilts,
         trends=tuple(toy_trend(run, series) for run in VALUES),
         notes=("temperatures are read from the names of the sources",),
@@ -55,4 +55,4 @@ def toy_study(series: str = "llama") -> Study:
 def timeless_study() -> Study:
     """One ranker and one source whose temperature nothing says."""
     tilt = toy_tilt("bm25", "gpt", np.nan, np.nan)
-    return Study(SPEC, "human", ("bm25",), ("nDCG@3",), (Arm("gpt", "gpt", np.nan, 40),), (tilt,), (), ())
+    return Study(SPEC, "human", ("bm25",), ("nDCG@3",), (StudySource("gpt", "gpt", np.nan, 40),), (tilt,), (), ())

@@ -10,8 +10,8 @@ import pytest
 
 from ranktilt import Audit, Collection, audit, table
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.controlled import RAW
 from ranktilt.auditing.controls import CONTROLS
+from ranktilt.auditing.result import RAW
 from ranktilt.measures.base import estimand
 from ranktilt.reporting.document import Row, Table
 from ranktilt.reporting.views.audit_legend import (

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection
-from ranktilt.auditing.evaluate import Judgments
+from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import grouping
 from ranktilt.reporting.explorer.lists import lists
 from ranktilt.reporting.explorer.numbers import Numbers

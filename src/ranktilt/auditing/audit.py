@@ -15,15 +15,14 @@ import numpy as np
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.band import Shuffles, Task, enough, null_deltas
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
-from ranktilt.auditing.effects import LEVEL, Chance, Effect, Sample, Statistics, effects
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
-from ranktilt.auditing.exchange import exchange_p, relevant_cells
+from ranktilt.auditing.effects import LEVEL, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
+from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
 from ranktilt.auditing.notes import (
     card_notes,
     group_notes,
@@ -34,10 +33,11 @@ from ranktilt.auditing.notes import (
     sparse_notes,
     twin_notes,
 )
+from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
+from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_cells
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
-from ranktilt.auditing.whole import CHOICES, FEWEST, files_of_runs
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
@@ -126,7 +126,7 @@ def audit(
     """
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
-    asked = _asked(measures, judged=collection.qrels.height > 0)
+    asked = _estimands(measures, judged=collection.qrels.height > 0)
     found = [one for one in asked if isinstance(one, Measure)]
     others = [one for one in asked if not isinstance(one, Measure)]
     runs = [runs] if isinstance(runs, Run | str) else list(runs)
@@ -145,10 +145,10 @@ def audit(
         raise UserError(
             "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
         )
-    how = Statistics(resamples, seed, test, correction, rounding)
+    how = InferenceOptions(resamples, seed, test, correction, rounding)
     standard = card_estimands(page, judged=len(judgments.grade) > 0) if card else ()
     questions = [*standard, *(one for one in others if one not in standard)]
-    work = _Work(
+    work = _AuditPlan(
         collection, groups, chosen, judgments, measures=found, questions=questions,
         runs=len(runs), ties=ties, how=how,
     )  # fmt: skip
@@ -184,7 +184,7 @@ def audit(
     )
 
 
-def _asked(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: bool) -> list[Estimand]:
+def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: bool) -> list[Estimand]:
     if given is None:
         given = DEFAULT_MEASURES if judged else ()
     elif isinstance(given, str | Estimand):
@@ -204,30 +204,11 @@ def _asked(given: str | Estimand | Iterable[str | Estimand] | None, *, judged: b
 
 
 def _check_numbers(resamples: int, level: float, page: int) -> None:
-    if resamples < FEWEST:
-        raise UserError(f"expected at least {FEWEST} resamples, got {resamples}")
+    check_resamples(resamples)
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
     if page < 1:
         raise UserError(f"expected a page of at least 1 rank, got {page}")
-
-
-def check_choices(**given: str) -> None:
-    """Refuse unknown values of the options in `CHOICES`, before any work is done.
-
-    Parameters
-    ----------
-    **given : str
-        Values by name.
-
-    Raises
-    ------
-    UserError
-        At the first value that is not among its choices.
-    """
-    for name, value in given.items():
-        if value not in CHOICES[name]:
-            raise unknown(name, value, CHOICES[name])
 
 
 def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
@@ -269,12 +250,12 @@ def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair]
         raise UserError(f"nothing to compare: no document of {groups.by} {missing!r} is judged relevant{hint}")
 
 
-class _Work:
+class _AuditPlan:
     """One audit in the making: what all its runs share."""
 
     def __init__(
         self, collection: Collection, groups: Groups, pairs: Sequence[Pair], judgments: Judgments,
-        *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: Statistics,
+        *, measures: Sequence[Measure], questions: Sequence[Estimand], runs: int, ties: str, how: InferenceOptions,
     ) -> None:  # fmt: skip
         self.collection, self.groups, self.judgments = collection, groups, judgments
         self.measures, self.ties, self.how = measures, ties, how

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import Shuffles
-from ranktilt.auditing.effects import Chance, Sample, Statistics
-from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, Pair
-from ranktilt.auditing.page import Page, all_paired, page_bands, share_difference, signs_of
+from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
+from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.head_to_head import HeadToHead
 from ranktilt.measures.ndsr import NDSR
@@ -102,26 +101,14 @@ Place = tuple[int, int, int]
 class Card:
     """A card in the making: what all runs share.
 
-    Parameters
-    ----------
-    groups : Groups
-        The grouping.
-    twins : mapping
-        Twins of each pair of groups.
-    asked : sequence of Estimand
-        The questions.
-    how : Statistics
-        Resamples and seed.
-    shuffles : Shuffles
-        Labels of relevant documents, shuffled; their seed and number are those of all random labels.
-    banded : bool
-        Whether what random labels give is shown for twins too: of sources 0 is level, and no band is needed.
+    `shuffles` are labels of relevant documents; their seed and number are those of all random labels. `banded`: whether
+    what random labels give is shown for twins too; of sources 0 is level, and no band is needed.
     """
 
     groups: Groups
     twins: Mapping[Pair, Twins]
     asked: Sequence[Estimand]
-    how: Statistics
+    how: InferenceOptions
     shuffles: Shuffles
     banded: bool
 
@@ -146,8 +133,8 @@ class Card:
         """Differences of two groups' sums: a document has one label in all lists, and twins exchange theirs."""
         signs = {pair: signs_of(self.groups, pair) for pair in self.twins}
         paired = {pair: all_paired(signs[pair], twins.rows) for pair, twins in self.twins.items()}
-        pages = [Page.of(one, of, len(self.groups.code)) for one in aligned]
-        bands = repeat(None) if all(paired.values()) else page_bands(pages, self.groups, self.shuffles)
+        pages = [TopRanks.of(one, of, len(self.groups.code)) for one in aligned]
+        bands = repeat(None) if all(paired.values()) else share_bands(pages, self.groups, self.shuffles)
         for run, (one, page, band) in enumerate(zip(aligned, pages, bands, strict=False)):
             for number, (pair, twins) in enumerate(self.twins.items()):
                 parts = {"shares": share_difference(signs[pair])}

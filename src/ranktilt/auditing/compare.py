@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-import orjson
-
-from ranktilt.auditing.change import MeanChange, TiltChange, mean_changes, tilt_changes
+from ranktilt.auditing.changes import MeanChange, RunPair, TiltChange, match, mean_changes, tilt_changes
 from ranktilt.auditing.effects import ALPHA, FEW_QUERIES
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import RunPair, match
+from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import across, bounds, probability
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import counted, unknown
+from ranktilt.io.artifact import Result
 from ranktilt.measures.base import signed
 from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.statistics.correction import CORRECTIONS, correct
 
-FORMAT = "ranktilt-comparison"
-VERSION = 1
 _MOST = 400.0
 """Points between the largest and the smallest Relative Δ."""
 
@@ -36,7 +33,7 @@ class ChangeVerdict(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"):
     """What `compare` found; immutable.
 
     Parameters
@@ -62,7 +59,7 @@ class Comparison:
     measures: tuple[str, ...]
     pairs: tuple[Pair, ...]
     tilts: tuple[TiltChange, ...]
-    means: tuple[MeanChange, ...]
+    means: tuple[MeanChange, ...] = field(metadata={"file": "effectiveness"})
     notes: tuple[str, ...]
 
     def verdicts(self) -> list[ChangeVerdict]:
@@ -90,21 +87,9 @@ class Comparison:
         changed = any(not c.value == c.error == 0 for c in (*tilts, *means))
         return not changed and all(t.growth == 0 for t in tilts)
 
-    def to_json(self) -> bytes:
-        """Return the whole comparison as JSON: versioned, floats exact, NaN as null."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "spec": dict(self.spec),
-            "runs": [runs._asdict() for runs in self.runs],
-            "measures": self.measures,
-            "pairs": self.pairs,
-            "tilts": [t.row() for t in self.tilts],
-            "effectiveness": [m.row() for m in self.means],
-            "verdicts": [v._asdict() for v in self.verdicts()],
-            "notes": self.notes,
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+    def derived(self) -> dict[str, Any]:
+        """The verdicts, for those who read the file."""
+        return {"verdicts": self.verdicts()}
 
 
 def compare(
@@ -138,8 +123,7 @@ def compare(
     """
     if correction not in CORRECTIONS:
         raise unknown("correction", correction, CORRECTIONS)
-    if resamples < 100:
-        raise UserError(f"expected at least 100 resamples, got {resamples}")
+    check_resamples(resamples)
     found = match(new, old)
     tilts = tilt_changes(found, resamples=resamples, seed=seed)
     means = mean_changes(found, resamples=resamples, seed=seed)

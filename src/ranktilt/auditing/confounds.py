@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.card import Twins
-from ranktilt.auditing.evaluate import Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.run import Run
@@ -48,26 +48,10 @@ class Confound(NamedTuple):
 def confounds(
     collection: Collection, groups: Groups, twins: Twins, judgments: Judgments, runs: Sequence[Run]
 ) -> list[Confound]:
-    """Compare the texts of two sources.
+    """Compare the texts of two sources; nothing where there are none.
 
-    Parameters
-    ----------
-    collection : Collection
-        With texts; without any there is nothing to compare.
-    groups : Groups
-        The grouping by source.
-    twins : Twins
-        The two sources.
-    judgments : Judgments
-        Whose relevant documents' query words are counted.
-    runs : sequence of Run
-        Those of neural rankers say how many documents their token limit cuts.
-
-    Returns
-    -------
-    list of Confound
-        Length, query words in relevant text, endings, openings; of pairs the identical and near-identical ones
-        (Jaccard of term sets ≥ .95) and those with one title; truncation per run.
+    Length, query words in relevant text, endings, openings; of pairs the identical and near-identical ones and those
+    with one title; truncation by the token limit of each run's ranker.
     """
     if not (collection.docs["text"] != "").any():
         return []
@@ -123,22 +107,7 @@ def _paired(collection: Collection, twins: Twins) -> Iterator[Confound]:
 def twin_likeness(
     collection: Collection, rows: npt.NDArray[np.int64], near: float = NEAR_IDENTICAL
 ) -> npt.NDArray[np.int64]:
-    """Tell identical texts (2) and near-identical ones (1) among twins from all others (0), as `likeness` does.
-
-    Parameters
-    ----------
-    collection : Collection
-        The texts.
-    rows : ndarray of int64, shape (n_pairs, 2)
-        Document rows of each pair.
-    near : float, optional
-        Jaccard similarity of term sets from which texts are near-identical.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_pairs,)
-        0, 1 or 2.
-    """
+    """Tell pairs of identical texts (2) and near-identical ones (1) from all others (0), as `likeness` does."""
     text = collection.docs["text"]
     return likeness(text.gather(rows[:, 0]), text.gather(rows[:, 1]), near)
 
@@ -170,18 +139,7 @@ def _terms(text: pl.Series) -> pl.Series:
 
 
 def confound_sentence(found: Sequence[Confound]) -> str:
-    """Say in one line what else differs between two sources.
-
-    Parameters
-    ----------
-    found : sequence of Confound
-        Of one pair.
-
-    Returns
-    -------
-    str
-        Empty where nothing was compared.
-    """
+    """Say in one line what else differs between two sources; empty where nothing was compared."""
     if not found:
         return ""
     said = [text for one in found if (text := _said(one))]

@@ -58,18 +58,7 @@ def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str
 
 
 def parts(a: Floats, b: Floats) -> Floats:
-    """Split Relative Δ of two groups over the queries; see `contributions`.
-
-    Parameters
-    ----------
-    a, b : ndarray of float64, shape (..., n_queries)
-        Per-query values of both groups, at least 0; NaN where there are none.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., n_queries)
-        Percentage points; NaN where either value is NaN, or all values are 0.
-    """
+    """Split Relative Δ of two groups over the queries, the last axis, in points; see `contributions`."""
     counts = ~(np.isnan(a) | np.isnan(b))
     total = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True) + np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)
     shares: Floats = np.divide(a - b, total, out=np.full(counts.shape, np.nan), where=counts & (total > 0))

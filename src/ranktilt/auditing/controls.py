@@ -13,10 +13,10 @@ import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.confounds import twin_likeness
-from ranktilt.auditing.controlled import RAW, Controlled, Move
 from ranktilt.auditing.effects import corrected
 from ranktilt.auditing.groups import Pair, grouping, twin_rows
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.inference import Columns, resampled
+from ranktilt.auditing.result import RAW, Audit, Controlled, Move
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta
@@ -25,7 +25,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run
-from ranktilt.statistics.bootstrap import interval, resampled_means, together
+from ranktilt.statistics.bootstrap import interval
 from ranktilt.text.quality import NEAR_IDENTICAL, without_opening, words
 
 Ints = npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ def controls(
         raise UserError("nothing to control: this audit compares no groups by relevance")
     if not (collection.docs["text"] != "").any():
         raise UserError("controls need texts; these documents have none")
-    work = _Work(collection, rankers, runs, raw, near)
+    work = _Controls(collection, rankers, runs, raw, near)
     found = [one for name in names for one in work.control(name)]
     saved = [run.name for ranker, run in zip(rankers, runs, strict=True) if _is_saved(ranker)]
     notes = tuple(f"{name}: a saved run cannot be ranked again; only near-identical applies to it" for name in saved)
@@ -123,7 +123,7 @@ def _corrected(raw: Audit, found: list[Controlled]) -> tuple[Controlled, ...]:
     return tuple(replace(one, tilts=tuple(found_again[id(t)] for t in one.tilts)) for one in every)
 
 
-class _Work:
+class _Controls:
     """All controls of one audit: what they share."""
 
     def __init__(
@@ -166,7 +166,7 @@ class _Work:
         return Controlled(run.name, name, a, b, said, why, (), ())
 
     def _controlled(self, ranker: Ranker, run: Run, name: str, changed: Changed) -> list[Controlled]:
-        again = self._again(ranker, run, changed)
+        again = self._ranked(ranker, run, changed)
         said = CONTROLS[name].format(near=self.near)
         what = f"{changed.number:,} of {counted(changed.of, *_NOUNS[changed.noun])} changed"
         if changed.noun == "pair":
@@ -197,7 +197,7 @@ class _Work:
         moves = (Move(zero, zero, zero, t.queries) for zero, t in zip(still, tilts, strict=True))
         return Controlled(run.name, name, *pair, said, what, tilts, tuple(moves))
 
-    def _again(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
+    def _ranked(self, ranker: Ranker, run: Run, changed: Changed) -> Run:
         """The run under a control: the same one where nothing that the ranker reads changed."""
         if changed.left_out:
             return _without(run, changed.left_out)
@@ -210,11 +210,15 @@ class _Work:
 
     def _moves(self, run: str, result: Audit, pair: tuple[str, str]) -> tuple[Move, ...]:
         return tuple(
-            _move(self._sides(self.raw, run, number, pair), self._sides(result, result.runs[0], number, pair), self.raw)
+            _move(
+                self._group_values(self.raw, run, number, pair),
+                self._group_values(result, result.runs[0], number, pair),
+                self.raw,
+            )
             for number in range(len(self.raw.measures))
         )
 
-    def _sides(self, found: Audit, run: str, measure: int, pair: tuple[str, str]) -> pl.DataFrame:
+    def _group_values(self, found: Audit, run: str, measure: int, pair: tuple[str, str]) -> pl.DataFrame:
         values = found.values[found.runs.index(run), measure]
         one, two = (values[found.groups.index(name)] for name in pair)
         distinct = found.distinct(run)
@@ -256,7 +260,7 @@ class _Reader(NamedTuple):
     text: str
 
 
-def _length(work: _Work, _: _Reader | None) -> Changed:
+def _length(work: _Controls, _: _Reader | None) -> Changed:
     text = work.collection.docs["text"]
     sizes = words(text).to_numpy()
     least = work.shortest(sizes)
@@ -267,7 +271,7 @@ def _length(work: _Work, _: _Reader | None) -> Changed:
     return work.with_texts(cut)
 
 
-def _token_budget(work: _Work, reader: _Reader | None) -> Changed:
+def _token_budget(work: _Controls, reader: _Reader | None) -> Changed:
     if reader is None:
         raise UserError("a budget of tokens needs a tokenizer")
     tokens = reader.tokens
@@ -286,11 +290,11 @@ def _token_budget(work: _Work, reader: _Reader | None) -> Changed:
     return work.with_texts(cut)
 
 
-def _boilerplate(work: _Work, _: _Reader | None) -> Changed:
+def _boilerplate(work: _Controls, _: _Reader | None) -> Changed:
     return work.with_texts(without_opening(work.collection.docs["text"]))
 
 
-def _titles(work: _Work, _: _Reader | None) -> Changed:
+def _titles(work: _Controls, _: _Reader | None) -> Changed:
     docs = work.collection.docs
     shared = docs.select(
         (pl.col("title").n_unique().over(pl.Series(work.family)) == 1) & pl.Series(work.twins) & (pl.col("title") != "")
@@ -299,7 +303,7 @@ def _titles(work: _Work, _: _Reader | None) -> Changed:
     return work.with_texts(docs["text"], titles)
 
 
-def _near(work: _Work, _: _Reader | None) -> Changed:
+def _near(work: _Controls, _: _Reader | None) -> Changed:
     collection = work.collection
     alike = [rows[twin_likeness(collection, rows, work.near) > 0] for rows in work.rows if len(rows)]
     gone = np.unique(work.family[np.concatenate([rows.ravel() for rows in alike])])
@@ -311,7 +315,7 @@ def _near(work: _Work, _: _Reader | None) -> Changed:
     return Changed(Collection(docs, collection.queries, qrels, {}), len(gone), families, "pair", ids)
 
 
-_MAKERS: dict[str, Callable[[_Work, _Reader | None], Changed]] = {
+_MAKERS: dict[str, Callable[[_Controls, _Reader | None], Changed]] = {
     "length": _length,
     "tokens": _token_budget,
     "boilerplate": _boilerplate,
@@ -371,14 +375,11 @@ def _without(run: Run, gone: frozenset[str]) -> Run:
 def _move(raw: pl.DataFrame, controlled: pl.DataFrame, audit: Audit) -> Move:
     """By how much Relative Δ moved, over the queries that both define."""
     both = raw.join(controlled, on="query", suffix="_c", maintain_order="left").fill_nan(None).drop_nulls()
-    columns = [both[name].to_numpy() for name in ("a", "b", "a_c", "b_c")]
-    seed, resamples = int(audit.spec["seed"]), int(audit.spec["resamples"])
-    distinct = both["distinct"].to_numpy()
-    means = resampled_means([together(c, distinct) for c in columns], resamples=resamples, seed=seed)
-    samples = relative_delta(means[2], means[3]) - relative_delta(means[0], means[1])
     if not both.height:
         return Move(np.nan, np.nan, np.nan, 0)
-    now = [float(c.mean()) for c in columns]
-    spread = interval(samples)
-    value = float(relative_delta(now[2], now[3]) - relative_delta(now[0], now[1]))
-    return Move(value, spread.low, spread.high, both.height)
+    columns = Columns(both.select("a", "a_c", "b", "b_c").to_numpy().T, both["distinct"].to_numpy())
+    [means] = resampled([columns], resamples=int(audit.spec["resamples"]), seed=int(audit.spec["seed"]))
+    before, after = relative_delta(means[:2], means[2:])
+    spread = interval(after - before)
+    before, after = relative_delta(columns.means[:2], columns.means[2:])
+    return Move(float(after - before), spread.low, spread.high, both.height)

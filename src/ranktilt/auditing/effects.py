@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ranktilt.io.artifact import Coded, read_fields, register
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.statistics.bootstrap import interval, resampled_means, together
 from ranktilt.statistics.correction import correct, detectable_effect
-from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, sign_test_p, t_test_p
-from ranktilt.statistics.two_way import Cells, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 LEVEL = 5.0
 ALPHA = 0.05
 FEW_QUERIES = 30
+TABLE_COLUMNS = (
+    "run", "measure", "a", "b", "mean_a", "mean_b", "value", "low", "high", "error", "p", "p_corrected", "queries",
+    "excluded", "dropped", "band_low", "band_high", "twins", "tests", "votes", "detectable",
+)  # fmt: skip
+"""Columns of a table of Relative Δ."""
+CARD_COLUMNS = (
+    "run", "kind", "name", "a", "b", "value", "low", "high", "error", "p", "p_corrected", "queries", "level",
+    "band_low", "band_high", "tests", "votes", "detectable", "estimand", "twins",
+)  # fmt: skip
+"""Columns of the card; the counts behind each answer follow them."""
 _TURNED = {"wins": "losses", "losses": "wins", "whole_wins": "whole_losses", "whole_losses": "whole_wins",
            "mean_a": "mean_b", "mean_b": "mean_a"}  # fmt: skip
+_BESIDE = {
+    "ties": ("pairs", "wins", "losses", "ties"), "absent": ("pairs",), "raw": ("pairs",),
+    "whole": ("pairs", "whole", "whole_wins", "whole_losses"),
+}  # fmt: skip
+"""Parts, and the counts without which they cannot be told."""
+_MOST = 2**63
 _NEGATED = ("raw", "shares")
 
 
@@ -64,7 +77,7 @@ class Effect:
     """
 
     run: str
-    estimand: Estimand
+    estimand: Coded[Estimand]
     a: str
     b: str
     value: float
@@ -79,9 +92,15 @@ class Effect:
     band_low: float = 0.0
     band_high: float = 0.0
     twins: bool = True
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict, metadata={"file": "extra"})
     tests: int = 1
     votes: int = -1
+
+    def __post_init__(self) -> None:
+        """Refuse a part without the counts that are told beside it."""
+        for name, beside in _BESIDE.items():
+            if name in self.parts and not all(abs(self.parts.get(count, np.nan)) < _MOST for count in beside):
+                raise ValueError(f"extra: expected {', '.join(beside)} beside {name}")
 
     @property
     def measure(self) -> str:
@@ -179,192 +198,58 @@ class Effect:
         """Return it with `a` as the first group."""
         return self if self.a == a else self.swapped()
 
-    def table_row(self) -> dict[str, Any]:
-        """Its fields by name, as a Relative Δ stands in tables and files."""
-        return {
-            "run": self.run, "measure": self.measure, "a": self.a, "b": self.b, "mean_a": self.mean_a,
-            "mean_b": self.mean_b, "value": self.value, "low": self.low, "high": self.high, "error": self.error,
-            "p": self.p, "p_corrected": self.p_corrected, "queries": self.queries, "excluded": self.excluded,
-            "dropped": self.dropped, "band_low": self.band_low, "band_high": self.band_high, "twins": self.twins,
-            "tests": self.tests, "votes": self.votes, "detectable": self.detectable,
-        }  # fmt: skip
-
-    def card_row(self) -> dict[str, Any]:
-        """Its fields by name, as an answer stands on the card and in files."""
-        return {
-            "run": self.run, "kind": self.estimand.key, "name": self.name, "a": self.a, "b": self.b,
-            "value": self.value, "low": self.low, "high": self.high, "error": self.error, "p": self.p,
-            "p_corrected": self.p_corrected, "queries": self.queries, "excluded": self.excluded,
-            "dropped": self.dropped, "level": self.level, "band_low": self.band_low, "band_high": self.band_high,
-            "extra": dict(self.parts), "tests": self.tests, "votes": self.votes, "detectable": self.detectable,
-            "estimand": repr(self.estimand), "twins": self.twins,
-        }  # fmt: skip
+    def row(self) -> dict[str, Any]:
+        """Return its fields by name, and what follows from them, as they stand in files."""
+        fields = {"extra" if name == "parts" else name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, "estimand": repr(self.estimand), "extra": dict(self.parts), **self.derived()}
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Effect:
-        """Make it from what `table_row` or `card_row` gives, or older versions gave; null stands for NaN."""
-        known = {k: (np.nan if v is None else v) for k, v in row.items()}
-        fields: dict[str, Any] = {
-            name: known[name] for name in cls.__dataclass_fields__ if name in known and name != "estimand"
-        }
-        if "measure" in known:
-            parts = {name: known[name] for name in ("mean_a", "mean_b")}
-            return cls(**{**fields, "estimand": estimand(f"RelativeDelta({known['measure']})"), "parts": parts})
-        parts = {k: (np.nan if v is None else v) for k, v in row["extra"].items()}
-        made = cls(**{**fields, "estimand": _read(known), "parts": parts})
-        return made if "twins" in row else replace(made, twins=not made.banded)
+        """Make it from what `row` gives, or older versions wrote; null stands for NaN."""
+        return read_fields(cls, upgraded([row])[0])
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides its fields."""
+        return {
+            "measure": self.measure, "kind": self.estimand.key, "name": self.name, "level": self.level,
+            "mean_a": self.mean_a, "mean_b": self.mean_b, "detectable": self.detectable,
+        }  # fmt: skip
 
 
-def _read(row: Mapping[str, Any]) -> Estimand:
-    """The estimand of a card's row; files of older versions hold its kind and the name that was printed."""
-    if "estimand" in row:
-        return estimand(row["estimand"])
-    kind, name = str(row["kind"]), str(row["name"])
+register(Estimand, repr, estimand)
+
+
+def upgraded(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give the rows of a table in a file today's fields: those of older versions name no estimand, and lack others."""
+    described = [row.get("kind") == "score gap" for row in rows]
+    tests = max(sum(row["p"] is not None and not some for row, some in zip(rows, described, strict=True)), 1)
+    return [
+        dict(row) if "estimand" in row and "extra" in row else {"tests": 1 if some else tests, **_upgraded(row)}
+        for row, some in zip(rows, described, strict=True)
+    ]
+
+
+def _upgraded(row: Mapping[str, Any]) -> dict[str, Any]:
+    if "measure" in row:
+        parts = {name: row[name] for name in ("mean_a", "mean_b")}
+        return {**row, "estimand": f"RelativeDelta({row['measure']})", "extra": parts}
+    banded = not row["band_low"] == row["band_high"] == 0
+    return {"twins": not banded, "estimand": _notation(str(row["kind"]), str(row["name"])), **row}
+
+
+def _notation(kind: str, name: str) -> str:
+    """Notation of a card's estimand, of which older versions wrote the kind and the name that was printed."""
     if kind == "relative delta":
-        return estimand(f"RelativeDelta({name.removeprefix('Relative Δ ')})")
+        return f"RelativeDelta({name.removeprefix('Relative Δ ')})"
     if kind == "page":
-        return estimand(name.removeprefix("Δ"))
+        return name.removeprefix("Δ")
     if kind.endswith("twins"):
-        return estimand(f"HeadToHead(pairs={kind.removesuffix('twins').strip() or 'all'})")
+        return f"HeadToHead(pairs={kind.removesuffix('twins').strip() or 'all'})"
     if kind == "rank gap":
-        return estimand("RankGap(pairs=all)" if "summed" in name else "RankGap")
+        return "RankGap(pairs=all)" if "summed" in name else "RankGap"
     if kind == "score gap":
-        return estimand("ScoreGap")
+        return "ScoreGap"
     raise ValueError(f"kind: unknown {kind!r}")
-
-
-class Chance(NamedTuple):
-    """What random labels give, and how far out a value lies among it."""
-
-    low: float
-    high: float
-    """95 % of random labels lie between."""
-    p: float
-
-    @classmethod
-    def of(cls, value: float, null: Floats) -> Chance:
-        """Place a value among those under random labels."""
-        band = interval(null)
-        return cls(band.low, band.high, shuffle_p(value, null))
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Per-query numbers behind one effect, before any statistics.
-
-    Parameters
-    ----------
-    run, estimand, a, b
-        As of the effect.
-    one, two : ndarray of float64, shape (n_queries,)
-        Values of both groups for a contrast of two groups; total and weight of all others, of which the value is
-        ``Σ total / Σ weight``.
-    parts : mapping, optional
-        Counts behind it.
-    twins : bool, optional
-        Whether the groups are twins, so that queries are tested too.
-    chance : Chance, optional
-        What random labels give, or labels exchanged within origins.
-    cells : Cells, optional
-        What documents of twins add to it.
-    distinct : ndarray of int64, shape (n_queries,), optional
-        Number of the query that each query repeats, its own for most.
-    """
-
-    run: str
-    estimand: Estimand
-    a: str
-    b: str
-    one: Floats
-    two: Floats
-    parts: Mapping[str, float] = field(default_factory=dict)
-    twins: bool = True
-    chance: Chance | None = None
-    cells: Cells | None = None
-    distinct: Ints | None = None
-
-    @property
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """Queries that say something."""
-        return self.estimand.counts(self.one, self.two)
-
-    @property
-    def value(self) -> float:
-        """The answer; NaN where no query counts."""
-        return self.estimand.value(self.one, self.two)
-
-    @property
-    def rows(self) -> tuple[Floats, Floats]:
-        """Both columns, summed over queries that repeat each other, of the queries that count."""
-        mask = self.mask
-        distinct = None if self.distinct is None else self.distinct[mask]
-        return together(self.one[mask], distinct), together(self.two[mask], distinct)
-
-    def among(self, null: Floats) -> Sample:
-        """Judge it by what it is under random labels."""
-        return replace(self, twins=False, chance=Chance.of(self.value, null))
-
-    @property
-    def family(self) -> bytes:
-        """Equal for samples over the same queries, which share their resamples."""
-        return self.mask.tobytes() + (b"" if self.distinct is None else self.distinct.tobytes())
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """How certainty is computed.
-
-    Parameters
-    ----------
-    resamples : int
-        Bootstrap resamples and sign flips.
-    seed : int
-        Random seed of both.
-    test : {"permutation", "t"}
-        Paired test of Relative Δ for twins; where groups are not twins, labels are shuffled instead.
-    correction : {"holm", "bonferroni"}
-        Over all p-values of the table.
-    rounding : {"none", "paper"}
-        Of the means before Relative Δ.
-    """
-
-    resamples: int
-    seed: int
-    test: str
-    correction: str
-    rounding: str
-
-
-def effects(samples: Sequence[Sample], how: Statistics, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
-    """Give every sample its value, interval and corrected p; those over the same queries share their resamples.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        One table: their p are corrected together.
-    how : Statistics
-        Resamples, seed, test and correction.
-    beside : iterable of Effect, optional
-        Effects that are computed already and stand in the same table, each before the first sample of its run and
-        pair, or at the end.
-
-    Returns
-    -------
-    tuple of Effect
-        In the order of the samples.
-    """
-    families: dict[bytes, list[int]] = defaultdict(list)
-    for index, sample in enumerate(samples):
-        families[sample.family].append(index)
-    made: dict[int, Effect] = {}
-    for members in families.values():
-        made.update(zip(members, _family([samples[i] for i in members], how), strict=True))
-    first = {(e.run, e.a, e.b): e for e in beside}
-    ordered = []
-    for index in range(len(samples)):
-        found = first.pop((made[index].run, made[index].a, made[index].b), None)
-        ordered += [made[index]] if found is None else [found, made[index]]
-    return corrected([*ordered, *first.values()], how.correction)
 
 
 def corrected(found: Sequence[Effect], correction: str) -> tuple[Effect, ...]:
@@ -379,73 +264,8 @@ def corrected(found: Sequence[Effect], correction: str) -> tuple[Effect, ...]:
     )
 
 
-def _family(members: Sequence[Sample], how: Statistics) -> list[Effect]:
-    rows = [sample.rows for sample in members]
-    means = resampled_means([column for pair in rows for column in pair], resamples=how.resamples, seed=how.seed)
-    ps = _paired_ps(members, rows, how)
-    found = []
-    for place, (sample, pair) in enumerate(zip(members, rows, strict=True)):
-        resampled = sample.estimand.combine(means[2 * place], means[2 * place + 1])
-        found.append(_effect(sample, pair, resampled, ps[place], how.rounding))
-    return found
-
-
-def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: Statistics) -> list[float]:
-    """The p over queries of each sample of twins; NaN for the others."""
-    nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
-    tests = {i: members[i].estimand.paired_test for i in nets}
-    flipped = [i for i in nets if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
-    signs = sign_flip_ps([nets[i] for i in flipped], resamples=how.resamples, seed=how.seed)
-    ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
-    for i in nets.keys() - set(flipped):
-        up, down = int((nets[i] > 0).sum()), int((nets[i] < 0).sum())
-        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(nets[i])
-    return list(ps.values())
-
-
-def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: float, rounding: str) -> Effect:
-    """One answer from the sums of its distinct queries, resampled values, and the p over queries of twins."""
-    of, mask, chance = sample.estimand, sample.mask, sample.chance
-    one, two = sample.one, sample.two
-    value, low, high = of.value(one, two, rounding=rounding), 0.0, 0.0
-    if chance is not None:
-        low, high = chance.low, chance.high
-        p = max(p, chance.p) if sample.twins else chance.p
-    if sample.cells is not None and len(rows[0]):
-        resampled = _two_way(sample, rows, of.value(one, two), resampled)
-    spread, n = interval(resampled), int(mask.sum())
-    votes = int(of.informative(*rows).sum())
-    if sample.cells is not None:
-        votes = min(votes, int(np.count_nonzero(np.bincount(sample.cells.origin))))
-    return Effect(
-        sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
-        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
-        {**of.means(one, two), **sample.parts}, votes=votes,
-    )  # fmt: skip
-
-
-def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
-    """Widen resampled values by what documents add to their variance."""
-    if sample.cells is None or value != value:
-        return resampled
-    ratio = value / sample.estimand.per_ratio
-    residuals = sample.estimand.residuals(*rows, ratio)
-    return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
-
-
 def conflicts(found: Iterable[Effect]) -> str:
-    """Say in words that questions about one run and pair have opposite answers; empty where they do not.
-
-    Parameters
-    ----------
-    found : iterable of Effect
-        The card of one run and pair. What only describes is never part of a conflict.
-
-    Returns
-    -------
-    str
-        One sentence, or nothing.
-    """
+    """Say that the answers for one run and pair are opposite; empty where not. What only describes is left out."""
     asked = [e for e in found if e.favours]
     sides = {which: [e.name for e in asked if e.favours == which] for which in ("a", "b")}
     if not all(sides.values()):

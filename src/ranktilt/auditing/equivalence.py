@@ -1,4 +1,4 @@
-"""Whether both sides alone are as easy to search: the paired equivalence test (Dai et al., KDD 2024, Table 2)."""
+"""Whether both sources alone are as easy to search: the paired equivalence test (Dai et al., KDD 2024, Table 2)."""
 
 from __future__ import annotations
 
@@ -8,24 +8,58 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import polars as pl
 
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import grouping
-from ranktilt.auditing.sides import Sides, sides
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Measure
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.statistics.correction import correct
+from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from ranktilt.statistics.permutation import t_test_p
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SplitBySource:
+    """Two collections that hold the same content, written by two sources."""
+
+    reference: Collection
+    source: Collection
+    pairs: int
+    """Origins that both sides hold."""
+    left_out: int
+    """Documents of both sources without a twin."""
+
+
+def split_by_source(collection: Collection, reference: str, source: str) -> SplitBySource:
+    """Take a collection apart into two that can be searched alone.
+
+    Both hold all queries, the documents of their source that have a twin on the other side, and the judgments of these.
+    Without that restriction the side with more documents would be the harder one to search, and a collection of which
+    only a part was rewritten would say nothing.
+    """
+    docs = collection.docs
+    origins = [set(docs.filter(pl.col("source") == name)["origin"]) for name in (reference, source)]
+    shared = pl.Series(sorted(origins[0] & origins[1]), dtype=pl.String)
+    paired = docs.filter(pl.col("origin").is_in(shared.implode()))
+    alone = [_alone(collection, paired.filter(pl.col("source") == name), name) for name in (reference, source)]
+    both = docs.filter(pl.col("source").is_in([reference, source])).height
+    return SplitBySource(alone[0], alone[1], len(shared), both - alone[0].docs.height - alone[1].docs.height)
+
+
+def _alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
+    judged = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left")
+    return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
+
+
 Outcome = Literal["equivalent", "different within the margin", "different", "inconclusive", "not tested"]
 
 MARGIN, ALPHA = 0.02, 0.05
-_WITHIN_95 = 0.975
 
 
 @dataclass(frozen=True)
@@ -83,82 +117,6 @@ class Equivalence:
         }.get(self.outcome, self.outcome)
 
 
-def tost_p(difference: Floats, margin: float) -> float:
-    """Test whether a mean difference lies within ±margin: two one-sided paired t tests.
-
-    Parameters
-    ----------
-    difference : ndarray of float64, shape (n,)
-        Per-query differences without NaN.
-    margin : float
-        Above 0, in the differences' unit.
-
-    Returns
-    -------
-    float
-        The larger p of the tests against a mean of −margin or less and of +margin or more. A small one says that
-        the difference is no larger than the margin; a large one says nothing. NaN below two queries.
-
-    References
-    ----------
-    Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
-    """
-    if len(difference) < 2:
-        return np.nan
-    mean, error, freedom = _mean_and_error(difference)
-    if error == 0:
-        return float(abs(mean) >= margin)
-    return float(max(special.stdtr(freedom, -(mean + margin) / error), special.stdtr(freedom, (mean - margin) / error)))
-
-
-def smallest_margin(difference: Floats, alpha: float = ALPHA) -> float:
-    """Find the margin from which on `tost_p` is below `alpha`: the farther end of the 1 − 2·alpha interval.
-
-    Parameters
-    ----------
-    difference : ndarray of float64, shape (n,)
-        Per-query differences without NaN.
-    alpha : float, optional
-        Of each one-sided test.
-
-    Returns
-    -------
-    float
-        0 or more; NaN below two queries.
-    """
-    if len(difference) < 2:
-        return np.nan
-    mean, error, freedom = _mean_and_error(difference)
-    return float(abs(mean) + special.stdtrit(freedom, 1 - alpha) * error)
-
-
-def t_interval(difference: Floats) -> tuple[float, float]:
-    """95 % interval of a mean by Student's t over queries; NaN below two queries.
-
-    Parameters
-    ----------
-    difference : ndarray of float64, shape (n,)
-        Per-query differences without NaN.
-
-    Returns
-    -------
-    low, high : float
-        Ends of the interval.
-    """
-    if len(difference) < 2:
-        return np.nan, np.nan
-    mean, error, freedom = _mean_and_error(difference)
-    half = float(special.stdtrit(freedom, _WITHIN_95)) * error
-    return mean - half, mean + half
-
-
-def _mean_and_error(difference: Floats) -> tuple[float, float, int]:
-    n = len(difference)
-    if (difference == difference[0]).all():  # rounding would leave an error where there is none
-        return float(difference[0]), 0.0, n - 1
-    return float(np.mean(difference)), float(np.std(difference, ddof=1) / np.sqrt(n)), n - 1
-
-
 def equivalences(
     collection: Collection,
     rankers: Sequence[Ranker],
@@ -169,36 +127,11 @@ def equivalences(
     margin: float = MARGIN,
     alpha: float = ALPHA,
 ) -> tuple[Equivalence, ...]:
-    """Rank each side alone with each ranker, and compare the sides query by query.
+    """Rank each source alone with each ranker, and compare them query by query; by source, ranker and measure.
 
-    Parameters
-    ----------
-    collection : Collection
-        With judgments that both sides share.
-    rankers : sequence of Ranker
-        What ranks.
-    measures : sequence of Measure
-        What is compared.
-    reference : str
-        One side of each comparison.
-    sources : sequence of str
-        The other sides. Both sides of a comparison are restricted to the documents with a twin on the other side.
-    margin : float, optional
-        The largest difference that would not matter, 0 to 1.
-    alpha : float, optional
-        Level of each test: equivalence is shown where `tost_p` is below it, a difference where the two-sided paired
-        t test is, corrected by Holm over all rows. The p of equivalence is not corrected: that *all* rows are
-        equivalent is a claim that each must carry, which keeps the level (Berger 1982).
-
-    Returns
-    -------
-    tuple of Equivalence
-        By source, ranker and measure; nothing for a source without twins.
-
-    Raises
-    ------
-    UserError
-        If margin or alpha is out of range.
+    Equivalence is shown where `tost_p` is below `alpha`, a difference where the two-sided paired t test is, corrected
+    by Holm over all rows. The p of equivalence is not corrected: that *all* rows are equivalent is a claim that each
+    must carry, which keeps the level (Berger 1982).
     """
     if not 0 < margin < 1:
         raise UserError(f"expected a margin above 0 and below 1, such as {MARGIN:g}, got {margin:g}")
@@ -209,7 +142,7 @@ def equivalences(
     ranked = _Ranked(measures)
     rows = []
     for source in sources:
-        parts = sides(collection, reference, source)
+        parts = split_by_source(collection, reference, source)
         for one in rankers if parts.pairs else ():
             left, right = (ranked.values(one, side) for side in (parts.reference, parts.source))
             for place, m in enumerate(measures):
@@ -272,7 +205,7 @@ class _Comparison:
     run: str
     measure: str
     source: str
-    parts: Sides
+    parts: SplitBySource
     margin: float
     alpha: float
 

@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import orjson
 
-from ranktilt.auditing.change import TiltChange, tilt_changes
+from ranktilt.auditing.changes import Match, TiltChange, match, tilt_changes
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import Match, match
+from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure, signed
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "tilted", "inconclusive"]
-FORMAT = "ranktilt-gate"
-VERSION = 1
 MAX_TILT = 15.0
 MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
@@ -32,7 +30,7 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "level")
 
 
 @dataclass(frozen=True)
-class Check:
+class LimitCheck:
     """One question put to one comparison: whether the tilt is small, or has not grown."""
 
     name: Literal["tilt", "growth"]
@@ -58,7 +56,7 @@ class GateRow:
     a: str
     b: str
     queries: int
-    checks: tuple[Check, ...]
+    checks: tuple[LimitCheck, ...]
 
     @property
     def outcome(self) -> Outcome:
@@ -70,9 +68,13 @@ class GateRow:
         """Why, in one line: the reasons of the checks that gave the outcome."""
         return "; ".join(c.reason for c in self.checks if c.outcome == self.outcome)
 
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {"outcome": self.outcome, "reason": self.reason}
+
 
 @dataclass(frozen=True, eq=False)
-class Gate:
+class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", command="ranktilt gate"):
     """What `gate` found; immutable.
 
     Parameters
@@ -121,26 +123,9 @@ class Gate:
         grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
 
-    def to_json(self) -> bytes:
-        """Return the whole gate as JSON: versioned, floats exact, NaN and infinity as null."""
-        rows = [
-            {
-                "run": r.run, "measure": r.measure, "a": r.a, "b": r.b, "queries": r.queries, "outcome": r.outcome,
-                "reason": r.reason, "checks": r.checks,
-            }
-            for r in self.rows
-        ]  # fmt: skip
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "spec": dict(self.spec),
-            "outcome": self.outcome,
-            "exit_code": self.exit_code,
-            "headline": self.headline,
-            "rows": rows,
-            "notes": self.notes,
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_APPEND_NEWLINE)
+    def derived(self) -> dict[str, Any]:
+        """The outcome, for those who read the file."""
+        return {"outcome": self.outcome, "exit_code": self.exit_code, "headline": self.headline}
 
 
 def gate(
@@ -198,8 +183,7 @@ def gate(
         If the audit has no groups, it or the baseline lacks what is asked for, or the two cannot be compared.
     """
     _check_options(max_tilt, min_effect, baseline is not None, inconclusive)
-    if resamples < 100:
-        raise UserError(f"expected at least 100 resamples, got {resamples}")
+    check_resamples(resamples)
     limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
     changes: list[TiltChange] = []
@@ -231,7 +215,7 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_WORST.index)
 
 
-def check_tilt(tilt: Effect, limit: float) -> Check:
+def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
     """Hold the interval of Relative Δ against ±`limit` around its level value."""
     at = tilt.level
     floor, ceiling = at - limit, at + limit
@@ -250,10 +234,10 @@ def check_tilt(tilt: Effect, limit: float) -> Check:
     else:
         edges = dict.fromkeys(signed(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
         reason = f"{found} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
-    return Check("tilt", outcome, tilt.value, tilt.low, tilt.high, floor, ceiling, reason)
+    return LimitCheck("tilt", outcome, tilt.value, tilt.low, tilt.high, floor, ceiling, reason)
 
 
-def check_growth(change: TiltChange, least: float) -> Check:
+def check_growth(change: TiltChange, least: float) -> LimitCheck:
     """Hold the interval of |Δnew| − |Δold| against the growth that is allowed."""
     low, high = change.growth_low, change.growth_high
     found = f"growth {signed(change.growth)} points {bounds(low, high)} since the baseline"
@@ -271,7 +255,7 @@ def check_growth(change: TiltChange, least: float) -> Check:
     else:
         could = f"{counted(change.queries, 'query', 'queries')} could detect {change.growth_detectable:.1f} points"
         reason = f"{found} reaches across {least:g}, neither shown nor excluded; {could}; {moved}"
-    return Check("growth", outcome, change.growth, low, high, -math.inf, least, reason)
+    return LimitCheck("growth", outcome, change.growth, low, high, -math.inf, least, reason)
 
 
 def _why(tilt: Effect) -> str:

@@ -50,33 +50,12 @@ class Groups:
 
 
 def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
-    """Group the documents by a column, or by bins of its numbers.
+    """Group the documents by a column, or by bins of its numbers; human first under ``source``, else by name.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its documents are grouped.
-    by : str or None
-        A column: each of its values is a group, and a blank is none. ``COLUMN:N``: N bins, 2 to 10, of a column
-        of numbers, cut at its quantiles, so that they hold about as many documents each; equal values are never
-        parted. ``length:N``: bins of the whitespace words of the text without its title (unless there is a
-        column ``length``); a document without text has no group. None: no groups.
-    keep : iterable of str, optional
-        Groups to keep apart where a column makes more than `MOST_GROUPS`: all others become one, which changes
-        nothing for pairs of those kept.
-
-    Returns
-    -------
-    Groups
-        Human first under ``source``, where documents outside of a pool (``pool`` is false for one of their origin) are
-        in no group; bins from low to high and named by the lowest and highest value they hold
-        (``50 to 61 words``), else by name.
-
-    Raises
-    ------
-    UserError
-        If there is no such column; if it holds one group only, too many, or one called ``all``; or if bins are asked
-        for of anything but numbers, in another number than 2 to 10, or more than equal values leave room for.
+    A blank is no group, and under ``source`` neither is a document of an origin outside of a pool. ``COLUMN:N`` makes 2
+    to 10 bins of a column of numbers, cut at its quantiles and named by the lowest and highest value they hold; equal
+    values are never parted. ``length:N`` makes bins of the words of the texts. Where a column makes more than
+    `MOST_GROUPS`, those to `keep` stay apart and all others become one, which changes nothing for pairs of those kept.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))

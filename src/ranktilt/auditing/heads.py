@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.io.artifact import register
 from ranktilt.measures.ranking import Ranking
 from ranktilt.run import Run
 
@@ -28,14 +29,7 @@ _DOCS, _SCORES = "<i4", "<f8"
 class Heads:
     """The first results of each of an audit's runs; a block of ties that begins within the depth is kept whole.
 
-    Parameters
-    ----------
-    depth : int
-        Ranks that are kept of each list.
-    whole : bool
-        Whether no list was cut.
-    runs : tuple of Run
-        In the audit's order, with the spec of each.
+    `whole`: whether no list was cut.
     """
 
     depth: int
@@ -76,15 +70,9 @@ class Heads:
         return {"depth": self.depth, "whole": self.whole, "results": self.results, "ids": ids.to_list(), "runs": rows}
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any], specs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Heads:
-        """Make them from what `row` gives, with the specs and names of the runs.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError, UserError
-            If the row does not hold what heads are.
-        """
-        ids = pl.Series(row["ids"], dtype=pl.String)
+    def of_row(cls, row: Mapping[str, Any]) -> Heads:
+        """Make them from what `row` gives, with the specs and names of the runs beside it."""
+        ids, names, specs = pl.Series(row["ids"], dtype=pl.String), row["names"], row["specs"]
         if len(row["runs"]) != len(names) or type(row["depth"]) is not int or type(row["whole"]) is not bool:
             raise ValueError("heads: expected one for each run, with their depth")
         runs = []
@@ -131,3 +119,6 @@ def _unpacked(text: str, kind: str, entries: int) -> npt.NDArray[Any]:
     if len(data) != size:
         raise ValueError("heads: expected as many results as the lists are long")
     return np.frombuffer(data, dtype=kind)
+
+
+register(Heads, Heads.row, Heads.of_row)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
-from ranktilt.auditing.evaluate import Aligned, Judgments
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.collection import Collection
 from ranktilt.errors import counted
@@ -128,7 +128,7 @@ def sparse_notes(
     for tilt in tilts:
         of_run = values[runs.index(tilt.run), measures.index(tilt.measure)]
         sides = (of_run[groups.names.index(name) + 1] for name in (tilt.a, tilt.b))
-        found = telling(*sides)
+        found = informative_queries(*sides)
         if 0 < found < FEW_QUERIES <= tilt.queries:
             few.setdefault((tilt.run, tilt.a, tilt.b, tilt.queries), []).append(f"{tilt.measure} ({found})")
     for (run, a, b, queries), counts in few.items():
@@ -138,7 +138,7 @@ def sparse_notes(
         )
 
 
-def telling(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> int:
+def informative_queries(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> int:
     """Count the queries in which both sides are defined and either is above 0."""
     return int((~np.isnan(a) & ~np.isnan(b) & ((a > 0) | (b > 0))).sum())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection

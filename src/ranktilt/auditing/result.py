@@ -5,35 +5,71 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import polars as pl
 
+from ranktilt.auditing.confounds import NAMES as CONFOUNDS
 from ranktilt.auditing.confounds import Confound
-from ranktilt.auditing.controlled import Controlled
-from ranktilt.auditing.effects import LEVEL, Effect
+from ranktilt.auditing.effects import CARD_COLUMNS, LEVEL, TABLE_COLUMNS, Effect, upgraded
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.heads import Heads
-from ranktilt.auditing.notes import telling
+from ranktilt.auditing.notes import informative_queries
+from ranktilt.auditing.options import require_spec
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
-from ranktilt.auditing.whole import require_whole
-from ranktilt.errors import UserError, unknown
-from ranktilt.io.artifact import Saved
-from ranktilt.io.files import write_bytes
+from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.io.artifact import Coded, Result, register
 from ranktilt.measures.base import Estimand, Measure, estimand, measure
 
-FORMAT = "ranktilt-audit"
-VERSION = 1
+_KNOWN = {"run": "runs", "measure": "measures", "confound": "confounds"}
 _ROUNDED = 1e-9
 """How far rounding takes a measure's value out of 0 to 1."""
+RAW = "raw"
+"""Name of the row that no control is applied to."""
+PAIR_COUNTS = {
+    "run": pl.String, "a": pl.String, "b": pl.String, "query": pl.String, "relevant": pl.Boolean,
+    "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64, "alone": pl.Int64,
+}  # fmt: skip
+
+
+class Move(NamedTuple):
+    """Relative Δ under a control minus the raw one, in points."""
+
+    value: float
+    low: float
+    high: float
+    """95 % paired bootstrap interval."""
+    queries: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """What one run says under one control about one pair of groups."""
+
+    run: str
+    control: str
+    a: str
+    b: str
+    meaning: str
+    """What the control takes away."""
+    changed: str
+    """How many texts it changed, or why it was not applied."""
+    tilts: tuple[Effect, ...]
+    """One a measure; none where the control was not applied."""
+    moves: tuple[Move, ...]
+    """One a measure."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
     """What `audit` found: measure × group on one mixed ranking per run; immutable.
 
     Parameters
@@ -69,18 +105,24 @@ class Audit:
 
     spec: Mapping[str, Any]
     runs: tuple[str, ...]
-    measures: tuple[Measure, ...]
+    measures: tuple[Coded[Measure], ...]
     groups: tuple[str, ...]
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
     tilts: tuple[Effect, ...]
     pair_counts: pl.DataFrame
     notes: tuple[str, ...]
-    estimates: tuple[Effect, ...] = ()
+    estimates: tuple[Effect, ...] = field(default=(), metadata={"file": "card"})
     confounds: tuple[Confound, ...] = ()
     controls: tuple[Controlled, ...] = ()
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    heads: Heads | None = None
+    heads: Coded[Heads] | None = None
+
+    def __post_init__(self) -> None:
+        """Give the values their shape, which lists do not tell where an axis is empty."""
+        shape = (len(self.runs), len(self.measures), len(self.groups), len(self.queries))
+        if self.values.shape != shape:
+            object.__setattr__(self, "values", self.values.reshape(shape))
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -164,7 +206,7 @@ class Audit:
             If the audit did not compare these groups.
         """
         rows = [
-            {**t.seen_from(a).table_row(), "tied_share": self.tied_share(t.run, a, b)}
+            {**_columns(t.seen_from(a), TABLE_COLUMNS), "tied_share": self.tied_share(t.run, a, b)}
             for t in self.tilts
             if {t.a, t.b} == {a, b}
         ]
@@ -192,7 +234,7 @@ class Audit:
             If the audit has no card, or did not compare these groups.
         """
         chosen = self.estimates_of(None, a, b)
-        rows = [{**{k: v for k, v in e.card_row().items() if k != "extra"}, **e.parts} for e in chosen]
+        rows = [{**_columns(e, CARD_COLUMNS), **e.parts} for e in chosen]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
@@ -256,110 +298,84 @@ class Audit:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.tilted_pairs])
         sides = (self.values[self.runs.index(run), 0, self.groups.index(name)] for name in (a, b))
         found = [t.seen_from(a) for t in found]
-        return judge(found, self.level, noun=noun, telling=telling(*sides))
-
-    def to_json(self) -> bytes:
-        """Return the whole audit as JSON: versioned, floats exact, NaN as null."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "spec": dict(self.spec),
-            "runs": self.runs,
-            "measures": [repr(m) for m in self.measures],
-            "groups": self.groups,
-            "queries": self.queries,
-            "values": np.ascontiguousarray(self.values),
-            "tilts": [t.table_row() for t in self.tilts],
-            "pair_counts": self.pair_counts.to_dict(as_series=False),
-            "notes": self.notes,
-            "card": [e.card_row() for e in self.estimates],
-            "confounds": [c.row() for c in self.confounds],
-            "controls": [c.row() for c in self.controls],
-            **({"repeated": self.repeated} if self.repeated else {}),
-            **({"heads": self.heads.row()} if self.heads else {}),
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the whole audit into one JSON file; see `to_json`."""
-        write_bytes(Path(path), self.to_json())
-        return Path(path)
+        return judge(found, self.level, noun=noun, informative=informative_queries(*sides))
 
     @classmethod
-    def load(cls, path: str | Path) -> Audit:
-        """Read an audit back; it equals the one that was saved.
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the rows of older versions today's fields, and the heads the names and specs of their runs."""
+        require_spec(content["spec"])
+        found = {**content, **{name: upgraded(content.get(name, ())) for name in ("tilts", "card")}}
+        found["controls"] = [{**one, "tilts": upgraded(one["tilts"])} for one in content.get("controls", ())]
+        if content.get("heads"):
+            found["heads"] = {**content["heads"], "names": content["runs"], "specs": content["spec"].get("runs", ())}
+        return found
 
-        Parameters
-        ----------
-        path : str or Path
-            The file, plain or gzip.
-
-        Returns
-        -------
-        Audit
-            The audit.
-
-        Raises
-        ------
-        DataError
-            If the file is no audit, or of a newer format.
-        """
-        return Saved("an audit", FORMAT, VERSION, "ranktilt audit").read(Path(path), cls._of)
-
-    @classmethod
-    def _of(cls, content: dict[str, Any]) -> Audit:
-        require_whole(content)
-        shape = tuple(len(content[k]) for k in ("runs", "measures", "groups", "queries"))
-        values = np.array(content["values"], dtype=np.float64).reshape(shape)
-        if not (((values >= -_ROUNDED) & (values <= 1 + _ROUNDED)) | np.isnan(values)).all():
+    def require_whole(self) -> None:
+        """Refuse a file that no audit could have written: parts that speak of what others do not have."""
+        for name in ("runs", "measures", "groups", "queries"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise ValueError(f"{name}: expected each name once")
+        if self.groups[:1] != (ALL,):
+            raise ValueError(f"groups: expected {ALL!r} first, got {shorten(self.groups)}")
+        if not (((self.values >= -_ROUNDED) & (self.values <= 1 + _ROUNDED)) | np.isnan(self.values)).all():
             raise ValueError("values: expected numbers from 0 to 1")
-        tilts, card = (_family(content.get(name, ())) for name in ("tilts", "card"))
-        return cls(
-            content["spec"],
-            tuple(content["runs"]),
-            tuple(measure(m) for m in content["measures"]),
-            tuple(content["groups"]),
-            tuple(content["queries"]),
-            values,
-            tuple(map(Effect.of_row, tilts)),
-            pl.DataFrame(content["pair_counts"], schema=PAIR_COUNTS),
-            tuple(content["notes"]),
-            tuple(map(Effect.of_row, card)),
-            tuple(_confound(row) for row in content.get("confounds", ())),
-            tuple(map(Controlled.of_row, content.get("controls", ()))),
-            content.get("repeated", {}),
-            _heads(content),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Audit) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.runs, self.measures, self.groups, self.queries))
+        _require_rows(self)
+        _require_counts(self)
 
     def __repr__(self) -> str:
         groups = [g for g in self.groups if g != ALL]
         return f"Audit({', '.join(self.runs)}; {', '.join(map(repr, self.measures))}; by {', '.join(groups) or 'none'})"
 
 
-PAIR_COUNTS = {
-    "run": pl.String, "a": pl.String, "b": pl.String, "query": pl.String, "relevant": pl.Boolean,
-    "wins": pl.Int64, "losses": pl.Int64, "ties": pl.Int64, "both": pl.Int64, "alone": pl.Int64,
-}  # fmt: skip
+def _require_rows(audit: Audit) -> None:
+    """Rows speak of the audit's runs, measures and groups; one Relative Δ for each run, pair and measure."""
+    measures, queries = tuple(map(repr, audit.measures)), set(audit.queries)
+    rows: list[Any] = [*audit.estimates, *audit.confounds, *audit.controls]
+    effects = [*audit.tilts, *(tilt for one in audit.controls for tilt in one.tilts)]
+    named = [("run", row.run, audit.runs) for row in (*rows, *effects) if row.run or not isinstance(row, Confound)]
+    named += [(side, getattr(row, side), audit.groups) for row in (*rows, *effects) for side in ("a", "b")]
+    named += [("measure", effect.measure, measures) for effect in effects]
+    named += [("confound", one.name, CONFOUNDS) for one in audit.confounds]
+    named += [("run", run, audit.runs) for run in audit.repeated]
+    for what, name, known in named:
+        if name not in known:
+            raise ValueError(f"{what}: {shorten(name)} is not among the audit's {_KNOWN.get(what, 'groups')}")
+    if any(not {*found, *found.values()} <= queries for found in audit.repeated.values()):
+        raise ValueError("repeated: expected queries of the audit")
+    found = [(t.a, t.b, t.run, t.measure) for t in audit.tilts]
+    expected = {(*pair, *rest) for pair, *rest in product(audit.tilted_pairs, audit.runs, measures)}
+    if len(found) != len(expected) or set(found) != expected:
+        raise ValueError("tilts: expected one for each run, measure and pair of groups")
 
 
-def _family(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows with the size of their table, which files of older versions do not hold."""
-    tests = sum(row["p"] is not None and row.get("kind") != "score gap" for row in rows)
-    return [{"tests": 1 if row.get("kind") == "score gap" else max(tests, 1), **row} for row in rows]
+def _require_counts(audit: Audit) -> None:
+    """Counts of twins: for each run and pair that is counted, every query once, in order."""
+    counts, queries = audit.pair_counts, pl.Series(audit.queries, dtype=pl.String)
+    blocks = counts.select("run", "a", "b", "relevant").unique(maintain_order=True)
+    expected = blocks.join(pl.DataFrame({"query": queries}), how="cross", maintain_order="left_right")
+    if not counts.select(expected.columns).equals(expected):
+        raise ValueError("pair_counts: expected each of the audit's queries once for each run and pair")
+    pairs = blocks.select("a", "b", "relevant").unique()
+    if blocks.height != pairs.height * len(audit.runs) or not set(blocks["run"]) <= set(audit.runs):
+        raise ValueError("pair_counts: expected each run and pair once")
+    if not {*pairs["a"], *pairs["b"]} <= set(audit.groups):
+        raise ValueError("pair_counts: expected the audit's groups")
 
 
-def _heads(content: dict[str, Any]) -> Heads | None:
-    if "heads" not in content:
-        return None
-    return Heads.of_row(content["heads"], content["spec"].get("runs", ()), content["runs"])
+def _columns(effect: Effect, names: Sequence[str]) -> dict[str, Any]:
+    row = effect.row()
+    return {name: row[name] for name in names}
 
 
-def _confound(row: dict[str, Any]) -> Confound:
-    fields: dict[str, Any] = {k: (float("nan") if v is None else v) for k, v in row.items()}
-    return Confound(**fields)
+def _counts(columns: Any) -> pl.DataFrame:
+    """Counts of twins as a file holds them: whole numbers and names in columns of one length."""
+    if not isinstance(columns, dict) or len({len(column) for column in columns.values()}) > 1:
+        raise ValueError("pair_counts: expected columns of one length")
+    found = pl.DataFrame(columns, schema=PAIR_COUNTS, strict=True)
+    if found.null_count().sum_horizontal()[0]:
+        raise ValueError("pair_counts: expected a value in each row")
+    return found
+
+
+register(Measure, repr, measure)
+register(pl.DataFrame, lambda frame: frame.to_dict(as_series=False), _counts)

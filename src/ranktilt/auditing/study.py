@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import orjson
 import polars as pl
 
-from ranktilt.auditing.arms import Arm, Ground, ground, only
-from ranktilt.auditing.audit import audit, check_choices
-from ranktilt.auditing.effects import LEVEL, Effect, Statistics, corrected
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.effects import LEVEL, TABLE_COLUMNS, Effect, corrected, upgraded
+from ranktilt.auditing.inference import Columns, Trend, TrendTask, trends
+from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.trend import FEWEST, Line, Trend, trend_sentence, trends
-from ranktilt.auditing.verdict import Verdict, judge
-from ranktilt.auditing.whole import table_row
+from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources
+from ranktilt.auditing.verdict import Verdict, bounds, judge
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.artifact import Saved, record, require_numbers, typed
-from ranktilt.io.files import write_bytes
-from ranktilt.measures.base import Measure
+from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.io.artifact import Result
+from ranktilt.measures.base import Measure, signed
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.candidates import check_reranked
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all
 
-FORMAT = "ranktilt-study"
-VERSION = 1
-_SAVED = Saved("a study", FORMAT, VERSION, "ranktilt study")
-_Names = tuple[str, ...]
+FEWEST = 3
+"""Different temperatures from which a trend is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(Result, format="ranktilt-study", version=1, noun="a study", command="ranktilt study"):
     """What `study` found; immutable.
 
     Parameters
@@ -44,15 +39,15 @@ class Study:
     spec : mapping
         How it was made: options, collection, rankers, the number of tests in the family, versions.
     reference : str
-        The source that each arm is held against; positive Relative Δ favours it.
+        The source that each of the others is held against; positive Relative Δ favours it.
     runs : tuple of str
         Texts of the rankers.
     measures : tuple of str
         The first is the primary one, on which verdicts are given.
-    arms : tuple of Arm
+    sources : tuple of StudySource
         The sources, by series and rising temperature; those without a temperature last in their series.
     tilts : tuple of Effect
-        Relative Δ of every run, arm and measure, in this order; `a` is the reference, `b` the arm's source.
+        Relative Δ of every run, source and measure, in this order; `a` is the reference, `b` the source.
         Corrected p: over all of them.
     trends : tuple of Trend
         Of every run, series with three temperatures or more, and measure.
@@ -64,7 +59,7 @@ class Study:
     reference: str
     runs: tuple[str, ...]
     measures: tuple[str, ...]
-    arms: tuple[Arm, ...]
+    sources: tuple[StudySource, ...] = field(metadata={"file": "arms"})
     tilts: tuple[Effect, ...]
     trends: tuple[Trend, ...]
     notes: tuple[str, ...]
@@ -77,7 +72,7 @@ class Study:
     @property
     def series(self) -> tuple[str, ...]:
         """Names of the series, in order."""
-        return tuple(dict.fromkeys(arm.series for arm in self.arms))
+        return tuple(dict.fromkeys(one.series for one in self.sources))
 
     def tilt(self, run: str, source: str, measure: str) -> Effect:
         """Return Relative Δ of one run, source and measure."""
@@ -87,10 +82,10 @@ class Study:
             raise unknown("run, source and measure", f"{run}, {source}, {measure}", names)
         return found
 
-    def points(self, run: str, measure: str, series: str) -> list[tuple[Arm, Effect]]:
-        """Return one line of the study's figure: a series' arms that have a temperature, rising, each with its tilt."""
-        arms = [arm for arm in self.arms if arm.series == series and arm.temperature == arm.temperature]
-        return [(arm, self.tilt(run, arm.source, measure)) for arm in arms]
+    def points(self, run: str, measure: str, series: str) -> list[tuple[StudySource, Effect]]:
+        """Return a series' sources that have a temperature, rising, each with its Relative Δ: a line of the figure."""
+        sources = [one for one in self.sources if one.series == series and one.temperature == one.temperature]
+        return [(one, self.tilt(run, one.source, measure)) for one in sources]
 
     def verdict(self, run: str, source: str) -> Verdict:
         """Return the verdict on one run and source, on the primary measure, as an audit of the two gives it."""
@@ -108,96 +103,42 @@ class Study:
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a run, source and measure: the arm's fields, those of `Effect`, ``detectable`` and ``verdict``."""
-        arms = {arm.source: arm for arm in self.arms}
+        """One row a run, source and measure: the source's fields, those of `Effect`, ``detectable`` and ``verdict``."""
+        sources = {one.source: one for one in self.sources}
         sides = {"a": f"favours {self.reference}", "level": "level", "inconclusive": "inconclusive"}
         rows = []
         for tilt in self.tilts:
-            arm, kind = arms[tilt.b], tilt.verdict(self.level)
-            row = {"run": tilt.run, "series": arm.series, "temperature": arm.temperature, "source": arm.source}
-            more = {"documents": arm.documents, "verdict": sides.get(kind, f"favours {arm.source}")}
-            rows.append({**row, **{k: v for k, v in tilt.table_row().items() if k not in ("run", "b")}, **more})
+            one, kind = sources[tilt.b], tilt.verdict(self.level)
+            row = {"run": tilt.run, "series": one.series, "temperature": one.temperature, "source": one.source}
+            more = {"documents": one.documents, "verdict": sides.get(kind, f"favours {one.source}")}
+            found = tilt.row()
+            rows.append({**row, **{k: found[k] for k in TABLE_COLUMNS if k not in ("run", "b")}, **more})
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def to_json(self) -> bytes:
-        """Return the whole study as JSON: versioned, floats exact, NaN as null."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "spec": dict(self.spec),
-            "reference": self.reference,
-            "runs": self.runs,
-            "measures": self.measures,
-            "arms": [asdict(arm) for arm in self.arms],
-            "tilts": [tilt.table_row() for tilt in self.tilts],
-            "trends": [trend.row() for trend in self.trends],
-            "verdicts": [
-                {"source": arm.source, **self.verdict(run, arm.source)._asdict()}
-                for run in self.runs
-                for arm in self.arms
-            ],
-            "sentences": self.sentences,
-            "notes": self.notes,
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the whole study into one JSON file; see `to_json`."""
-        write_bytes(Path(path), self.to_json())
-        return Path(path)
+    def derived(self) -> dict[str, Any]:
+        """The verdicts and the sentences, for those who read the file."""
+        verdicts = [
+            {"source": one.source, **self.verdict(run, one.source)._asdict()}
+            for run in self.runs
+            for one in self.sources
+        ]
+        return {"verdicts": verdicts, "sentences": self.sentences}
 
     @classmethod
-    def load(cls, path: str | Path) -> Study:
-        """Read a study back; it equals the one that was saved.
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the rows of older versions today's fields."""
+        return {**content, "tilts": upgraded(content["tilts"])}
 
-        Parameters
-        ----------
-        path : str or Path
-            The file, plain or gzip.
-
-        Returns
-        -------
-        Study
-            The study.
-
-        Raises
-        ------
-        DataError
-            If the file is no study, not whole, or of a newer format.
-        """
-        return _SAVED.read(Path(path), cls._of)
-
-    @classmethod
-    def _of(cls, content: dict[str, Any]) -> Study:
-        require_numbers(typed(content["spec"], dict, "spec"), "level")
-        found = cls(
-            typed(content["spec"], dict, "spec"),
-            typed(content["reference"], str, "reference"),
-            typed(content["runs"], _Names, "runs"),
-            typed(content["measures"], _Names, "measures"),
-            tuple(record(Arm, row) for row in content["arms"]),
-            tuple(_tilt(row) for row in content["tilts"]),
-            tuple(record(Trend, row) for row in content["trends"]),
-            typed(content["notes"], _Names, "notes"),
-        )
-        if not (found.runs and found.measures and found.arms):
+    def require_whole(self) -> None:
+        """Refuse a file that lacks a row, or holds a level that is no number."""
+        if type(self.spec.get("level", 0)) not in (int, float):
+            raise TypeError(f"level: expected a number, got {shorten(self.spec['level'])}")
+        if not (self.runs and self.measures and self.sources):
             raise ValueError("expected a ranker, a measure and a source at least")
-        wanted = {(run, arm.source, name) for run in found.runs for arm in found.arms for name in found.measures}
-        missing = sorted(wanted - {(t.run, t.b, t.measure) for t in found.tilts})
+        wanted = {(run, one.source, name) for run in self.runs for one in self.sources for name in self.measures}
+        missing = sorted(wanted - {(t.run, t.b, t.measure) for t in self.tilts})
         if missing:
             raise ValueError(f"no Relative Δ of {', '.join(missing[0])}")
-        return found
-
-    def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Study) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self.reference, self.runs, self.measures, self.arms))
-
-
-def _tilt(row: Any) -> Effect:
-    table_row(row)
-    return Effect.of_row(row)
 
 
 def study(
@@ -267,17 +208,17 @@ def study(
     check_choices(ties=ties, test=test, correction=correction)
     if not rankers:
         raise UserError("a study needs at least one ranker, such as bm25 (-r bm25)")
-    found = ground(collection, reference, sources=sources, temperatures=temperatures or {})
+    found = study_sources(collection, reference, sources=sources, temperatures=temperatures or {})
     for one in rankers:
         one.check()
     how = {"ties": ties, "test": test, "correction": correction, "level": level, "resamples": resamples, "seed": seed}
     audits = []
-    for number, arm in enumerate(found.arms):
-        report("auditing sources", number, len(found.arms))
-        pair = only(collection, reference, arm.source, found.origins)
+    for number, compared in enumerate(found.sources):
+        report("auditing sources", number, len(found.sources))
+        pair = only(collection, reference, compared.source, found.origins)
         _check_judged(pair, collection)
-        audits.append(_audited(pair, rankers, measures, (reference, arm.source), how))
-    report("auditing sources", len(found.arms), len(found.arms))
+        audits.append(_audited(pair, rankers, measures, (reference, compared.source), how))
+    report("auditing sources", len(found.sources), len(found.sources))
     return _study(audits, found, reference, how)
 
 
@@ -293,68 +234,89 @@ def _audited(
     return audit(pair, runs, measures, pairs=[names], confounds=False, **how)
 
 
-def _study(audits: Sequence[Audit], found: Ground, reference: str, how: Mapping[str, Any]) -> Study:
+def _study(audits: Sequence[Audit], found: StudySources, reference: str, how: Mapping[str, Any]) -> Study:
     first = audits[0]
     every = [[t for t in one.tilts if t.run == run] for run in first.runs for one in audits]
     tilts = corrected([tilt for some in every for tilt in some], how["correction"])
-    statistics = Statistics(how["resamples"], how["seed"], how["test"], how["correction"], "none")
-    asked = trends(list(_lines(audits, found.arms, reference)), statistics)
+    asked = trends(list(_trend_tasks(audits, found.sources, reference)), resamples=how["resamples"], seed=how["seed"])
     spec = {
         **how,
         "reference": reference,
         "tests": sum(t.p == t.p for t in tilts),
         **{key: first.spec[key] for key in ("ranktilt", "python", "packages", "collection", "inputs")},
     }
-    notes = (*found.notes, *_audit_notes(audits, found.arms), *_trend_notes(found.arms))
+    notes = (*found.notes, *_audit_notes(audits, found.sources), *_trend_notes(found.sources))
     names = tuple(map(repr, first.measures))
-    return Study(spec, reference, first.runs, names, found.arms, tilts, asked, notes)
+    return Study(spec, reference, first.runs, names, found.sources, tilts, asked, notes)
 
 
-def _by_series(arms: Sequence[Arm]) -> dict[str, list[int]]:
-    """Places of the arms of each series that have a temperature."""
-    found: dict[str, list[int]] = {arm.series: [] for arm in arms}
-    for place, arm in enumerate(arms):
-        if arm.temperature == arm.temperature:
-            found[arm.series].append(place)
+def _by_series(sources: Sequence[StudySource]) -> dict[str, list[int]]:
+    """Places of the sources of each series that have a temperature."""
+    found: dict[str, list[int]] = {one.series: [] for one in sources}
+    for place, one in enumerate(sources):
+        if one.temperature == one.temperature:
+            found[one.series].append(place)
     return found
 
 
-def _lines(audits: Sequence[Audit], arms: Sequence[Arm], reference: str) -> Iterator[Line]:
+def _trend_tasks(audits: Sequence[Audit], sources: Sequence[StudySource], reference: str) -> Iterator[TrendTask]:
     """Per-query values of every run, series with enough temperatures, and measure."""
     queries = [q for q in audits[0].queries if all(q in set(one.queries) for one in audits[1:])]
     places = [[one.queries.index(q) for q in queries] for one in audits]
     for run in range(len(audits[0].runs)):
-        for series, members in _by_series(arms).items():
-            temperatures = tuple(arms[m].temperature for m in members)
+        for series, members in _by_series(sources).items():
+            temperatures = tuple(sources[m].temperature for m in members)
             if len(set(temperatures)) < FEWEST:
                 continue
             for number, measure in enumerate(audits[0].measures):
-                sides = [
-                    [audits[m].values[run, number, audits[m].groups.index(name), places[m]] for name in names]
-                    for m in members
-                    for names in [(reference, arms[m].source)]
+                values = [
+                    audits[m].values[run, number, audits[m].groups.index(name), places[m]]
+                    for held in ([reference] * len(members), [sources[m].source for m in members])
+                    for m, name in zip(members, held, strict=True)
                 ]
                 numbers = [(audits[m].distinct(audits[m].runs[run]), places[m]) for m in members]
                 distinct = in_all([None if one is None else one[place] for one, place in numbers])
-                yield Line(
-                    audits[0].runs[run], repr(measure), series, reference, temperatures, np.array(sides), distinct
-                )
+                columns = Columns(np.array(values), distinct)
+                yield TrendTask(audits[0].runs[run], repr(measure), series, reference, temperatures, columns)
 
 
-def _audit_notes(audits: Sequence[Audit], arms: Sequence[Arm]) -> Iterator[str]:
+def _audit_notes(audits: Sequence[Audit], sources: Sequence[StudySource]) -> Iterator[str]:
     """The audits' notes, once where all of them say the same."""
     shared = [note for note in audits[0].notes if all(note in one.notes for one in audits)]
     yield from shared
-    for one, arm in zip(audits, arms, strict=True):
-        for note in one.notes:
+    for audited, one in zip(audits, sources, strict=True):
+        for note in audited.notes:
             if note not in shared:
-                warning, front = note.startswith("warning: "), f"{arm.source}: "
+                warning, front = note.startswith("warning: "), f"{one.source}: "
                 yield f"warning: {front}{note.removeprefix('warning: ')}" if warning else front + note
 
 
-def _trend_notes(arms: Sequence[Arm]) -> Iterator[str]:
-    found = {series: len({arms[m].temperature for m in members}) for series, members in _by_series(arms).items()}
+def _trend_notes(sources: Sequence[StudySource]) -> Iterator[str]:
+    found = {series: len({sources[m].temperature for m in members}) for series, members in _by_series(sources).items()}
     for series, n in found.items():
         if 0 < n < FEWEST:
             hint = " (sources of one model share a column 'model')" if n == 1 < len(found) else ""
             yield f"no trend of {series}: {counted(n, 'temperature', 'temperatures')}; a trend needs {FEWEST}{hint}"
+
+
+def trend_sentence(trend: Trend, *, agree: int = 1, measures: int = 1) -> str:
+    """Say whether a tilt moves with temperature, and on how many of the measures that is so."""
+    low, high = (f"{t:g}" for t in (min(trend.temperatures), max(trend.temperatures)))
+    front = f"{trend.run}, {trend.series}"
+    if trend.queries == 0:
+        return f"{front}: no trend to ask for: no query has a relevant document on both sides at every temperature"
+    if trend.correlation != trend.correlation:
+        return f"{front}: no trend to ask for: {trend.measure} has the same Relative Δ at every temperature, or none"
+    numbers = (
+        f"rank correlation {signed(trend.correlation, 2)} {_ends(trend.low, trend.high)}, "
+        f"{signed(trend.change)} points {bounds(trend.change_low, trend.change_high)} from {low} to {high}"
+    )
+    if trend.kind == "inconclusive":
+        return f"{front}: inconclusive, no trend with temperature shown on {trend.measure}: {numbers}"
+    way = f"toward {trend.a}" if trend.kind == "rises" else f"away from {trend.a}"
+    agreed = f"; agrees on {agree} of {measures} measures" if measures > 1 else ""
+    return f"{front}: Relative Δ on {trend.measure} moves {way} as temperature rises: {numbers}{agreed}"
+
+
+def _ends(low: float, high: float) -> str:
+    return f"[{signed(low, 2)}, {signed(high, 2)}]"

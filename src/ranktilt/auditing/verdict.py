@@ -23,25 +23,10 @@ class Verdict(NamedTuple):
     measures: int
 
 
-def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", telling: int | None = None) -> Verdict:
-    """Give the verdict on one run from its tilts, the primary measure's first.
+def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", informative: int | None = None) -> Verdict:
+    """Give the verdict on one run and pair from its Relative Δ, the primary measure's first: see `Effect.verdict`.
 
-    Parameters
-    ----------
-    tilts : sequence of Effect
-        One a measure, all of one run and pair.
-    level : float
-        Half-width, in percent, of what counts as level.
-    noun : str, optional
-        What is favoured.
-    telling : int, optional
-        Queries in which either side is above 0 on the primary measure, where this is known.
-
-    Returns
-    -------
-    Verdict
-        ``favours``: corrected p < .05 and the interval excludes the level value (0 for twins, the middle of the
-        random band otherwise). ``level``: the interval within ±`level` of it. ``inconclusive``: neither.
+    `informative`: queries in which either side is above 0 on the primary measure, where this is known.
     """
     first = tilts[0]
     kinds = [t.verdict(level) for t in tilts]
@@ -58,27 +43,14 @@ def judge(tilts: Sequence[Effect], level: float, *, noun: str = "text", telling:
         middle = "" if first.twins else f" of the random band's middle ({signed(first.level)} %)"
         text = f"{first.run} is level between {first.a} and {first.b}: {delta}{band}, within ±{level:g} points{middle}"
         return Verdict(first.run, "level", None, "; ".join(filter(None, (text, agreed))), agree, len(tilts))
-    text = "; ".join(filter(None, (_inconclusive(first, delta + band, telling), _elsewhere(tilts, kinds))))
+    text = "; ".join(filter(None, (_inconclusive(first, delta + band, informative), _elsewhere(tilts, kinds))))
     return Verdict(first.run, "inconclusive", None, text, agree, len(tilts))
 
 
 def judge_card(estimates: Sequence[Effect], *, noun: str = "text", primary: str | None = None) -> Verdict:
-    """Give the verdict on one run that nothing is judged for, from its card.
+    """Give the verdict on one run and pair that nothing is judged for, from its card.
 
-    Parameters
-    ----------
-    estimates : sequence of Effect
-        The card of one run and pair.
-    noun : str, optional
-        What is favoured.
-    primary : str, optional
-        Notation of the estimand that gives the verdict.
-
-    Returns
-    -------
-    Verdict
-        On the primary estimand; where none is named, on the twins head to head, or on who fills the page where there
-        are none: ``favours`` by the same rule as `judge`, otherwise ``inconclusive``.
+    On the primary estimand; where none is named, on the twins head to head, or else on who fills the page.
     """
     asked = [e for e in estimates if not e.estimand.descriptive or repr(e.estimand) == primary]
     first = next((e for e in asked if repr(e.estimand) == (primary or "HeadToHead")), asked[0])
@@ -138,7 +110,7 @@ def _elsewhere(tilts: Sequence[Effect], kinds: Sequence[str]) -> str:
     return f"but {'; '.join(said)}" if said else ""
 
 
-def _inconclusive(tilt: Effect, delta: str, telling: int | None) -> str:
+def _inconclusive(tilt: Effect, delta: str, informative: int | None) -> str:
     if tilt.queries == 0:
         return f"{tilt.run}: inconclusive: no query has a relevant document of both {tilt.a} and {tilt.b}"
     if tilt.value != tilt.value:
@@ -148,8 +120,8 @@ def _inconclusive(tilt: Effect, delta: str, telling: int | None) -> str:
         could = f"this query set could only detect {tilt.detectable:.0f} points or more from the random band's middle"
     if tilt.detectable > 200:
         could = "this query set could not detect any tilt"
-    elif tilt.error == 0 and telling is not None and telling < min(tilt.queries, FEW_QUERIES):
-        could = f"only {counted(telling, 'query', 'queries')} retrieved a relevant document of either side"
+    elif tilt.error == 0 and informative is not None and informative < min(tilt.queries, FEW_QUERIES):
+        could = f"only {counted(informative, 'query', 'queries')} retrieved a relevant document of either side"
     elif tilt.error == 0:
         could = "every resample says the same"
         could += f": too few queries ({tilt.queries}) to test" if tilt.queries < FEW_QUERIES else ""

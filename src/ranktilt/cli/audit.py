@@ -62,9 +62,10 @@ def command(
     asked = Asked(folder, tuple(ranker or ()), tuple(run or ()), groups, qrels, card=card, page=page)
     asked.check(controls=controls, near=near, by=by, score_order=score_order)
     with reporting(quiet=quiet), options.within(memory):
-        from ranktilt.auditing.audit import audit, check_choices
+        from ranktilt.auditing.audit import audit
         from ranktilt.auditing.card import PAGE
         from ranktilt.auditing.controls import controls as control
+        from ranktilt.auditing.options import check_choices
         from ranktilt.measures.base import estimand
         from ranktilt.text.quality import NEAR_IDENTICAL
 

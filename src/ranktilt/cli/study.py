@@ -62,7 +62,7 @@ def command(
         raise UserError("nothing to study: name a ranker, such as -r bm25")
     temperatures = read_temperatures(at or ())
     with reporting(quiet=quiet), options.within(memory):
-        from ranktilt.auditing.audit import check_choices
+        from ranktilt.auditing.options import check_choices
         from ranktilt.auditing.study import study
         from ranktilt.datasets.load import load
 

@@ -14,8 +14,9 @@ and equality::
             return {"sentences": self.sentences}
 
 Dataclasses within a result are written the same way. NaN is null, and null is NaN where a type says float; a field with
-a default may be missing. ``__post_init__`` refuses what the types allow (`ValueError`), `Result.upgrade` turns what
-older versions wrote into today's fields, and `register` teaches another type, such as a measure written as its text.
+a default may be missing. ``__post_init__`` refuses what the types allow (`ValueError`), `Result.require_whole` what a
+file may not hold, `Result.upgrade` turns what older versions wrote into today's fields, and `register` teaches another
+type, such as a measure written as its text; where that is a dataclass, its fields are of type ``Coded[Measure]``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -35,17 +36,24 @@ from msgspec import inspect
 from ranktilt.errors import DataError, UserError, shorten
 from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
 from ranktilt.io.runfile import unwritable
-from ranktilt.io.saved import Saved, numbers, record, require_numbers, typed
-
-__all__ = [
-    "Header", "Result", "Saved", "numbers", "read_json", "record", "register", "require_numbers", "typed",
-]  # fmt: skip
 
 _BROKEN = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError,
     msgspec.MsgspecError, pl.exceptions.PolarsError,
 )  # fmt: skip
 _CODECS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Coded = Annotated[T, "coded"]
+else:
+
+    class _Anything(type):
+        def __instancecheck__(cls, found: object) -> bool:  # what `register` makes is no instance of Coded
+            return True
+
+    class Coded(Generic[T], metaclass=_Anything):
+        """A field of type T, a dataclass, that is read as `register` says and not field by field."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,8 @@ class Result:
         content = read_json(path, cls.header.noun)
         _check_header(content, cls.header, path)
         try:
-            found = msgspec.convert(_fields_of(cls.upgrade(content), inspect.type_info(cls)), cls, dec_hook=_decoded)
+            found = read_fields(cls, cls.upgrade(content))
+            found.require_whole()
         except _BROKEN as error:
             bare = cls.header.noun.partition(" ")[2]
             raise DataError(path, f"is not a whole {bare}: {_reason(error)}") from error
@@ -128,6 +137,9 @@ class Result:
         """Return what a file of any version that is read holds, by today's fields; nothing to do by default."""
         return content
 
+    def require_whole(self) -> None:
+        """Refuse parts of a file that do not fit together (`ValueError`); nothing to do by default."""
+
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, type(self)) else NotImplemented
 
@@ -138,6 +150,11 @@ class Result:
 def register(kind: type, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
     """Teach results to hold a type: what JSON writes of it (subclasses too), and how it is made of that again."""
     _CODECS[kind] = (encode, decode)
+
+
+def read_fields(kind: type[T], content: Any) -> T:
+    """Make a dataclass of what a file holds, checked against its types; msgspec's `ValidationError` names the fault."""
+    return msgspec.convert(_fields_of(content, inspect.type_info(kind)), kind, dec_hook=_decoded)
 
 
 def read_json(path: Path, noun: str) -> Any:
@@ -173,14 +190,17 @@ def _check_header(content: Any, header: Header, path: Path) -> None:
 def _reason(error: BaseException) -> str:
     """What was wrong, and where in the file: ``rows[0].value: Expected `float`, got `str```."""
     if not isinstance(error, msgspec.ValidationError):
-        return f"{type(error).__name__}: {error}"
-    said, _, where = str(error).partition(" - at `$")
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    said, _, where = " ".join(str(error).split()).partition(" - at `$")
     where = where.strip("`.")
     return f"{where}: {said}" if where else said
 
 
 def _plain(found: Any) -> Any:
     """What orjson writes of an object that it does not know."""
+    for kind in type(found).__mro__:
+        if kind in _CODECS:
+            return _CODECS[kind][0](found)
     if is_dataclass(found) and not isinstance(found, type):
         header = getattr(found, "header", None)
         front = {"format": header.format, "version": header.version} if header else {}
@@ -193,9 +213,6 @@ def _plain(found: Any) -> Any:
         return np.ascontiguousarray(found) if not found.flags.c_contiguous else found.tolist()
     if isinstance(found, Mapping):
         return dict(found)
-    for kind in type(found).__mro__:
-        if kind in _CODECS:
-            return _CODECS[kind][0](found)
     return str(found)
 
 
@@ -203,6 +220,7 @@ def _decoded(kind: Any, found: Any) -> Any:
     """Make what msgspec does not know: arrays, and what was registered."""
     if get_origin(kind) is np.ndarray:
         return _array(found, get_args(get_args(kind)[1])[0])
+    kind = get_args(kind)[0] if get_origin(kind) is Coded else kind
     if kind in _CODECS:
         return _CODECS[kind][1](found)
     raise NotImplementedError(f"results cannot hold {kind}")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.groups import ALL, Groups, grouping
 from ranktilt.auditing.heads import Heads
+from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
-from ranktilt.auditing.whole import files_of_runs
 from ranktilt.collection import Collection
 from ranktilt.datasets.named import NO_QRELS
 from ranktilt.errors import DataError, UserError, counted, unknown

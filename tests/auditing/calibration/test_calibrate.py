@@ -14,10 +14,9 @@ from scipy import stats
 from ranktilt import bundled, ranker
 from ranktilt.auditing.calibration import calibrate as module
 from ranktilt.auditing.calibration.calibrate import calibrate
-from ranktilt.auditing.calibration.counter import Tally
-from ranktilt.auditing.calibration.result import SIMULATED, Calibration, Check, Outcome
+from ranktilt.auditing.calibration.counter import STEPS, ComparisonCounter, Vectors
+from ranktilt.auditing.calibration.result import SIMULATED, Calibration, Check, CheckOutcome
 from ranktilt.auditing.calibration.synthetic_twins import SCHEMES
-from ranktilt.auditing.calibration.tilted import STEPS, Vectors
 from ranktilt.auditing.card import Twins
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
@@ -58,7 +57,7 @@ def found(collection: Collection, *rankers: Any, **options: Any) -> Calibration:
     return calibrate(collection, [ranker(r) for r in rankers], **settings)
 
 
-def rows(calibration: Calibration, check: str, name: str = "") -> list[Outcome]:
+def rows(calibration: Calibration, check: str, name: str = "") -> list[CheckOutcome]:
     return [row for row in calibration.rows if row.check == check and row.ranker in (name or row.ranker)]
 
 
@@ -295,64 +294,64 @@ class TestVectors:
 
 
 class TestTally:
-    def one(self, tally: Tally) -> Outcome:
-        [row] = tally.rows()
+    def one(self, counter: ComparisonCounter) -> CheckOutcome:
+        [row] = counter.rows()
         return row
 
     def test_a_fall_is_found_and_said(self) -> None:
-        tally = Tally("known tilt", "r")
+        counter = ComparisonCounter("known tilt", "r")
         values = np.linspace(-1, 1, len(STEPS))
         values[6] = -0.5
-        tally.add_rise("x", values, "whole ranking")
-        row = self.one(tally)
+        counter.add_rise("x", values, "whole ranking")
+        row = self.one(counter)
         assert (row.verdict, row.failed, row.tests) == ("failed", 1, len(STEPS) - 1)
         assert row.details == "whole ranking: falls from +0 to −0.5 at δ = +0.1 sd"
         assert row.measured == "9 of 10 steps, −1 to +1"
 
     def test_an_estimand_that_never_moves_shows_nothing(self) -> None:
-        tally = Tally("known tilt", "r")
-        tally.add_rise("x", np.full(len(STEPS), 0.25), "cut at 10")
-        row = self.one(tally)
+        counter = ComparisonCounter("known tilt", "r")
+        counter.add_rise("x", np.full(len(STEPS), 0.25), "cut at 10")
+        row = self.one(counter)
         assert (row.verdict, row.measured, row.tests) == ("untested", "never moved", 0)
 
     def test_undefined_values_are_passed_over(self) -> None:
         values = np.linspace(-1, 1, len(STEPS))
         values[[0, 5]] = np.nan
-        tally = Tally("known tilt", "r")
-        tally.add_rise("x", values, "whole ranking")
-        row = self.one(tally)
+        counter = ComparisonCounter("known tilt", "r")
+        counter.add_rise("x", values, "whole ranking")
+        row = self.one(counter)
         assert (row.verdict, row.tests) == ("ok", len(STEPS) - 3)
 
     @pytest.mark.parametrize(("check", "measured"), [("null", "undefined"), ("known tilt", "never moved")])
     def test_what_is_never_defined_is_untested(self, check: Check, measured: str) -> None:
-        tally = Tally(check, "r")
-        tally.add("x", False, np.nan, "nowhere")
-        tally.add_rise("x", np.full(len(STEPS), np.nan), "nowhere")
-        row = self.one(tally)
+        counter = ComparisonCounter(check, "r")
+        counter.add("x", False, np.nan, "nowhere")
+        counter.add_rise("x", np.full(len(STEPS), np.nan), "nowhere")
+        row = self.one(counter)
         assert (row.verdict, row.measured, row.tests, row.details) == ("untested", measured, 0, "")
 
     @pytest.mark.parametrize(("failed", "verdict"), [(0, "ok"), (7, "ok"), (8, "failed")])
     def test_what_rests_on_chance_may_fail_as_often_as_chance_does(self, failed: int, verdict: str) -> None:
         """One row of 40 draws at 5 %: more than 7 come in fewer than one of 1,000."""
         assert stats.binom.sf(7, 40, 0.05) < 0.001 < stats.binom.sf(6, 40, 0.05)
-        tally = Tally("random labels", "r", chance=0.05)
+        counter = ComparisonCounter("random labels", "r", chance=0.05)
         for number in range(40):
-            tally.add("x", number >= failed, 0.5, f"draw {number}")
-        row = self.one(tally)
+            counter.add("x", number >= failed, 0.5, f"draw {number}")
+        row = self.one(counter)
         assert (row.verdict, row.failed, row.measured) == (verdict, failed, f"{failed} of 40")
         assert row.expected == "a side in ≤ 5 %: at most 7 of 40 draws"
         assert row.details == ("draw 0" if failed else "")
 
     def test_the_worst_of_the_null_is_shown(self) -> None:
-        tally = Tally("null", "r")
+        counter = ComparisonCounter("null", "r")
         for value in (0.0, 12.5, -31.25):
-            tally.add("x", value == 0, value, f"at {value}")
-        row = self.one(tally)
+            counter.add("x", value == 0, value, f"at {value}")
+        row = self.one(counter)
         assert (row.measured, row.details) == ("≠ 0 in 2 of 3, up to −31.2", "at 12.5")
 
 
-def a_row(verdict: str, check: str = "null", name: str = "r") -> Outcome:
-    return Outcome(check, name, "x", "exactly 0", "0 in 1 of 1", verdict, 1, int(verdict == "failed"))  # type: ignore[arg-type]
+def a_row(verdict: str, check: str = "null", name: str = "r") -> CheckOutcome:
+    return CheckOutcome(check, name, "x", "exactly 0", "0 in 1 of 1", verdict, 1, int(verdict == "failed"))  # type: ignore[arg-type]
 
 
 class TestResult:

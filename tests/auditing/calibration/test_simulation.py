@@ -7,7 +7,7 @@ import pytest
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.calibration import simulation as simulated
 from ranktilt.auditing.calibration.simulation import MEASURES, SIDES, Population, coverage, population
-from ranktilt.auditing.effects import Sample, Statistics
+from ranktilt.auditing.inference import InferenceOptions, Sample
 from ranktilt.collection import Collection
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ndcg import nDCG
@@ -70,7 +70,7 @@ class TestPopulation:
         found = audit(kept, run, MEASURES, card=True, resamples=300, seed=7)
         audited = [(t.value, t.low, t.high) for t in found.tilts]
         audited += [(e.value, e.low, e.high) for e in found.estimates if e.estimand.key != "relative delta"]
-        made = population(60, seed=3).sampled(rows, Statistics(300, 7, "permutation", "holm", "none"))
+        made = population(60, seed=3).sampled(rows, InferenceOptions(300, 7, "permutation", "holm", "none"))
         assert [(e.value, e.low, e.high) for e in made] == audited
 
     def test_twins_tie_as_often_as_is_said_and_relevant_documents_are_as_many(self) -> None:

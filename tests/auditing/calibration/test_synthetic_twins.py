@@ -15,8 +15,8 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     first_source,
     sampled,
     swapped,
-    with_copies,
     with_random_labels,
+    with_synthetic_twins,
 )
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
@@ -53,7 +53,7 @@ class TestWithCopies:
 
     @pytest.mark.parametrize("one", SCHEMES, ids=lambda s: s.name)
     def test_every_original_has_one_copy_byte_for_byte(self, one: Scheme) -> None:
-        copies = with_copies(toy(), one, seed=0)
+        copies = with_synthetic_twins(toy(), one, seed=0)
         assert copies.sources in {("human", COPY), (COPY, "human")}
         found = {name: (title, text) for name, title, text in copies.docs.select("id", "title", "text").iter_rows()}
         assert len(found) == 6
@@ -63,7 +63,7 @@ class TestWithCopies:
 
     @pytest.mark.parametrize("one", SCHEMES, ids=lambda s: s.name)
     def test_a_copy_is_judged_as_its_original_is(self, one: Scheme) -> None:
-        copies = with_copies(toy(), one, seed=0)
+        copies = with_synthetic_twins(toy(), one, seed=0)
         text = dict(copies.docs.select("id", "text").iter_rows())
         source = dict(copies.docs.select("id", "source").iter_rows())
         bare = {text: name for name, text in TEXTS["human"].items()}
@@ -75,7 +75,7 @@ class TestWithCopies:
             assert grades == QRELS
 
     def test_ids_say_what_the_scheme_says(self) -> None:
-        made = {s.name: sides(with_copies(toy(), s, seed=0))[0] for s in SCHEMES}
+        made = {s.name: sides(with_synthetic_twins(toy(), s, seed=0))[0] for s in SCHEMES}
         assert made["suffixes"] == ("d1-human-human", "d1-human-copy")
         assert made["misleading suffixes"] == ("d1-human-copy", "d1-human-human")
         assert made["originals first"] == ("a-d1-human", "z-d1-human")
@@ -86,11 +86,11 @@ class TestWithCopies:
 
     @pytest.mark.parametrize(("name", "originals_win"), [("originals first", True), ("copies first", False)])
     def test_one_side_is_always_first_by_id(self, name: str, originals_win: bool) -> None:
-        copies = with_copies(toy(), scheme(name), seed=0)
+        copies = with_synthetic_twins(toy(), scheme(name), seed=0)
         assert all((a < b) is originals_win for a, b in sides(copies))
 
     def test_hashed_ids_let_either_side_be_first(self) -> None:
-        copies = with_copies(large(30, 1), scheme("hashed"), seed=0)
+        copies = with_synthetic_twins(large(30, 1), scheme("hashed"), seed=0)
         assert Counter(a < b for a, b in sides(copies)).keys() == {True, False}
 
     @pytest.mark.parametrize(
@@ -102,17 +102,19 @@ class TestWithCopies:
         ],
     )
     def test_rows_stand_as_the_scheme_says(self, name: str, sources: list[str]) -> None:
-        assert with_copies(toy(), scheme(name), seed=0).docs["source"].to_list() == sources
+        assert with_synthetic_twins(toy(), scheme(name), seed=0).docs["source"].to_list() == sources
 
     def test_a_shuffled_order_depends_on_the_seed_alone(self) -> None:
-        one, two, other = (with_copies(large(20, 1), scheme("hashed"), seed=s).docs["id"].to_list() for s in (1, 1, 2))
+        one, two, other = (
+            with_synthetic_twins(large(20, 1), scheme("hashed"), seed=s).docs["id"].to_list() for s in (1, 1, 2)
+        )
         assert one == two
         assert one != other
         assert sorted(one) == sorted(other)
 
     def test_a_source_called_copy_gets_a_copy_all_the_same(self) -> None:
         docs = toy().docs.with_columns(source=pl.lit(COPY))
-        copies = with_copies(Collection(docs, toy().queries, toy().qrels), scheme("suffixes"), seed=0)
+        copies = with_synthetic_twins(Collection(docs, toy().queries, toy().qrels), scheme("suffixes"), seed=0)
         assert copies.sources == (COPY, f"{COPY} of {COPY}")
 
 

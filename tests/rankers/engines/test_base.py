@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit
-from ranktilt.auditing.whole import TIES
+from ranktilt.auditing.options import TIES
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.base import LiveEngine, Session

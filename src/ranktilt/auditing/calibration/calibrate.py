@@ -15,8 +15,8 @@ from scipy import stats
 
 from ranktilt._version import __version__
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.calibration.counter import RISK, Tally
-from ranktilt.auditing.calibration.result import SIMULATED, VERDICT, Calibration, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.counter import RISK, STEPS, ComparisonCounter, Vectors
+from ranktilt.auditing.calibration.result import SIMULATED, VERDICT, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.calibration.simulation import coverage, population
 from ranktilt.auditing.calibration.synthetic_twins import (
     LABEL,
@@ -24,11 +24,10 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     THINNED,
     sampled,
     swapped,
-    with_copies,
     with_random_labels,
     with_random_sources,
+    with_synthetic_twins,
 )
-from ranktilt.auditing.calibration.tilted import STEPS, Vectors
 from ranktilt.auditing.card import PAGE
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
@@ -122,7 +121,7 @@ def calibrate(
     given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
     read = [measure(m) for m in ([given] if isinstance(given, str | Measure) else given)]
     kept = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
-    how = _Work(kept, read, depths, labellings=labellings, seed=seed)
+    how = _Checks(kept, read, depths, labellings=labellings, seed=seed)
     rows = [row for ranker in rankers for row in how.rows(ranker)]
     rows += _coverage(read, draws, seed)
     spec = {
@@ -189,7 +188,7 @@ def _notes(collection: Collection, kept: Collection) -> Iterator[str]:
         )
 
 
-class _Work:
+class _Checks:
     """One calibration in the making: what all rankers share."""
 
     def __init__(
@@ -197,9 +196,9 @@ class _Work:
     ) -> None:
         self.collection, self.measures, self.depths, self.seed = collection, measures, depths, seed
         self.labellings = labellings
-        self.copies = [with_copies(collection, scheme, seed=seed) for scheme in SCHEMES]
+        self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
-    def rows(self, ranker: Ranker) -> Iterator[Outcome]:
+    def rows(self, ranker: Ranker) -> Iterator[CheckOutcome]:
         """Every check that needs a ranker."""
         yield from self._null(ranker)
         if any(hasattr(stage, "tokens") for stage in _stages(ranker)):
@@ -209,8 +208,8 @@ class _Work:
         for check in _BY_CHANCE:
             yield from self._by_chance(ranker, check)
 
-    def _null(self, ranker: Ranker) -> Iterator[Outcome]:
-        tally = Tally("null", repr(ranker))
+    def _null(self, ranker: Ranker) -> Iterator[CheckOutcome]:
+        counter = ComparisonCounter("null", repr(ranker))
         variants = _variants(ranker, self.depths)
         steps = _Steps(f"{ranker!r}: null", len(SCHEMES) * len(variants), loud=True)
         for scheme, copies in zip(SCHEMES, self.copies, strict=True):
@@ -218,33 +217,33 @@ class _Work:
                 with steps:
                     run = variant.rank(copies)
                     for page in self.depths if depth is None else [depth]:
-                        self._level(tally, copies, run, page, f"ids: {scheme.name}, depth {page}")
-        yield from tally.rows()
+                        self._level(counter, copies, run, page, f"ids: {scheme.name}, depth {page}")
+        yield from counter.rows()
 
-    def _level(self, tally: Tally, copies: Collection, run: Run, page: int, where: str) -> None:
+    def _level(self, counter: ComparisonCounter, copies: Collection, run: Run, page: int, where: str) -> None:
         """Whether every estimand of a run over copies is exactly level."""
         found = self._audit(copies, run, page=page)
         for name, one in _readings(found).items():
             good = one.value == one.low == one.high == one.error == 0 and one.p == 1 and not one.favours
-            tally.add(name, good, one.value, f"{where}: {_said(one)}")
+            counter.add(name, good, one.value, f"{where}: {_said(one)}")
         favours = found.verdict(run.name).favours
-        tally.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
+        counter.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
 
-    def _chunk_sizes(self, ranker: Ranker) -> Iterator[Outcome]:
-        tally = Tally("chunk sizes", repr(ranker))
+    def _chunk_sizes(self, ranker: Ranker) -> Iterator[CheckOutcome]:
+        counter = ComparisonCounter("chunk sizes", repr(ranker))
         small = sampled(self.collection, pairs=_SMALL, queries=_SMALL, seed=self.seed)
-        copies = with_copies(small, SCHEMES[-1], seed=self.seed)
+        copies = with_synthetic_twins(small, SCHEMES[-1], seed=self.seed)
         steps = _Steps(f"{ranker!r}: chunk sizes", len(CHUNKS))
         for sizes in CHUNKS:
             with steps, tempfile.TemporaryDirectory() as folder, limited(replace(sizes, cache=Path(folder))):
                 for depth, variant in _variants(ranker, (3, 2 * _SMALL)):
                     texts = sizes.texts_per_batch or "usual"
                     where = f"memory {sizes.memory or 'usual'}, texts {texts}, depth {depth or 'its own'}"
-                    self._level(tally, copies, variant.rank(copies), PAGE, where)
-        yield from tally.rows()
+                    self._level(counter, copies, variant.rank(copies), PAGE, where)
+        yield from counter.rows()
 
-    def _antisymmetry(self, ranker: Ranker) -> Iterator[Outcome]:
-        tally = Tally("antisymmetry", repr(ranker))
+    def _antisymmetry(self, ranker: Ranker) -> Iterator[CheckOutcome]:
+        counter = ComparisonCounter("antisymmetry", repr(ranker))
         variants = _variants(ranker, self.depths)
         steps = _Steps(f"{ranker!r}: antisymmetry", len(variants))
         both = (self.collection, swapped(self.collection))
@@ -253,11 +252,11 @@ class _Work:
                 ways = [_readings(self._audit(c, variant.rank(c), resamples=1_000)) for c in both]
             for name, one in ways[0].items():
                 where = f"depth {depth or 'its own'}: {_said(one)}, swapped {_said(ways[1][name])}"
-                tally.add(name, _negated(one, ways[1][name]), one.value, where)
-        yield from tally.rows()
+                counter.add(name, _negated(one, ways[1][name]), one.value, where)
+        yield from counter.rows()
 
-    def _known_tilt(self, ranker: Ranker) -> Iterator[Outcome]:
-        tally = Tally("known tilt", repr(ranker))
+    def _known_tilt(self, ranker: Ranker) -> Iterator[CheckOutcome]:
+        counter = ComparisonCounter("known tilt", repr(ranker))
         [(_, deepest)] = _variants(ranker, [self.collection.docs.height])
         steps = _Steps(f"{ranker!r}: known tilt", 1 + 2 * len(STEPS))
         with steps:
@@ -270,13 +269,13 @@ class _Work:
             for name, one in readings[0].items():
                 if not one.estimand.descriptive:
                     values = np.array([reading[name].value for reading in readings])
-                    tally.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
-        yield from tally.rows()
+                    counter.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
+        yield from counter.rows()
 
-    def _by_chance(self, ranker: Ranker, check: Check) -> Iterator[Outcome]:
+    def _by_chance(self, ranker: Ranker, check: Check) -> Iterator[CheckOutcome]:
         """How often a side is named where the labels mean nothing."""
         relabel, by, salt = _BY_CHANCE[check]
-        tally = Tally(check, repr(ranker), chance=ALPHA)
+        counter = ComparisonCounter(check, repr(ranker), chance=ALPHA)
         [(_, variant)] = _variants(ranker, [_DEPTH])
         steps = _Steps(f"{ranker!r}: {check}", 1 + self.labellings)
         with steps:
@@ -293,8 +292,8 @@ class _Work:
                     continue
             for name, one in _readings(found).items():
                 named = bool(one.leans) and one.p < ALPHA
-                tally.add(name, not named, one.p, f"draw {number + 1}: {_said(one)}, p = {one.p:.3f}")
-        yield from tally.rows()
+                counter.add(name, not named, one.p, f"draw {number + 1}: {_said(one)}, p = {one.p:.3f}")
+        yield from counter.rows()
 
     def _audit(self, collection: Collection, run: Run, *, page: int = PAGE, resamples: int = 100) -> Audit:
         return audit(collection, run, self.measures or None, card=True, page=page, resamples=resamples, seed=self.seed)
@@ -328,7 +327,7 @@ _BY_CHANCE: dict[Check, tuple[Callable[[Collection, Sequence[int]], Collection],
 }
 
 
-def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[Outcome]:
+def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[CheckOutcome]:
     """Coverage in a reduced form; the limits fail a right instrument in fewer than one of 1,000 calibrations."""
     whole = population(POPULATION, measures=measures, seed=seed)
     found = coverage(whole, QUERIES, draws=draws, resamples=1_000, seed=seed)
@@ -342,7 +341,7 @@ def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[Outcom
         missed = draws - one.held
         details = f"true value {one.truth:+.4g}: {one.below} intervals below it, {missed - one.below} above"
         name = _plain(one.estimand)
-        rows.append(Outcome("coverage", SIMULATED, name, limits, measured, verdict, draws, missed, details))
+        rows.append(CheckOutcome("coverage", SIMULATED, name, limits, measured, verdict, draws, missed, details))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Comparisons of one check, counted by estimand."""
+"""Comparisons of one check counted by estimand, and scores to which a known tilt is added."""
 
 from __future__ import annotations
 
@@ -8,26 +8,52 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Check, Outcome, Verdict
-from ranktilt.auditing.calibration.tilted import STEPS
+from ranktilt.auditing.calibration.result import EXPECTED, VERDICT, Check, CheckOutcome, Verdict
+from ranktilt.auditing.calibration.synthetic_twins import first_source
+from ranktilt.collection import Collection
+from ranktilt.rankers.base import cut
+from ranktilt.run import Run, collection_rows
 
 Floats = npt.NDArray[np.float64]
+STEPS = (-100.0, -3.0, -1.0, -0.3, -0.1, 0.0, 0.1, 0.3, 1.0, 3.0, 100.0)
+"""Known tilts, in standard deviations of a query's scores (median over queries)."""
+_TOUCH = 1e-7
+
+
+class Vectors:
+    """A ranker's scores at full depth, to which a tilt can be added before they are cut."""
+
+    def __init__(self, collection: Collection, run: Run, seed: int) -> None:
+        self.collection, self.queries = collection, run.queries
+        rows = collection_rows(run, collection)[run.docs]
+        bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
+        self.scores = [(rows[low:high], run.scores[low:high]) for low, high in bounds]
+        spreads = [s.std() for _, s in self.scores if len(s) > 1 and s.std() > 0]
+        self.unit = float(np.median(spreads)) if spreads else 1.0
+        self.first = (collection.docs["source"] == first_source(collection)).to_numpy()
+        rng = np.random.default_rng([seed, 4])
+        self.noise = [_TOUCH * self.unit * rng.permutation(len(s)) / max(len(s), 1) for _, s in self.scores]
+
+    def tilted(self, step: float, depth: int | None) -> Run:
+        """Return the run with `step` standard deviations of a query's scores (median over queries) on the first side.
+
+        Scores that are cut at a `depth` are made distinct before, by less than any δ, because a cut through a tie at a
+        measure's own cutoff keeps whichever its hash chooses.
+        """
+        found = (
+            (rows, scores + step * self.unit * self.first[rows] + (noise if depth else 0.0))
+            for (rows, scores), noise in zip(self.scores, self.noise, strict=True)
+        )
+        parts = cut(found, self.collection.tie_keys(), depth)
+        return Run(self.queries, *parts, self.collection.ids, {"ranker": f"δ = {step:+g} sd"})
+
+
 RISK = 0.001
 """How often a right instrument may fail a check that rests on chance."""
 
 
-class Tally:
-    """Comparisons of one check and ranker, by estimand.
-
-    Parameters
-    ----------
-    check : str
-        Which check.
-    ranker : str
-        Text of the ranker.
-    chance : float, optional
-        How often a single comparison may come out otherwise by chance; never by default.
-    """
+class ComparisonCounter:
+    """Comparisons of one check and ranker, by estimand; `chance`: how often one may come out otherwise by chance."""
 
     def __init__(self, check: Check, ranker: str, *, chance: float = 0.0) -> None:
         self.check, self.ranker, self.chance = check, ranker, chance
@@ -36,19 +62,7 @@ class Tally:
         self.first: dict[str, str] = {}
 
     def add(self, estimand: str, good: bool, value: float, where: str) -> None:
-        """Count one comparison.
-
-        Parameters
-        ----------
-        estimand : str
-            Its row.
-        good : bool
-            Whether it came out as it must.
-        value : float
-            The estimate; where it is NaN, such as without a pair, nothing is counted.
-        where : str
-            What was compared; kept of the first that failed.
-        """
+        """Count one comparison, unless the value is NaN; `where` is kept of the first that failed."""
         tests, values = self.tests.setdefault(estimand, []), self.values.setdefault(estimand, [])
         if not np.isnan(value):
             tests.append(good)
@@ -57,18 +71,9 @@ class Tally:
                 self.first.setdefault(estimand, where)
 
     def add_rise(self, estimand: str, values: Floats, where: str) -> None:
-        """Count the steps of an estimand along growing tilts.
+        """Count the steps of an estimand along `STEPS`, over which it must rise.
 
         One that never moves shows nothing: where nothing is retrieved of one side it cannot, so it is untested.
-
-        Parameters
-        ----------
-        estimand : str
-            Its row.
-        values : ndarray of float64, shape (n_steps,)
-            The estimates at each of `STEPS`.
-        where : str
-            What was tilted.
         """
         known = ~np.isnan(values)
         found, tilts = values[known], np.array(STEPS)[known]
@@ -82,7 +87,7 @@ class Tally:
             )
         self.values[estimand].append(found[-1])
 
-    def rows(self) -> Iterator[Outcome]:
+    def rows(self) -> Iterator[CheckOutcome]:
         """Give a row an estimand, in the order in which they came."""
         for name, tests in self.tests.items():
             expected = "favours nobody" if name == VERDICT else EXPECTED[self.check]
@@ -91,7 +96,7 @@ class Tally:
                 expected = f"{expected}: at most {most} of {len(tests)} draws"
             verdict: Verdict = "failed" if failed > most else "ok" if tests else "untested"
             measured, details = self._measured(name), self.first.get(name, "")
-            yield Outcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
+            yield CheckOutcome(self.check, self.ranker, name, expected, measured, verdict, len(tests), failed, details)
 
     def _most(self, tests: int) -> int:
         """How many may fail: more do so for a right instrument once in `1 / RISK` rankers."""

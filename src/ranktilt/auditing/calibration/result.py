@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import orjson
-
 from ranktilt.errors import counted
+from ranktilt.io.artifact import Result
 
 Check = Literal["null", "chunk sizes", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"]
 Verdict = Literal["ok", "failed", "untested"]
 
-FORMAT = "ranktilt-calibration"
-VERSION = 1
 SIMULATED = "simulated rankings"
 VERDICT = "the verdict"
 MEANINGS: dict[Check, str] = {
@@ -40,7 +37,7 @@ EXPECTED: dict[Check, str] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """One check of one ranker and estimand."""
 
     check: Check
@@ -59,13 +56,13 @@ class Outcome:
     """The first that failed."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, eq=False)
+class Calibration(Result, format="ranktilt-calibration", version=1, noun="a calibration", command="ranktilt calibrate"):
     """What `calibrate` found.
 
     Parameters
     ----------
-    rows : tuple of Outcome
+    rows : tuple of CheckOutcome
         Ranker by ranker, and coverage last.
     spec : mapping
         How it was made: collection, sample, id schemes, depths, tilts, draws, seed, versions.
@@ -73,12 +70,12 @@ class Calibration:
         What a reader should know.
     """
 
-    rows: tuple[Outcome, ...]
+    rows: tuple[CheckOutcome, ...]
     spec: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
-    def failures(self) -> tuple[Outcome, ...]:
+    def failures(self) -> tuple[CheckOutcome, ...]:
         """The rows that failed."""
         return tuple(row for row in self.rows if row.verdict == "failed")
 
@@ -108,15 +105,6 @@ class Calibration:
         said = "; ".join(f"{ranker}: {', '.join(dict.fromkeys(checks))}" for ranker, checks in parts.items())
         return f"Not calibrated: {len(self.failures)} of {counted(len(self.rows), 'check', 'checks')} failed ({said})."
 
-    def to_json(self) -> bytes:
-        """Return the whole calibration as JSON: versioned."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "passed": self.passed,
-            "sentence": self.sentence,
-            "rows": [asdict(row) for row in self.rows],
-            "notes": self.notes,
-            "spec": dict(self.spec),
-        }
-        return orjson.dumps(content, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+    def derived(self) -> dict[str, Any]:
+        """The verdict, for those who read the file."""
+        return {"passed": self.passed, "sentence": self.sentence}

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.band import Shuffles
+from ranktilt.auditing.alignment import Aligned, Judgments, group_values
 from ranktilt.auditing.card import PAGE, Card, Twins, card_estimands
-from ranktilt.auditing.effects import Effect, Sample, Statistics, effects
-from ranktilt.auditing.evaluate import Aligned, Judgments, group_values
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping, twin_rows
+from ranktilt.auditing.inference import InferenceOptions, Sample, effects
+from ranktilt.auditing.random_band import Shuffles
 from ranktilt.collection import Collection
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.contrast import RelativeDelta
@@ -58,11 +59,6 @@ class Population:
     """Queries without end, of which a simulated collection is a sample drawn with replacement.
 
     Each draw is independent, so the values of the population itself are exactly what the estimates estimate.
-
-    Parameters
-    ----------
-    samples : tuple of Sample
-        Per-query numbers behind each estimand, Relative Δ of every measure first.
     """
 
     samples: tuple[Sample, ...]
@@ -77,45 +73,18 @@ class Population:
         """The true value of each estimand: a ratio of the population's means."""
         return {s.estimand.title: s.value for s in self.samples}
 
-    def sampled(self, rows: Ints, how: Statistics) -> tuple[Effect, ...]:
-        """Return what an audit of these queries finds.
-
-        Parameters
-        ----------
-        rows : ndarray of int64, shape (n_queries,)
-            Which queries; one may come several times.
-        how : Statistics
-            Resamples, seed and the like.
-
-        Returns
-        -------
-        tuple of Effect
-            One an estimand.
-        """
+    def sampled(self, rows: Ints, how: InferenceOptions) -> tuple[Effect, ...]:
+        """Return what an audit of these queries finds; one may come several times."""
         return effects([replace(s, one=s.one[rows], two=s.two[rows]) for s in self.samples], how)
 
 
 def population(queries: int, *, measures: Sequence[str | Measure] = MEASURES, seed: int = 0) -> Population:
-    """Simulate rankings of twins.
+    """Simulate rankings of twins; the per-query numbers come from the functions that an audit calls.
 
-    Per query 100 pairs, of which as many are relevant as in real collections (median 3, one in twenty over 14, at
-    most 40; three in ten of grade 2). A pair's scores share most of what makes them; one side is ahead by an amount
-    that differs from query to query, among relevant pairs another than among the rest. One pair in ten ties. The
-    best 100 documents are retrieved.
-
-    Parameters
-    ----------
-    queries : int
-        How many.
-    measures : sequence of str or Measure, optional
-        Measures of Relative Δ.
-    seed : int, optional
-        Of the rankings.
-
-    Returns
-    -------
-    Population
-        Per-query numbers from the same functions that an audit calls.
+    Per query 100 pairs, of which as many are relevant as in real collections (median 3, one in twenty over 14, at most
+    40; three in ten of grade 2). A pair's scores share most of what makes them; one side is ahead by an amount that
+    differs from query to query, among relevant pairs another than among the rest. One pair in ten ties. The best 100
+    documents are retrieved.
     """
     read = [measure(m) for m in measures]
     rng = np.random.default_rng(seed)
@@ -133,31 +102,15 @@ def population(queries: int, *, measures: Sequence[str | Measure] = MEASURES, se
 def coverage(
     whole: Population, queries: int, *, draws: int = 2_000, resamples: int = 2_000, seed: int = 0
 ) -> list[Covered]:
-    """Count how often the 95 % interval of each estimand holds its true value.
+    """Count how often the 95 % interval of each estimand holds its true value; an undefined one holds nothing.
 
-    Parameters
-    ----------
-    whole : Population
-        Where queries are drawn from.
-    queries : int
-        Queries of a simulated collection.
-    draws : int, optional
-        Collections.
-    resamples : int, optional
-        Bootstrap resamples of each interval.
-    seed : int, optional
-        Of draws and resamples.
-
-    Returns
-    -------
-    list of Covered
-        One an estimand; an undefined interval holds nothing.
+    A simulated collection has so many `queries`, and there are so many `draws` of one.
     """
     rng = np.random.default_rng([seed, queries])
     names = list(whole.truth)
     found = np.full((draws, len(names), 3), np.nan)
     for number in range(draws):
-        how = Statistics(resamples, int(rng.integers(2**32)), "permutation", "holm", "none")
+        how = InferenceOptions(resamples, int(rng.integers(2**32)), "permutation", "holm", "none")
         made = whole.sampled(rng.integers(0, whole.queries, queries), how)
         found[number] = [(e.value, e.low, e.high) for e in made]
         report(f"coverage at {queries} queries", number + 1, draws)
@@ -188,7 +141,7 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
         for m, values in zip(measures, found, strict=True)
     ]
     twins = {SIDES: Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)}
-    how = Statistics(0, 0, "permutation", "holm", "none")
+    how = InferenceOptions(0, 0, "permutation", "holm", "none")
     card = Card(groups, twins, card_estimands(PAGE, judged=True), how, Shuffles(judgments, 0), banded=True)
     places = [*card.of_twins(0, aligned, {SIDES: twins[SIDES].lists(aligned, "zero")}), *card.of_groups([aligned])]
     return Population((*deltas, *(sample for _, sample in sorted(places, key=itemgetter(0)))))

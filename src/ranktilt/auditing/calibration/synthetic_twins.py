@@ -46,26 +46,11 @@ SCHEMES = (
 
 
 def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> Collection:
-    """Keep two sources, and of a large collection some of the queries and documents.
+    """Keep two sources under neutral ids, and of a large collection some of the queries and documents.
 
-    Parameters
-    ----------
-    collection : Collection
-        Human text, or else its first source, and the next one, of those that hold a relevant document (of all
-        where nothing is judged); others are left out.
-    pairs : int
-        Most origins to keep: three quarters at most are relevant to a query that is kept, in random order, the
-        others are drawn from the rest.
-    queries : int
-        Most queries to keep, drawn at random.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    Collection
-        Under neutral ids (``d0``, ``d1``, …): what documents are called says nothing, and none is a query's own.
-        Where there is one source only, a second one holds the same texts without every third word.
+    Human text, or else the first source, and the next one, of those that hold a relevant document. Of so many `pairs`
+    three quarters at most are relevant to a query that is kept. Where there is one source only, a second one holds the
+    same texts without every third word.
     """
     sources = _sources(collection)
     docs = collection.docs.filter(pl.col("source").is_in(sources))
@@ -82,22 +67,10 @@ def sampled(collection: Collection, *, pairs: int, queries: int, seed: int) -> C
     return found if len(sources) > 1 else _with_thinned(found, f"{sources[0]}, {THINNED}")
 
 
-def with_copies(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
-    """Put a byte-identical copy beside every document of the first source, judgments and all.
+def with_synthetic_twins(collection: Collection, scheme: Scheme, *, seed: int) -> Collection:
+    """Put a byte-identical copy beside every document of the first source, judgments and all; others are left out.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its other sources are left out.
-    scheme : Scheme
-        How documents are called and ordered.
-    seed : int
-        Of a shuffled order.
-
-    Returns
-    -------
-    Collection
-        Two sources, the second one called ``copy`` (``copy of copy`` where the first is).
+    The second source is called ``copy`` (``copy of copy`` where the first is).
     """
     source = first_source(collection)
     docs = collection.docs.filter(pl.col("source") == source)
@@ -115,17 +88,7 @@ def with_copies(collection: Collection, scheme: Scheme, *, seed: int) -> Collect
 def with_random_labels(collection: Collection, seed: int | Sequence[int]) -> Collection:
     """Give every document one of two labels that mean nothing, in the column ``label``.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its documents, queries and judgments stay as they are.
-    seed : int or sequence of int
-        Of the draw.
-
-    Returns
-    -------
-    Collection
-        A fair coin decides on each document alone, so that of twins about half have two labels.
+    A fair coin decides on each document alone, so that of twins about half have two labels.
     """
     drawn = np.random.default_rng(seed).integers(0, 2, collection.docs.height)
     names = pl.Series(LABEL, np.array(LABELS)[drawn], dtype=pl.String)
@@ -135,17 +98,7 @@ def with_random_labels(collection: Collection, seed: int | Sequence[int]) -> Col
 def with_random_sources(collection: Collection, seed: int | Sequence[int]) -> Collection:
     """Let a fair coin decide for each origin whether its documents of the first two sources exchange their sources.
 
-    Parameters
-    ----------
-    collection : Collection
-        Its documents, queries and judgments stay as they are.
-    seed : int or sequence of int
-        Random seed.
-
-    Returns
-    -------
-    Collection
-        Who wrote what means nothing; each source has as many documents of paired origins as before.
+    Each source has as many documents of paired origins as before.
     """
     one, two = collection.sources[:2]
     docs = collection.docs

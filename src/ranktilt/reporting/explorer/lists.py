@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.evaluate import Aligned, Judgments
+from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.run import Run, codes, collection_rows

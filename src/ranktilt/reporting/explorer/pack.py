@@ -13,7 +13,7 @@ import numpy.typing as npt
 import orjson
 import polars as pl
 
-from ranktilt.auditing.evaluate import Judgments
+from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.evaluate import Judgments
+from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import grouping
 from ranktilt.auditing.notes import only_labels
 from ranktilt.collection import Collection

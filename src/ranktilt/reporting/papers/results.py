@@ -116,7 +116,7 @@ def _two_sides(a: str, b: str, spec: Mapping[str, Any]) -> _Sides:
 
 
 def _arms(study: Study) -> Callable[[Effect], _Sides]:
-    keys = {a.source: {"generator": a.series, "temperature": temperature(a.temperature)} for a in study.arms}
+    keys = {a.source: {"generator": a.series, "temperature": temperature(a.temperature)} for a in study.sources}
     return lambda tilt: _Sides(study.reference, _LLM, keys[tilt.b])
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import polars as pl
 
+from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
@@ -203,5 +204,6 @@ def _control_frame(audit: Audit) -> pl.DataFrame:
         moves = one.moves or [None] * len(one.tilts)
         for tilt, move in zip(one.tilts, moves, strict=True):
             moved = {"moved": move.value, "moved_low": move.low, "moved_high": move.high} if move else {}
-            rows.append({**front, **{k: v for k, v in tilt.table_row().items() if k in names}, **moved})
+            row = tilt.row()
+            rows.append({**front, **{k: row[k] for k in TABLE_COLUMNS if k in names}, **moved})
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ranktilt.auditing.confounds import confound_sentence
-from ranktilt.auditing.controlled import RAW
 from ranktilt.auditing.effects import ALPHA, Effect, conflicts
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import RAW, Audit
 from ranktilt.errors import counted
 from ranktilt.reporting.numbers import signed
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from ranktilt.auditing.confounds import SIDED, Confound
-from ranktilt.auditing.controlled import Controlled
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.result import Audit
+from ranktilt.auditing.result import Audit, Controlled
 from ranktilt.errors import counted
 from ranktilt.reporting.document import (
     ELSEWHERE,

@@ -8,7 +8,15 @@ from dataclasses import asdict
 
 import polars as pl
 
-from ranktilt.auditing.calibration.result import EXPECTED, MEANINGS, SIMULATED, Calibration, Check, Outcome, Verdict
+from ranktilt.auditing.calibration.result import (
+    EXPECTED,
+    MEANINGS,
+    SIMULATED,
+    Calibration,
+    Check,
+    CheckOutcome,
+    Verdict,
+)
 from ranktilt.reporting.document import (
     ELSEWHERE,
     TERMINAL,
@@ -98,14 +106,14 @@ def _grid(calibration: Calibration, ranker: str) -> Table | None:
     )  # fmt: skip
 
 
-def _cell(row: Outcome | None) -> Cell:
+def _cell(row: CheckOutcome | None) -> Cell:
     if row is None:
         return Cell(DASH, emphasis="quiet")
     text = f"FAILED: {row.measured}" if row.verdict == "failed" else row.measured
     return Cell(text, None, _TONES[row.verdict], emphasis=_EMPHASIS[row.verdict])
 
 
-def _faults(rows: Sequence[Outcome]) -> Iterator[Sentence]:
+def _faults(rows: Sequence[CheckOutcome]) -> Iterator[Sentence]:
     """Where each check failed first, once a check."""
     for check in dict.fromkeys(row.check for row in rows if row.verdict == "failed"):
         bad = [row for row in rows if row.check == check and row.verdict == "failed"]

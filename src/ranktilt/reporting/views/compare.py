@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import polars as pl
 
-from ranktilt.auditing.change import MeanChange, TiltChange
+from ranktilt.auditing.changes import MeanChange, RunPair, TiltChange
 from ranktilt.auditing.compare import Comparison
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.matching import RunPair
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, signed
@@ -121,6 +121,6 @@ def _data(comparison: Comparison) -> pl.DataFrame:
 
 def _record(change: MeanChange) -> dict[str, object]:
     quantity = "relative_delta" if isinstance(change, TiltChange) else "effectiveness"
-    row = change.row()
+    row = {**asdict(change), **change.derived()}
     first = {key: row.pop(key) for key in ("run", "old_run", "measure")}
     return {**first, "quantity": quantity, **row}

@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from ranktilt.auditing.gate import Check, Gate, GateRow, Outcome
+from ranktilt.auditing.gate import Gate, GateRow, LimitCheck, Outcome
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, Tone, printed
 from ranktilt.reporting.numbers import ends, signed
 
@@ -45,7 +45,7 @@ def _sentence(row: GateRow) -> str:
     return f"{_SIGNS[row.outcome]} {row.run}, {row.measure}, {row.a} | {row.b}: {row.outcome}: {row.reason}"
 
 
-def _row(row: GateRow, check: Check) -> Row:
+def _row(row: GateRow, check: LimitCheck) -> Row:
     cells = (
         Cell(row.measure),
         Cell(f"{row.a} | {row.b}"),
@@ -59,7 +59,7 @@ def _row(row: GateRow, check: Check) -> Row:
     return Row(cells, (row.run,), repeats=0 if check is row.checks[0] else 2)
 
 
-def _allowed(check: Check) -> str:
+def _allowed(check: LimitCheck) -> str:
     if math.isinf(check.floor):
         return f"≤ {check.ceiling:g}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.arms import Arm
 from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.inference import Trend
 from ranktilt.auditing.study import Study
-from ranktilt.auditing.trend import Trend
+from ranktilt.auditing.study_sources import StudySource
 from ranktilt.errors import counted, listed
 from ranktilt.reporting.document import (
     PAGE,
@@ -74,7 +74,7 @@ def headline(study: Study) -> str:
 
 def _summary(run: str, study: Study) -> str:
     first = study.measures[0]
-    kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.arms]
+    kinds = [study.tilt(run, arm.source, first).verdict(study.level) for arm in study.sources]
     parts: list[str] = []
     for kind, words in (
         ("a", f"favours {study.reference} text"),
@@ -88,8 +88,8 @@ def _summary(run: str, study: Study) -> str:
 
 
 def _share(count: int, study: Study, *, first: bool) -> str:
-    total = len(study.arms)
-    known = all(arm.temperature == arm.temperature for arm in study.arms) and len(study.series) == 1
+    total = len(study.sources)
+    known = all(arm.temperature == arm.temperature for arm in study.sources) and len(study.series) == 1
     where, noun = ("at", "temperature") if known else ("on", "source")
     if total == 1:
         return ""
@@ -101,9 +101,9 @@ def _share(count: int, study: Study, *, first: bool) -> str:
 def _sentences(study: Study) -> Iterator[Sentence]:
     """What is said of each trend; then, on a page, one line a ranker and source, where there are few."""
     yield from (Sentence(sentence, emphasis="strong") for sentence in study.sentences)
-    if len(study.runs) * len(study.arms) <= _MOST_VERDICTS:
+    if len(study.runs) * len(study.sources) <= _MOST_VERDICTS:
         for run in study.runs:
-            for arm in study.arms:
+            for arm in study.sources:
                 found = study.verdict(run, arm.source)
                 where = "" if found.favours == arm.source else f"{arm.source}: "
                 yield Sentence(f"{where}{found.sentence}", _TONES[found.kind], only=PAGE)
@@ -148,7 +148,7 @@ def _matrix(study: Study) -> Table:
     rows: list[Row] = []
     for run in study.runs:
         for series in study.series:
-            rows += [_source_row(study, run, arm) for arm in study.arms if arm.series == series]
+            rows += [_source_row(study, run, arm) for arm in study.sources if arm.series == series]
             rows += _trend_rows(study, [t for t in study.trends if (t.run, t.series) == (run, series)])
     return Table(
         "Relative Δ by temperature", columns, tuple(rows), groups=("ranker", "model"), repeat=True, only=TEXT,
@@ -160,7 +160,7 @@ def _group(study: Study, run: str, series: str) -> tuple[tuple[str, str], tuple[
     return (run, series), (run, series if len(study.series) > 1 else "")
 
 
-def _source_row(study: Study, run: str, arm: Arm) -> Row:
+def _source_row(study: Study, run: str, arm: StudySource) -> Row:
     tilts = [study.tilt(run, arm.source, measure) for measure in study.measures]
     kinds = [tilt.verdict(study.level) for tilt in tilts]
     bold: list[Emphasis] = ["strong" if kind in ("a", "b") else "" for kind in kinds]
@@ -174,7 +174,7 @@ def _source_row(study: Study, run: str, arm: Arm) -> Row:
     return Row(cells, *_group(study, run, arm.series))
 
 
-def _temperature(arm: Arm) -> str:
+def _temperature(arm: StudySource) -> str:
     return f"{arm.temperature:g}" if arm.temperature == arm.temperature else DASH
 
 
@@ -252,7 +252,7 @@ def _moved(tilt: Effect) -> str:
     return "undefined" if np.isnan(tilt.value) else f"{signed(tilt.value)} %"
 
 
-def _point(arm: Arm, tilt: Effect) -> Point:
+def _point(arm: StudySource, tilt: Effect) -> Point:
     found = f"{signed(tilt.value)} % {interval(tilt.low, tilt.high)}"
     label = f"{arm.source} (temperature {arm.temperature:g}): {found}"
     return Point(arm.temperature, tilt.value, tilt.low, tilt.high, label)
@@ -271,7 +271,7 @@ def _table(study: Study) -> Section:
     rows = []
     before = None
     for run in study.runs:
-        for arm in study.arms:
+        for arm in study.sources:
             for measure in study.measures:
                 rows.append(_number_row(study.tilt(run, arm.source, measure), arm, study, rule=run != before))
                 before = run
@@ -284,7 +284,7 @@ def _table(study: Study) -> Section:
     return Section("table", "Every number", (), (_matrix(study), table))
 
 
-def _number_row(tilt: Effect, arm: Arm, study: Study, *, rule: bool) -> Row:
+def _number_row(tilt: Effect, arm: StudySource, study: Study, *, rule: bool) -> Row:
     kind = tilt.verdict(study.level)
     cells = (
         Cell(tilt.run),

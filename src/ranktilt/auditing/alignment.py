@@ -243,23 +243,9 @@ def _rows(run: Run, collection: Collection, judgments: Judgments) -> Ints:
 
 
 def group_values(aligned: Aligned, measures: Sequence[Measure], groups: Groups, ties: str) -> Floats:
-    """Compute every measure for all documents and for each group.
+    """Compute every measure for all documents and for each group: (n_measures, 1 + n_groups, n_queries).
 
-    Parameters
-    ----------
-    aligned : Aligned
-        The run.
-    measures : sequence of Measure
-        What to compute.
-    groups : Groups
-        The grouping.
-    ties : {"expected", "trec_eval"}
-        The tie policy.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_measures, 1 + n_groups, n_queries)
-        The first row counts all documents; NaN where a query has no relevant document in the group.
+    The first row counts all documents; NaN where a query has no relevant document in the group.
     """
     every: list[int | None] = [None, *range(len(groups.names))]
     if not measures:

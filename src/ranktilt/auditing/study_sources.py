@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"(?<=.)[-_ ](?:tmp|temp|temperature|t)?[-_=]?(\d+(?:\.\d+)
 
 
 @dataclass(frozen=True)
-class Arm:
+class StudySource:
     """One source of a study."""
 
     source: str
@@ -32,40 +32,21 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What all arms of a study cover, so that they differ in the rewrites alone."""
+class StudySources:
+    """What all sources of a study cover, so that they differ in the rewrites alone."""
 
-    arms: tuple[Arm, ...]
+    sources: tuple[StudySource, ...]
     origins: pl.Series
-    """Origins with a document of the reference and of every arm."""
+    """Origins with a document of the reference and of every one."""
     notes: tuple[str, ...]
 
 
-def ground(
+def study_sources(
     collection: Collection, reference: str, *, sources: Sequence[str] | None, temperatures: Mapping[str, float]
-) -> Ground:
-    """Find a study's sources, their temperatures, and the documents that all of them rewrote.
+) -> StudySources:
+    """Find a study's sources by series and rising temperature, and the documents that all of them rewrote.
 
-    Parameters
-    ----------
-    collection : Collection
-        Human documents and their rewrites.
-    reference : str
-        The human side.
-    sources : sequence of str, optional
-        The others that are studied; all of them by default.
-    temperatures : mapping of str to float
-        Named by the user; they win over the column ``temperature``, which wins over the end of a source's name.
-
-    Returns
-    -------
-    Ground
-        Arms by series and rising temperature.
-
-    Raises
-    ------
-    UserError
-        If a source is unknown, has several temperatures or none at all is known, or no document is common to all.
+    Temperatures that the user names win over the column ``temperature``, which wins over the end of a source's name.
     """
     chosen = _chosen(collection, reference, sources)
     strange = next((name for name in temperatures if name not in chosen), None)
@@ -81,9 +62,9 @@ def ground(
     series = _series(collection, known)
     held = collection.docs.filter(pl.col("origin").is_in(origins.implode()))["source"].value_counts()
     counts = dict(held.iter_rows())
-    arms = [Arm(name, series[name], known[name], int(counts[name])) for name in chosen]
-    arms.sort(key=lambda arm: (arm.series, math.isnan(arm.temperature), arm.temperature))
-    return Ground(tuple(arms), origins, (*notes, *coverage))
+    members = [StudySource(name, series[name], known[name], int(counts[name])) for name in chosen]
+    members.sort(key=lambda one: (one.series, math.isnan(one.temperature), one.temperature))
+    return StudySources(tuple(members), origins, (*notes, *coverage))
 
 
 def only(collection: Collection, reference: str, source: str, origins: pl.Series) -> Collection:

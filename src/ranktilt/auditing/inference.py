@@ -1,0 +1,335 @@
+"""Inference: what is computed per query becomes effects with intervals, tests and corrected p; the one place for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.effects import Effect, corrected
+from ranktilt.measures.base import Estimand
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.statistics.bootstrap import interval, resampled_means, together
+from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, sign_test_p, t_test_p
+from ranktilt.statistics.trend import change_of_ends, rank_correlation
+from ranktilt.statistics.two_way import Cells, widened
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Task = TypeVar("Task", bound="OverQueries")
+Found = TypeVar("Found")
+
+
+class OverQueries(Protocol):
+    """What is computed over some queries."""
+
+    @property
+    def family(self) -> bytes:
+        """Equal for what is over the same queries, so that it shares its resamples and draws."""
+
+
+def by_family(tasks: Sequence[Task], compute: Callable[[list[Task]], Iterable[Found]]) -> list[Found]:
+    """Compute all tasks over the same queries at once; the results stand in the order of the tasks."""
+    families: dict[bytes, list[int]] = defaultdict(list)
+    for index, task in enumerate(tasks):
+        families[task.family].append(index)
+    found: dict[int, Found] = {}
+    for members in families.values():
+        found.update(zip(members, compute([tasks[i] for i in members]), strict=True))
+    return [found[i] for i in range(len(tasks))]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Per-query values side by side, of which the queries count in which all are defined.
+
+    `values` has the shape (n_columns, n_queries); `distinct` holds the number of the query that each query repeats.
+    """
+
+    values: Floats
+    distinct: Ints | None
+
+    @cached_property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Queries that count."""
+        return np.asarray(~np.isnan(self.values).any(axis=0))
+
+    @property
+    def queries(self) -> int:
+        """How many count."""
+        return int(self.mask.sum())
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column over the queries that count; NaN where none does."""
+        known = np.ascontiguousarray(self.values[:, self.mask])
+        return np.array([np.mean(column) if len(column) else np.nan for column in known])
+
+    @cached_property
+    def sums(self) -> list[Floats]:
+        """Each column over the distinct queries that count, summed where they repeat each other."""
+        return [self._together(column) for column in self.values]
+
+    @property
+    def sizes(self) -> Floats:
+        """How many queries each distinct query stands for."""
+        return self._together(np.ones(len(self.mask)))
+
+    @property
+    def votes(self) -> int:
+        """Distinct queries in which any of the values is above 0."""
+        return int((np.sum(self.sums, axis=0) > 0).sum())
+
+    def _together(self, column: Floats) -> Floats:
+        return together(column[self.mask], None if self.distinct is None else self.distinct[self.mask])
+
+    @property
+    def family(self) -> bytes:
+        """Equal for columns over the same queries."""
+        return family_of(self.mask, self.distinct)
+
+
+def family_of(mask: npt.NDArray[np.bool_], distinct: Ints | None) -> bytes:
+    """Make a key of the queries that count and of those that they repeat."""
+    return mask.tobytes() + (b"" if distinct is None else distinct.tobytes())
+
+
+def resampled(members: Sequence[Columns], *, resamples: int, seed: int) -> list[Floats]:
+    """Resampled means of columns over the same queries: an array of the shape (n_columns, resamples) each."""
+    means = iter(resampled_means([c for one in members for c in one.sums], resamples=resamples, seed=seed))
+    return [np.array([next(means) for _ in one.sums]) for one in members]
+
+
+class Chance(NamedTuple):
+    """What random labels give, and how far out a value lies among it."""
+
+    low: float
+    high: float
+    """95 % of random labels lie between."""
+    p: float
+
+    @classmethod
+    def of(cls, value: float, null: Floats) -> Chance:
+        """Place a value among those under random labels."""
+        band = interval(null)
+        return cls(band.low, band.high, shuffle_p(value, null))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Per-query numbers behind one effect, before any statistics.
+
+    `one` and `two` hold, for each query, the values of both groups for a contrast of two groups; total and weight for
+    all others, of which the value is ``Σ total / Σ weight``. `chance`: what random labels give, or labels exchanged
+    within origins. `cells`: what documents of twins add. `distinct`: the query that each query repeats, its own for
+    most.
+    """
+
+    run: str
+    estimand: Estimand
+    a: str
+    b: str
+    one: Floats
+    two: Floats
+    parts: Mapping[str, float] = field(default_factory=dict)
+    twins: bool = True
+    chance: Chance | None = None
+    cells: Cells | None = None
+    distinct: Ints | None = None
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Queries that say something."""
+        return self.estimand.counts(self.one, self.two)
+
+    @property
+    def value(self) -> float:
+        """The answer; NaN where no query counts."""
+        return self.estimand.value(self.one, self.two)
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        """Both columns, summed over queries that repeat each other, of the queries that count."""
+        mask = self.mask
+        distinct = None if self.distinct is None else self.distinct[mask]
+        return together(self.one[mask], distinct), together(self.two[mask], distinct)
+
+    def among(self, null: Floats) -> Sample:
+        """Judge it by what it is under random labels."""
+        return replace(self, twins=False, chance=Chance.of(self.value, null))
+
+    @property
+    def family(self) -> bytes:
+        """Equal for samples over the same queries, which share their resamples."""
+        return family_of(self.mask, self.distinct)
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How certainty is computed.
+
+    Bootstrap resamples and sign flips, their seed, the paired test of Relative Δ for twins, the correction over all p
+    of a table, and the rounding of means before Relative Δ.
+    """
+
+    resamples: int
+    seed: int
+    test: str
+    correction: str
+    rounding: str
+
+
+def effects(samples: Sequence[Sample], how: InferenceOptions, *, beside: Iterable[Effect] = ()) -> tuple[Effect, ...]:
+    """Give every sample of one table its value, interval and corrected p; those over the same queries share resamples.
+
+    Effects `beside` are computed already and stand in the same table, each before the first sample of its run and pair.
+    """
+    made = by_family(samples, lambda members: _family(members, how))
+    first = {(e.run, e.a, e.b): e for e in beside}
+    ordered = []
+    for effect in made:
+        before = first.pop((effect.run, effect.a, effect.b), None)
+        ordered += [effect] if before is None else [before, effect]
+    return corrected([*ordered, *first.values()], how.correction)
+
+
+def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
+    rows = [sample.rows for sample in members]
+    means = resampled_means([column for pair in rows for column in pair], resamples=how.resamples, seed=how.seed)
+    ps = _paired_ps(members, rows, how)
+    found = []
+    for place, (sample, pair) in enumerate(zip(members, rows, strict=True)):
+        resampled = sample.estimand.combine(means[2 * place], means[2 * place + 1])
+        found.append(_effect(sample, pair, resampled, ps[place], how.rounding))
+    return found
+
+
+def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: InferenceOptions) -> list[float]:
+    """The p over queries of each sample of twins; NaN for the others."""
+    nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
+    tests = {i: members[i].estimand.paired_test for i in nets}
+    flipped = [i for i in nets if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
+    signs = sign_flip_ps([nets[i] for i in flipped], resamples=how.resamples, seed=how.seed)
+    ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
+    for i in nets.keys() - set(flipped):
+        up, down = int((nets[i] > 0).sum()), int((nets[i] < 0).sum())
+        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(nets[i])
+    return list(ps.values())
+
+
+def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: float, rounding: str) -> Effect:
+    """One answer from the sums of its distinct queries, resampled values, and the p over queries of twins."""
+    of, mask, chance = sample.estimand, sample.mask, sample.chance
+    one, two = sample.one, sample.two
+    value, low, high = of.value(one, two, rounding=rounding), 0.0, 0.0
+    if chance is not None:
+        low, high = chance.low, chance.high
+        p = max(p, chance.p) if sample.twins else chance.p
+    if sample.cells is not None and len(rows[0]):
+        resampled = _two_way(sample, rows, of.value(one, two), resampled)
+    spread, n = interval(resampled), int(mask.sum())
+    votes = int(of.informative(*rows).sum())
+    if sample.cells is not None:
+        votes = min(votes, int(np.count_nonzero(np.bincount(sample.cells.origin))))
+    return Effect(
+        sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
+        np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
+        {**of.means(one, two), **sample.parts}, votes=votes,
+    )  # fmt: skip
+
+
+def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
+    """Widen resampled values by what documents add to their variance."""
+    if sample.cells is None or value != value:
+        return resampled
+    ratio = value / sample.estimand.per_ratio
+    residuals = sample.estimand.residuals(*rows, ratio)
+    return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How Relative Δ of one run, measure and series of sources moves with their temperature."""
+
+    run: str
+    measure: str
+    series: str
+    """The model behind the sources, and its prompt where there are several."""
+    a: str
+    """The reference; a rising Relative Δ moves toward it."""
+    temperatures: tuple[float, ...]
+    """One a source, in rising order."""
+    values: tuple[float, ...]
+    """Relative Δ in percent at each temperature, over the queries that all of them share."""
+    correlation: float
+    """Spearman's rank correlation of temperature and Relative Δ, in [−1, 1]; NaN where all values are equal."""
+    low: float
+    high: float
+    """Its 95 % interval: bootstrap over queries, the same resample at every temperature."""
+    change: float
+    """Relative Δ at the highest less that at the lowest temperature, in points (means where several share one)."""
+    change_low: float
+    change_high: float
+    """Its 95 % interval, from the same resamples."""
+    queries: int
+    """Queries with a relevant document on both sides at every temperature."""
+    dropped: int
+    """Resamples in which the correlation was undefined."""
+
+    @property
+    def kind(self) -> Literal["rises", "falls", "inconclusive"]:
+        """Which way Relative Δ goes as temperature rises, if both intervals lie on that side of 0."""
+        if self.low > 0 and self.change_low > 0:
+            return "rises"
+        if self.high < 0 and self.change_high < 0:
+            return "falls"
+        return "inconclusive"
+
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides the fields."""
+        return {"kind": self.kind}
+
+
+class TrendTask(NamedTuple):
+    """Per-query values of one run, measure and series, before any statistics."""
+
+    run: str
+    measure: str
+    series: str
+    a: str
+    temperatures: tuple[float, ...]
+    columns: Columns
+    """Of the reference at each temperature in turn, and then of the rewrites."""
+
+    @property
+    def family(self) -> bytes:
+        """Equal for trends over the same queries."""
+        return self.columns.family
+
+
+def trends(tasks: Sequence[TrendTask], *, resamples: int, seed: int) -> tuple[Trend, ...]:
+    """Ask of each series, with at least two different temperatures, whether it moves with them."""
+
+    def tested(members: list[TrendTask]) -> Iterable[Trend]:
+        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
+        return map(_trend, members, means)
+
+    return tuple(by_family(tasks, tested))
+
+
+def _trend(task: TrendTask, means: Floats) -> Trend:
+    """One trend from per-query values and resampled means, both of the shape (sides and temperatures, …)."""
+    at, half = task.temperatures, len(task.temperatures)
+    whole = relative_delta(task.columns.means[:half], task.columns.means[half:])[:, None]
+    samples = relative_delta(means[:half], means[half:])
+    spread, moved = interval(rank_correlation(at, samples)), interval(change_of_ends(at, samples))
+    return Trend(
+        task.run, task.measure, task.series, task.a, at, tuple(whole[:, 0].tolist()),
+        float(rank_correlation(at, whole)[0]), spread.low, spread.high,
+        float(change_of_ends(at, whole)[0]), moved.low, moved.high, task.columns.queries, spread.dropped,
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""The options of an audit as its spec holds them: what they may be, and which files were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.measures.contrast import ROUNDINGS
+from ranktilt.statistics.correction import CORRECTIONS
+
+CHOICES = {
+    "missing": ("zero", "exclude"), "ties": ("expected", "trec_eval"), "rounding": ROUNDINGS,
+    "test": ("permutation", "t"), "correction": CORRECTIONS,
+}  # fmt: skip
+FEWEST_RESAMPLES = 100
+_DEEPEST = 20
+"""Mixes of mixes."""
+_TEXTS = ("path", "split", "labels", "qrels", "revision", "layout", "docs", "by")
+
+
+def check_choices(**given: str) -> None:
+    """Refuse unknown values of the options in `CHOICES`, before any work is done."""
+    for name, value in given.items():
+        if value not in CHOICES[name]:
+            raise unknown(name, value, CHOICES[name])
+
+
+def check_resamples(resamples: int) -> None:
+    """Refuse too few of them."""
+    if resamples < FEWEST_RESAMPLES:
+        raise UserError(f"expected at least {FEWEST_RESAMPLES} resamples, got {resamples}")
+
+
+def files_of_runs(specs: Iterable[Any]) -> list[str]:
+    """List the files that runs were read from, those of their candidates too, each once; from the specs of the runs."""
+    found = dict[str, None]()
+    for spec in specs:
+        while isinstance(spec, Mapping):
+            if "file" in spec:
+                found[str(spec["file"])] = None
+            spec = spec.get("candidates")
+    return list(found)
+
+
+def require_spec(spec: Mapping[str, Any]) -> None:
+    """Refuse the spec of a file that no audit could have written: `KeyError`, or msgspec's `ValidationError`."""
+    _typed(spec, dict[str, Any], "spec")
+    _typed(spec["by"], str | None, "by")
+    for name, valid in CHOICES.items():
+        if spec[name] not in valid:
+            raise ValueError(f"{name}: expected one of {', '.join(valid)}; got {shorten(spec[name])}")
+    for name, least in (("resamples", FEWEST_RESAMPLES), ("seed", 0)):
+        _typed(spec[name], int, name)
+        if spec[name] < least:
+            raise ValueError(f"{name}: expected at least {least}, got {spec[name]}")
+    if not _typed(spec.get("level", 0.0), float, "level") >= 0:
+        raise ValueError(f"level: expected at least 0, got {shorten(spec['level'])}")
+    _require_collection(spec.get("collection", {}))
+    for run in _typed(spec.get("runs", []), list[dict[str, Any]], "runs"):
+        for name in ("ranker", "file", "score_order"):
+            _typed(run.get(name, ""), str, name)
+    for entry in _typed(spec.get("inputs", []), list[dict[str, Any]], "inputs"):
+        for name in ("path", "sha256"):
+            _typed(entry[name], str, name)
+
+
+def _require_collection(spec: Any, depth: int = 0) -> None:
+    found = _typed(spec, dict[str, Any], "collection")
+    if depth > _DEEPEST:
+        raise ValueError(f"collection: expected mixes at most {_DEEPEST} deep")
+    for name in _TEXTS:
+        _typed(found.get(name), str | None, name)
+    for part in _typed(found.get("mix", []), list[Any], "mix"):
+        _require_collection(part, depth + 1)
+
+
+def _typed(found: Any, kind: Any, name: str) -> Any:
+    try:
+        return msgspec.convert(found, kind)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"{name}: {error}") from error

@@ -1,0 +1,47 @@
+"""Equivalence of paired values: two one-sided t tests, and the interval of their mean difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+_WITHIN_95 = 0.975
+
+
+def tost_p(difference: Floats, margin: float) -> float:
+    """Test whether a mean difference lies within ±margin: two one-sided paired t tests (Schuirmann 1987).
+
+    The larger p of the two: a large one says nothing. NaN below two queries.
+    """
+    if len(difference) < 2:
+        return np.nan
+    mean, error, freedom = _mean_and_error(difference)
+    if error == 0:
+        return float(abs(mean) >= margin)
+    return float(max(special.stdtr(freedom, -(mean + margin) / error), special.stdtr(freedom, (mean - margin) / error)))
+
+
+def smallest_margin(difference: Floats, alpha: float = 0.05) -> float:
+    """Find the margin from which on `tost_p` is below `alpha`: the farther end of the 1 − 2·alpha interval."""
+    if len(difference) < 2:
+        return np.nan
+    mean, error, freedom = _mean_and_error(difference)
+    return float(abs(mean) + special.stdtrit(freedom, 1 - alpha) * error)
+
+
+def t_interval(difference: Floats) -> tuple[float, float]:
+    """95 % interval of a mean by Student's t over queries; NaN below two queries."""
+    if len(difference) < 2:
+        return np.nan, np.nan
+    mean, error, freedom = _mean_and_error(difference)
+    half = float(special.stdtrit(freedom, _WITHIN_95)) * error
+    return mean - half, mean + half
+
+
+def _mean_and_error(difference: Floats) -> tuple[float, float, int]:
+    n = len(difference)
+    if (difference == difference[0]).all():  # rounding would leave an error where there is none
+        return float(difference[0]), 0.0, n - 1
+    return float(np.mean(difference)), float(np.std(difference, ddof=1) / np.sqrt(n)), n - 1
