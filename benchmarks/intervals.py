@@ -143,7 +143,7 @@ def _named(collection: Any, runs: Sequence[Any], labelings: int) -> str:
             side = tilt.p < 0.05 and (tilt.low > 0 or tilt.high < 0)
             named.setdefault(f"Relative Δ {tilt.measure}", Counter())[tilt.run] += side
         for one in found.estimates:
-            if one.kind != "relative delta":
+            if one.estimand.kind != "relevance":
                 named.setdefault(one.name, Counter())[one.run] += bool(one.leans) and one.p < 0.05
     shares = {name: [100 * of[run.name] / labelings for run in runs] for name, of in named.items()}
     every = [share for row in shares.values() for share in row]

@@ -104,7 +104,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
     def result(path: Path) -> object:
         found = read_result(path)
         one = isinstance(found, rt.Audit)
-        return found.to_json(), report_page([Opened(found) if one else found]), table(rt.gate(found)) if one else ""
+        return found.to_json(), report_page([Opened(found) if one else found]), rt.table(rt.gate(found)) if one else ""
 
     def kept(path: Path) -> object:
         with Journal(path) as journal:

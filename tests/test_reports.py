@@ -189,9 +189,9 @@ WANTED = "an audit, a validation or a study"
         (
             "old.json",
             '{"format": "ranktilt-audit", "version": 99}',
-            "is an audit of format 99, this RankTilt reads up to 1",
+            "is an audit of format 99, this RankTilt reads up to 2",
         ),
-        ("half.json", '{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'runs'"),
+        ("half.json", '{"format": "ranktilt-audit", "version": 1}', "is not a whole audit: KeyError: 'spec'"),
     ],
 )
 def test_files_that_hold_no_result(tmp_path: Path, name: str, content: str, said: str) -> None:

@@ -48,7 +48,7 @@ def audit_of(
     return replace(
         base, spec={**base.spec, **settings}, runs=tuple(runs), measures=tuple(map(measure, measures)),
         groups=("all", *groups), queries=names, values=table, tilts=found, notes=(),
-        pair_counts=pl.DataFrame(schema=PAIR_COUNTS), confounds=(),
+        pair_counts=pl.DataFrame(schema=PAIR_COUNTS), confounds=(), heads=None,
     )  # fmt: skip
 
 

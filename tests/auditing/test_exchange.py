@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ranktilt.auditing.effects as module
+import ranktilt.auditing.inference as module
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.gate import gate

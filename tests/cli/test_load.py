@@ -107,7 +107,7 @@ def test_a_named_collection_may_stand_where_a_folder_does(cli: Cli, cache: Path)
         (["none"], "none: no such folder"),
         (["none", "--revision", "v1"], "none: a folder has no revision; revisions are for hub:OWNER/NAME"),
         (["none", "--layout", "bier"], "unknown layout 'bier'; did you mean 'beir'? (valid: beir, cocktail)"),
-        (["none", "--docs", "judgd"], "unknown choice of documents 'judgd'; did you mean 'judged'?"),
+        (["none", "--docs", "judgd"], "unknown docs 'judgd'; did you mean 'judged'?"),
         (["none", "--split", "test", "--qrels", "x"], "name a split or a file of judgments, not both"),
     ],
 )

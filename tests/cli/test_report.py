@@ -19,6 +19,7 @@ from ranktilt import Audit
 from ranktilt.cli.report import size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
+from ranktilt.reporting.reload import NO_LISTS
 from tests.cli.conftest import Cli, refused
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
@@ -80,14 +81,11 @@ def test_what_is_left_out_is_said(cli: Cli, here: Path) -> None:
     assert explorers((here / "report.html").read_text("utf-8")) == []
 
 
-def test_a_run_that_is_left_out_is_said(cli: Cli, here: Path) -> None:
-    content = json.loads((here / "audit.json").read_bytes())
-    content["values"][0][0][1][0] = 0.125
-    write(here / "audit.json", json.dumps(content))
-    _, _, err = cli("report", "audit.json", "-o", "report.html")
-    said = "The lists of tfidf are left out: it gives other values than the audit's for 1 of 3 queries."
-    assert err.splitlines()[0] == said
-    assert explorers((here / "report.html").read_text("utf-8"))[0]["runs"] == ["bm25"]
+def test_lists_that_the_audit_does_not_keep_are_said_to_be_left_out(cli: Cli, here: Path) -> None:
+    assert cli("audit", "toy", "-r", "bm25", "--heads", "0", "--json", "none.json", "--resamples", "100").code == 0
+    _, _, err = cli("report", "none.json", "-o", "report.html")
+    assert err.splitlines()[0] == NO_LISTS
+    assert "its ranked lists" not in err
 
 
 def test_texts_can_be_kept_out(cli: Cli, here: Path) -> None:
@@ -105,20 +103,14 @@ def test_several_results_become_one_page(cli: Cli, here: Path) -> None:
     assert titles[:-1] == ["Audit of toy", "Validation of toy", "Temperature study of toy"]
 
 
-def test_runs_that_audit_saved_are_shown_without_asking_an_engine(cli: Cli, here: Path) -> None:
+def test_lists_of_an_engine_are_shown_without_asking_it(cli: Cli, here: Path) -> None:
     write(here / "report_shop.py", "def search(query, k):\n    return [('d1-human', 2.0), ('d1-llm', 1.0)]\n")
-    audited = cli("audit", "toy", "-r", "engine:report_shop:search", "--save", "out", "--resamples", "100")
+    audited = cli("audit", "toy", "-r", "engine:report_shop:search", "--json", "shop.json", "--resamples", "100")
     assert audited.code == 0
     (here / "report_shop.py").unlink()
-    code, _, err = cli("report", "out/audit.json", "-o", "report.html")
+    code, _, err = cli("report", "shop.json", "-o", "report.html")
     assert (code, err.count("\n")) == (0, 1)
     assert explorers((here / "report.html").read_text("utf-8"))[0]["runs"] == ["engine:report_shop:search"]
-    shutil.rmtree(here / "out" / "runs")
-    said = (
-        "The lists of engine:report_shop:search are left out: an engine is not asked again; ranktilt audit --save DIR "
-        "keeps the run itself."
-    )
-    assert cli("report", "out/audit.json", "-o", "report.html").err.splitlines()[0] == said
 
 
 @pytest.mark.parametrize(("format", "ending"), [("latex", "tex"), ("markdown", "md"), ("csv", "csv")])

@@ -121,7 +121,7 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
         (("-r", "bm26"), "unknown ranker 'bm26'"),
         (("-r", "bm25", "-m", "nope"), "unknown measure 'nope'"),
         (("-r", "bm25", "--ties", "id"), "unknown ties 'id'"),
-        (("-r", "bm25", "-o", "-"), "--output writes a file; standard output (-) is for --json"),
+        (("-r", "bm25", "-o", "-"), "-o writes a file; standard output (-) is for --json"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ranktilt import Audit, audit, measure
+from ranktilt import Audit, audit
 from ranktilt.reporting.views.audit_method import audit_notes
 from tests.reporting.audits import small, three, uneven
 from tests.reporting.openings import opened, ungrouped, unjudged, with_spec
@@ -26,7 +26,8 @@ def test_every_measure_is_defined_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", ["nDCG", "AP", "P@5", "R@10", "RR"])
 def test_each_kind_of_measure_has_a_definition(name: str) -> None:
-    text = said(replace(small(), measures=(measure(name),)))
+    run = run_of(toy(), {"q1": {"d1-human": 1.0}}, ranker="one")
+    text = said(audit(toy(), run, [name], resamples=100))
     assert f"\n{name}: " in text
     assert ("All ranks count where no number is named" in text) is ("@" not in name)
 

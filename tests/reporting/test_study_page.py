@@ -56,8 +56,8 @@ def test_headline_of_one_source_without_a_temperature() -> None:
 
 
 def test_headline_counts_sources_where_temperatures_do_not_tell_them_apart() -> None:
-    arms = tuple(replace(arm, series=f"model {n}") for n, arm in enumerate(STUDY.arms))
-    assert headline(replace(STUDY, arms=arms, trends=())).startswith("bm25 favours human text on 2 of 3 sources and")
+    arms = tuple(replace(arm, series=f"model {n}") for n, arm in enumerate(STUDY.sources))
+    assert headline(replace(STUDY, sources=arms, trends=())).startswith("bm25 favours human text on 2 of 3 sources and")
 
 
 def test_table_holds_every_tilt(shown: Markup) -> None:
@@ -135,15 +135,15 @@ def test_every_ranker_and_source_has_a_verdict(shown: Markup) -> None:
 def test_verdict_names_its_source(text: str) -> None:
     verdicts = re.findall(r"<li class=.*?</span> <span>(.*?)</span></li>", text)
     assert len(verdicts) == 2 + 6
-    assert all(any(arm.source in line for arm in STUDY.arms) for line in verdicts[2:])
+    assert all(any(arm.source in line for arm in STUDY.sources) for line in verdicts[2:])
 
 
 def test_many_sources_are_summed_up_only() -> None:
-    arms = tuple(replace(arm, source=f"{arm.source}-{n}") for n in range(3) for arm in STUDY.arms)
+    arms = tuple(replace(arm, source=f"{arm.source}-{n}") for n in range(3) for arm in STUDY.sources)
     tilts = tuple(
         replace(tilt, b=f"{tilt.b}-{n}") for run in VALUES for n in range(3) for tilt in STUDY.tilts if tilt.run == run
     )
-    text = html(replace(STUDY, arms=arms, tilts=tilts))
+    text = html(replace(STUDY, sources=arms, tilts=tilts))
     assert len(re.findall(r"<li class=.*?</span> <span>(.*?)</span></li>", text)) == 2
 
 

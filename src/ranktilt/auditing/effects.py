@@ -224,7 +224,7 @@ def upgraded(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     described = [row.get("kind") == "score gap" for row in rows]
     tests = max(sum(row["p"] is not None and not some for row, some in zip(rows, described, strict=True)), 1)
     return [
-        dict(row) if "estimand" in row and "extra" in row else {"tests": 1 if some else tests, **_upgraded(row)}
+        {"tests": 1 if some else tests, **(row if "estimand" in row and "extra" in row else _upgraded(row))}
         for row, some in zip(rows, described, strict=True)
     ]
 

@@ -69,7 +69,7 @@ class Controlled:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Result, format="ranktilt-audit", version=1, noun="an audit", command="ranktilt audit"):
+class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command="ranktilt audit"):
     """What `audit` found: measure × group on one mixed ranking per run; immutable.
 
     Parameters

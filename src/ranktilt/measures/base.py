@@ -454,12 +454,16 @@ def every_estimand() -> tuple[Estimand, ...]:
 
 def _named(name: str) -> Estimand:
     if name not in estimands():
-        raise unknown("measure", name, (f"{n}@k" for n in estimands()))
+        raise unknown("measure", name, (_typed(one) for one in every_estimand() if one.name != "RelativeDelta"))
     module, _, attribute = estimands()[name].partition(":")
     found = getattr(import_module(module), attribute)
     if not isinstance(found, Estimand):
         raise UserError(f"measure {name!r} ({estimands()[name]}): expected an estimand, got {type(found).__name__}")
     return found
+
+
+def _typed(one: Estimand) -> str:
+    return f"{one.name}@k" if one.kind in ("relevance", "group") else one.name
 
 
 def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:

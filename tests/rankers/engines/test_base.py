@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ranktilt import Collection, DataError, Run, UserError, audit
-from ranktilt.auditing.options import TIES
+from ranktilt.auditing.options import CHOICES
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.base import LiveEngine, Session
@@ -322,7 +322,7 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], message: str)
 
 def test_ties_of_an_engine_stay_in_its_order_however_ties_are_broken() -> None:
     run = Fake(answer=always(*((name, 1.0) for name in ("d1-human", "d2-llm", "d3-llm"))), k=3).rank(toy())
-    found = [audit(toy(), run, ["nDCG@1", "RR@10"], ties=ties, resamples=100).values for ties in TIES]
+    found = [audit(toy(), run, ["nDCG@1", "RR@10"], ties=ties, resamples=100).values for ties in CHOICES["ties"]]
     assert found[0] == pytest.approx(found[1], nan_ok=True)
 
 
