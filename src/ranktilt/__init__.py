@@ -10,14 +10,16 @@ from ranktilt._version import __version__
 if TYPE_CHECKING:
     from ranktilt.auditing.audit import audit
     from ranktilt.auditing.calibration.calibrate import calibrate
-    from ranktilt.auditing.compare import compare
+    from ranktilt.auditing.calibration.result import Calibration
+    from ranktilt.auditing.compare import Comparison, compare
     from ranktilt.auditing.controls import controls
-    from ranktilt.auditing.gate import gate
+    from ranktilt.auditing.gate import Gate, gate
     from ranktilt.auditing.result import Audit
-    from ranktilt.auditing.study import study
+    from ranktilt.auditing.study import Study, study
     from ranktilt.collection import Collection
     from ranktilt.datasets.bundled.reader import bundled
     from ranktilt.datasets.check import check
+    from ranktilt.datasets.check_result import CheckResult
     from ranktilt.datasets.labels import labelled
     from ranktilt.datasets.load import load
     from ranktilt.datasets.mix import mix
@@ -27,26 +29,35 @@ if TYPE_CHECKING:
     from ranktilt.generation.rewrite.rewrite import rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
     from ranktilt.measures.average_precision import AP
-    from ranktilt.measures.base import Measure, measure
+    from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand, measure
     from ranktilt.measures.contrast import relative_delta
     from ranktilt.measures.ndcg import nDCG
     from ranktilt.measures.precision import P
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
+    from ranktilt.measures.twins import TwinEstimand
     from ranktilt.probes.base import Probe, TextProbe
-    from ranktilt.probes.explain import explain
-    from ranktilt.probes.validation import validate
+    from ranktilt.probes.explain import Explanation, explain
+    from ranktilt.probes.validation import Validation, validate
     from ranktilt.rankers.base import Ranker
     from ranktilt.registry import ranker
     from ranktilt.reporting.output import table
     from ranktilt.reports import report
     from ranktilt.run import Run
+    from ranktilt.training.cross_encoder import train_cross_encoder
 
 _NAMES = {
     "AP": "measures.average_precision",
     "Audit": "auditing.result",
+    "Calibration": "auditing.calibration.result",
+    "CheckResult": "datasets.check_result",
     "Collection": "collection",
+    "Comparison": "auditing.compare",
     "DataError": "errors",
+    "Estimand": "measures.base",
+    "Explanation": "probes.explain",
+    "Gate": "auditing.gate",
+    "GroupEstimand": "measures.base",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
@@ -56,14 +67,18 @@ _NAMES = {
     "Ranker": "rankers.base",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
+    "Study": "auditing.study",
     "TextProbe": "probes.base",
+    "TwinEstimand": "measures.twins",
     "UserError": "errors",
+    "Validation": "probes.validation",
     "audit": "auditing.audit",
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",
     "check": "datasets.check",
     "compare": "auditing.compare",
     "controls": "auditing.controls",
+    "estimand": "measures.base",
     "explain": "probes.explain",
     "gate": "auditing.gate",
     "labelled": "datasets.labels",
@@ -79,15 +94,61 @@ _NAMES = {
     "save_rewritten": "generation.rewrite.save",
     "study": "auditing.study",
     "table": "reporting.output",
+    "train_cross_encoder": "training.cross_encoder",
     "validate": "probes.validation",
 }
 
 __all__ = [
-    "AP", "RR", "Audit", "Collection", "DataError", "Measure", "MissingExtra", "P", "Probe", "R", "Ranker", "Rewriting",
-    "Run", "TextProbe", "UserError",
-    "__version__", "audit", "bundled", "calibrate", "check", "compare", "controls", "explain", "gate", "labelled",
-    "load", "measure", "mix", "nDCG", "ranker", "relative_delta", "report", "rewrite", "save", "save_rewritten",
-    "study", "table", "validate",
+    "AP",
+    "RR",
+    "Audit",
+    "Calibration",
+    "CheckResult",
+    "Collection",
+    "Comparison",
+    "DataError",
+    "Estimand",
+    "Explanation",
+    "Gate",
+    "GroupEstimand",
+    "Measure",
+    "MissingExtra",
+    "P",
+    "Probe",
+    "R",
+    "Ranker",
+    "Rewriting",
+    "Run",
+    "Study",
+    "TextProbe",
+    "TwinEstimand",
+    "UserError",
+    "Validation",
+    "__version__",
+    "audit",
+    "bundled",
+    "calibrate",
+    "check",
+    "compare",
+    "controls",
+    "estimand",
+    "explain",
+    "gate",
+    "labelled",
+    "load",
+    "measure",
+    "mix",
+    "nDCG",
+    "ranker",
+    "relative_delta",
+    "report",
+    "rewrite",
+    "save",
+    "save_rewritten",
+    "study",
+    "table",
+    "train_cross_encoder",
+    "validate",
 ]  # fmt: skip
 
 

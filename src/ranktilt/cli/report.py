@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -148,7 +149,7 @@ def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, querie
     for file in dict.fromkeys(files):
         one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file)
         if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
-            one = reload(one, file)
+            one = replace(reload(one, file), runs=())  # texts are chosen by grade, whatever lists are kept
             say(" ".join(one.notes), quiet=quiet or one.collection is not None)
         found.append(one)
     return paper_tables(found, layout, form, queries=queries)
