@@ -1,0 +1,129 @@
+"""A gate as build servers read it: JUnit XML, and Markdown for a pull request."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranktilt.auditing.gate import Gate, gate
+from ranktilt.reporting.output import table
+from ranktilt.reporting.render.junit import junit
+from tests.auditing.arrays import audit_of
+from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
+
+THREE = audit_of(np.concatenate([LEVEL.values, HUMAN.values, UNSURE.values]), runs=("a", "b", "c"))
+
+
+def named(found: Gate, **spec: object) -> Gate:
+    return replace(found, spec={**found.spec, **spec})
+
+
+def parsed(found: Gate) -> ElementTree.Element:
+    return ElementTree.fromstring(junit(found))
+
+
+def gate_markdown(found: Gate) -> str:
+    return table(found, "markdown")
+
+
+class TestMarkdown:
+    def test_headline_table_reasons_and_how_to_make_it_again(self) -> None:
+        found = gate(HUMAN, max_tilt=30)
+        made = named(found, audit="ranktilt audit DIR -r bm25", command="ranktilt gate audit.json --max-tilt 30")
+        lines = gate_markdown(made).splitlines()
+        assert lines[0] == "## ❌ RankTilt: tilted (asked: tilt within ±30 points of level)"
+        assert lines[2] == (
+            "| ranker | measure | groups | check | value | 95 % interval | allowed | queries | outcome |"
+        )
+        assert lines[3] == "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
+        assert lines[4].startswith(r"| run | nDCG@5 | human \| llm | tilt | +")
+        assert lines[4].endswith("| −30.0 … +30.0 | 60 | ✗ tilted |")
+        assert lines[6].startswith(r"- ✗ run, nDCG@5, human \| llm: tilted: toward human: ")
+        assert lines[-1] == (
+            "Make it again: `ranktilt audit DIR -r bm25`, then `ranktilt gate audit.json --max-tilt 30`"
+        )
+
+    @pytest.mark.parametrize(("audit", "sign"), [(LEVEL, "✅"), (HUMAN, "❌"), (UNSURE, "⚠️")])
+    def test_the_headline_has_a_sign(self, audit: object, sign: str) -> None:
+        assert gate_markdown(gate(audit)).startswith(f"## {sign} RankTilt: ")  # type: ignore[arg-type]
+
+    def test_without_commands_nothing_is_said_of_them(self) -> None:
+        assert "Make it again" not in gate_markdown(gate(LEVEL))
+
+    @pytest.mark.parametrize(
+        ("command", "expected"), [("a `b` c", "``a `b` c``"), ("`a", "`` `a ``"), ("a ``b", "```a ``b```")]
+    )
+    def test_backticks_do_not_end_the_code(self, command: str, expected: str) -> None:
+        assert f"Make it again: {expected}\n" in gate_markdown(named(gate(LEVEL), command=command))
+
+    def test_names_cannot_break_the_table_or_become_html(self) -> None:
+        odd = audit_of(HUMAN.values, runs=["x|y\n<img src=x>"])
+        text = gate_markdown(gate(odd))
+        assert r"| x\|y \<img src=x\> | nDCG@5 |" in text
+        assert len(text.splitlines()) == 7
+
+
+class TestJUnit:
+    def test_counts_and_kinds(self) -> None:
+        root = parsed(gate(THREE))
+        assert root.tag == "testsuites"
+        (suite,) = root
+        for node in (root, suite):
+            assert {k: node.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
+                "tests": "3", "failures": "1", "errors": "1", "skipped": "0",
+            }  # fmt: skip
+        cases = suite.findall("testcase")
+        assert [(c.get("classname"), c.get("name")) for c in cases] == [
+            ("a", "nDCG@5: human | llm"), ("b", "nDCG@5: human | llm"), ("c", "nDCG@5: human | llm"),
+        ]  # fmt: skip
+        assert [[child.tag for child in case] for case in cases] == [["system-out"], ["failure"], ["error"]]
+
+    def test_reasons_are_the_messages(self) -> None:
+        found = gate(THREE, max_tilt=15, baseline=THREE, resamples=200)
+        (failure,), (error,) = (list(parsed(found).iter(tag)) for tag in ("failure", "error"))
+        assert (failure.get("type"), failure.get("message")) == ("tilted", found.rows[1].reason)
+        assert (error.get("type"), error.get("message")) == ("inconclusive", found.rows[2].reason)
+        assert (failure.text or "").splitlines() == [c.reason for c in found.rows[1].checks]
+
+    def test_inconclusive_that_passes_is_skipped(self) -> None:
+        root = parsed(gate(UNSURE, inconclusive="pass"))
+        assert (root.get("errors"), root.get("skipped")) == ("0", "1")
+        assert [node.get("type") for node in root.iter("skipped")] == ["inconclusive"]
+        assert not list(root.iter("error"))
+
+    def test_level_has_neither(self) -> None:
+        root = parsed(gate(LEVEL))
+        assert {root.get(k) for k in ("failures", "errors", "skipped")} == {"0"}
+        assert [node.text for node in root.iter("system-out")] == [gate(LEVEL).rows[0].reason]
+
+    def test_properties_say_how(self) -> None:
+        found = named(gate(LEVEL), command="ranktilt gate <x> & 'y'")
+        values = {p.get("name"): p.get("value") for p in parsed(found).iter("property")}
+        assert values["command"] == "ranktilt gate <x> & 'y'"
+        assert values["asked"] == "tilt within ±15 points of level"
+        assert set(values) == {"ranktilt", "asked", "command"}
+        assert len(list(parsed(gate(LEVEL)).iter("property"))) == 2
+
+    def test_it_is_utf8_with_a_declaration(self) -> None:
+        data = junit(gate(audit_of(HUMAN.values, runs=["语言–Δ"])))
+        assert data.startswith(b"<?xml version='1.0' encoding='utf-8'?>\n<testsuites ")
+        assert data.endswith(b"</testsuites>\n")
+        assert "语言–Δ" in data.decode("utf-8")
+
+    @given(st.text(st.characters(codec=None), min_size=1, max_size=20))
+    def test_any_name_can_be_parsed_again(self, name: str) -> None:
+        found = gate(HUMAN)
+        row = replace(found.rows[0], run=name, a=name)
+        (case,) = parsed(replace(found, rows=(row,))).iter("testcase")
+        allowed = [
+            c for c in name if c in "\t\n\r" or "\x20" <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+        ]
+        assert case.get("classname") == "".join(allowed)
+
+    def test_control_characters_are_left_out(self) -> None:
+        found = audit_of(HUMAN.values, runs=["be\x07ll\x00 \x1b[31mred\ud800\ufffe"])
+        (case,) = parsed(gate(found)).iter("testcase")
+        assert case.get("classname") == "bell [31mred"
