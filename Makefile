@@ -14,13 +14,14 @@ help: ## Show this list
 demo: .venv/.stamp-demo ## Audit the bundled collection, without network
 	HF_HUB_OFFLINE=1 $(BIN)/ranktilt demo
 
-# A worker that is done takes tests from the others; neighbours stay together, and with them what they share.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8
+# A worker that is done takes tests from the others.
 test: .venv/.stamp-dev ## Run the tests that take seconds
-	$(PYTEST) -m "not slow"
+	$(PYTEST) --dist worksteal -m "not slow"
 
+# A file stays with one worker, and with it what is encoded or drawn once for its tests; the long ones come first.
 test-all: .venv/.stamp-dev ## Run every test, with coverage: browsers, models, docs, benchmarks and kills too
-	$(PYTEST) --cov
+	$(PYTEST) --dist loadfile --no-loadscope-reorder --cov
 
 lint: .venv/.stamp-dev ## Check format, style and types
 	$(BIN)/ruff format --check .

@@ -108,6 +108,16 @@ class Effect:
         return self.estimand.measure if isinstance(self.estimand, RelativeDelta) else repr(self.estimand)
 
     @property
+    def kind(self) -> str:
+        """What stands for the estimand in files, whatever its cutoff is: ``page``, ``relevant twins``, ``rank gap``."""
+        return self.estimand.key
+
+    @property
+    def extra(self) -> Mapping[str, float]:
+        """Means and counts behind it, by the name that files give them."""
+        return self.parts
+
+    @property
     def name(self) -> str:
         """The estimand as printed, such as ``ΔNDSR@20``."""
         return self.estimand.title
