@@ -16,7 +16,7 @@ import pytest
 from ranktilt.collection import Collection
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import Cell, Code, Column, Document, Section, Table
+from ranktilt.reporting.document import Cell, Code, Column, Document, Row, Section, Table
 from ranktilt.reporting.render.html import html_document
 from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.browser import FLAGS, Browser, Chromium, program
@@ -265,13 +265,13 @@ def test_page_prints_in_light_colours(browser: Browser, pages: dict[str, Path]) 
     browser.run("dispatchEvent(new Event('afterprint'))")
     browser.until("document.querySelector('.plot').data[0].line.color === '#56b4e9'")
     assert browser.run("'theme' in document.documentElement.dataset") is False
-    assert len(browser.call("Document.printToPDF")["data"]) > 10_000
+    assert len(browser.call("Page.printToPDF")["data"]) > 10_000
 
 
 def test_nothing_is_cut_off_on_paper(browser: Browser, tmp_path: Path) -> None:
     columns = (Column("query", number=False, header=True, room=24), *(Column("part of Relative Δ") for _ in range(14)))
     cells = (Cell("why is the sea so salty"), *(Cell("−1.44", -1.44, "second") for _ in range(14)))
-    parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (cells,)))
+    parts = (Code("command", "ranktilt audit folder " + "-r bm25 " * 40), Table("Wide", columns, (Row(cells),)))
     path = tmp_path / "paper.html"
     path.write_text(
         html_document(Document("Paper", "Test", "All is well.", (Section("a", "A", (), parts),))), encoding="utf-8"
@@ -291,7 +291,7 @@ def test_broken_library_is_said_and_its_places_go(browser: Browser, pages: dict[
     path = tmp_path / "broken.html"
     path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
     browser.open(pages["study"])  # with scripts, whatever was before
-    browser.call("Document.navigate", url=path.as_uri())
+    browser.call("Page.navigate", url=path.as_uri())
     browser.until("document.getElementById('undrawn') && !document.getElementById('undrawn').hidden")
     assert "could not be drawn" in browser.run("document.getElementById('undrawn').textContent")
     assert browser.run("document.querySelectorAll('.plot').length") == 0

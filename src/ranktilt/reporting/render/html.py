@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ranktilt._version import __version__
-from ranktilt.errors import visible
 from ranktilt.reporting.document import INTERVAL, Cell, Column, Document, Row, Table
-from ranktilt.reporting.glossary.glossary import Glossary
+from ranktilt.reporting.glossary.glossary import Glossary, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
