@@ -1,5 +1,6 @@
 """Golden numbers of all-MiniLM-L6-v2 on real collections; each is encoded once a session."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,7 @@ def test_nfcorpus_human_only(mixed: Run, nfcorpus: Collection, only_cached: Call
     assert mean == pytest.approx(0.3159, abs=TOLERANCE)
 
 
+@pytest.mark.skipif("RANKTILT_TEST_LONG" not in os.environ, reason="five minutes; RANKTILT_TEST_LONG=1 runs it")
 def test_scifact(scifact: tuple[Collection, Run]) -> None:
     mean, queries = ndcg(*scifact)
     assert queries == 300
