@@ -266,7 +266,7 @@ class TestFile:
 
     def test_is_plain_json_with_a_format_and_a_version(self, uneven: Audit, tmp_path: Path) -> None:
         content = json.loads(uneven.save(tmp_path / "audit.json").read_text(encoding="utf-8"))
-        assert (content["format"], content["version"]) == ("ranktilt-audit", 1)
+        assert (content["format"], content["version"]) == ("ranktilt-audit", 2)
         assert content["measures"] == ["nDCG@3", "AP(rel=2)@3"]
         assert np.array(content["values"]).shape == (2, 2, 3, 3)
         assert content["values"][0][0][2][1] is None
@@ -318,10 +318,10 @@ class TestFile:
         assert Audit.load(path) == three
 
     def test_a_newer_format(self, three: Audit, tmp_path: Path) -> None:
-        path = self.altered(three, tmp_path, version=2)
+        path = self.altered(three, tmp_path, version=3)
         with pytest.raises(DataError) as caught:
             Audit.load(path)
-        assert str(caught.value) == (f"{path}: is an audit of format 2, this RankTilt reads up to 1; update it")
+        assert str(caught.value) == (f"{path}: is an audit of format 3, this RankTilt reads up to 2; update it")
 
     @pytest.mark.parametrize(
         "altered",
@@ -457,4 +457,4 @@ def test_without_groups_its_text_says_so() -> None:
 
 
 def test_the_format_is_the_one_documented() -> None:
-    assert (Audit.header.format, Audit.header.version) == ("ranktilt-audit", 1)
+    assert (Audit.header.format, Audit.header.version) == ("ranktilt-audit", 2)
