@@ -1,0 +1,390 @@
+"""How likely a language model in a folder finds texts: log perplexities, each computed once and kept by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import UserError, unknown
+from ranktilt.executing.memory_limits import vector_folder
+from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.models import checkpoint
+from ranktilt.models.batching import BatchJob, BatchShapes, Ints, compute_missing
+from ranktilt.models.device import choose_precision, inference
+from ranktilt.models.token_counts import NO_LIMIT
+from ranktilt.optional import need
+
+Floats = npt.NDArray[np.float64]
+
+CLASSES = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM", "span": "AutoModelForSeq2SeqLM"}
+"""Kinds of model: left to right, with masks, and encoder-decoders such as T5, which fill in spans."""
+EVERY = 8
+"""Of the tokens of a masked model, one in so many is masked at once."""
+LONGEST = 2_048
+"""Tokens of a window at most, where the model has places for more."""
+_HEAD_NUMBERS = 1 << 26
+"""Logits computed at once, at most: a quarter of a gigabyte in float32."""
+_RESULTS_VERSION = 1
+_SAME = 1e-3
+_CHARACTERS_A_TOKEN = 4
+
+
+class Likelihoods(NamedTuple):
+    """Of each text, in the order given."""
+
+    perplexity: Floats
+    """Mean of −ln P(token | the rest) over the tokens: nats a token, at least 0; NaN where no token can be scored."""
+    tokens: Ints
+    """Tokens that were scored."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sequence that a model reads: where in its output predictions stand, and which tokens they should predict."""
+
+    item: int
+    ids: Ints
+    at: Ints
+    token: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likelihood:
+    """A language model in a local folder, as transformers saves it.
+
+    Texts longer than the model reads are windowed: a causal model reads the second half of each window again as the
+    first half of the next, so that every token has half a window before it; other models read parts of equal length.
+    A causal model reads its start token first, and where it has none, the first token of a text is not scored; special
+    tokens are never scored.
+
+    Parameters
+    ----------
+    folder : Path
+        The model.
+    kind : {"auto", "causal", "masked", "span"}
+        ``auto`` goes by the class that the model's configuration names.
+    every : int
+        A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time.
+    precision : {"auto", "float32", "bfloat16"}
+        Of the forward pass; log-probabilities are always computed in float32.
+    device : str, optional
+        Torch's name of where to compute; a GPU where there is one, else the processor, by default.
+    model_name : str
+        The model as the user named it.
+    """
+
+    folder: Path
+    kind: str = "auto"
+    every: int = EVERY
+    precision: str = "auto"
+    device: str | None = None
+    model_name: str = ""
+
+    # What it is
+
+    def check(self) -> None:
+        """Refuse, before anything is computed, a folder or options that cannot give likelihoods; loads no weights."""
+        need("torch", extra="neural", for_="perplexity")
+        config = checkpoint.require(self.folder)
+        checkpoint.require_embeddings(self.folder)
+        if self.kind not in ("auto", *CLASSES):
+            raise unknown("kind of language model", self.kind, ("auto", *CLASSES))
+        if self.every < 0 or self.every == 1:
+            raise UserError(f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}")
+        found = _kind_of(config)
+        if found is None and self.kind == "auto":
+            raise UserError(f"{self.folder}: no language model: expected one with a head that predicts tokens")
+        if self.kind not in ("auto", found) and found is not None:
+            raise UserError(f"{self.folder}: a {found} language model cannot be used as a {self.kind} one")
+        if self.resolved_kind == "masked" and self._tokenizer.mask_token_id is None:
+            raise UserError(f"{self.folder}: its tokenizer has no mask token, so it is no masked language model")
+
+    @cached_property
+    def resolved_kind(self) -> str:
+        """``causal``, ``masked`` or ``span``."""
+        return self.kind if self.kind != "auto" else _kind_of(checkpoint.require(self.folder)) or "causal"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the model's files and of what else decides the values."""
+        every = self.every if self.resolved_kind == "masked" else 0
+        options = _RESULTS_VERSION, self.resolved_kind, every, self._precision
+        return checkpoint.fingerprint(self.folder, *options)
+
+    @cached_property
+    def _precision(self) -> str:
+        return choose_precision(self.precision, for_="perplexity", device=self.device)
+
+    # Values
+
+    def score(self, texts: Sequence[str], given: Sequence[str] | None = None, *, label: str) -> Likelihoods:
+        """Return the log perplexity of each text; each distinct one is computed once, then cached.
+
+        With `given`, a causal model reads another text first, which is not scored, then the text:
+        PPL(d | given) = −(1/S) Σ ln P(d_s | d_<s, given). `given` has half of the window at most; its end is left out.
+        """
+        if given is not None and self.resolved_kind != "causal":
+            raise UserError(f"{self.folder}: only a causal model can read another text first (given=)")
+        both = list(zip(texts, given if given is not None else [""] * len(texts), strict=True))
+        distinct = list(dict.fromkeys(both))
+        keys = content_keys([f"{len(before)} {before}{text}" for text, before in distinct])
+        cache = VectorCache(vector_folder() / "likelihoods" / self.fingerprint, about=self._about)
+        found, stored = cache.get(keys)
+        if not found.all():
+            stored = compute_missing(self._job(keys, distinct), cache, label)
+        place = {one: number for number, one in enumerate(distinct)}
+        values = stored.read(0, len(distinct)).astype(np.float64)[[place[one] for one in both]].reshape(-1, 2)
+        values[values[:, 1] == 0, 0] = np.nan
+        return Likelihoods(values[:, 0], values[:, 1].astype(np.int64))
+
+    def distributions(self, text: str, given: str = "") -> npt.NDArray[np.float32]:
+        """Return ln P over the whole vocabulary at each scored token of a text, shape (n_tokens, n_vocabulary)."""
+        with inference(self._model.device, self._precision):
+            parts = [self._log_probabilities([row]) for row in self._rows(0, text, given)]
+        return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
+
+    def lost(self, texts: Sequence[str]) -> int:
+        """Count texts of which the tokenizer drops visible characters, or reads some as its unknown token."""
+        count, unknown_token = 0, self._tokenizer.unk_token_id
+        for text in texts:
+            one = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
+            seen = np.zeros(len(text) + 1, dtype=bool)
+            for start, stop in one.offsets:
+                seen[start:stop] = True
+            missed = any(not seen[place] for place, letter in enumerate(text) if letter.isprintable() and letter != " ")
+            count += missed or (unknown_token is not None and unknown_token in one.ids)
+        return count
+
+    def vocabulary(self) -> dict[str, int]:
+        """Return the tokenizer's tokens and their numbers."""
+        return dict(self._tokenizer.get_vocab())
+
+    # Sequences
+
+    def _rows(self, item: int, text: str, given: str = "") -> list[Row]:
+        """Return what the model reads to score one text."""
+        ids = np.array(self._tokenize(text), dtype=np.int64)
+        if not len(ids):
+            return []
+        if self.resolved_kind == "causal":
+            return list(self._causal_rows(item, ids, self._tokenize(given) if given else []))
+        return list(self._masked_rows(item, ids))
+
+    def _tokenize(self, text: str) -> list[int]:
+        found: list[int] = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
+        return found
+
+    def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[Row]:
+        start = self._tokenizer.bos_token_id
+        start = self._tokenizer.eos_token_id if start is None else start
+        prefix = [] if start is None else [int(start)]
+        prefix += given[: self._limit // 2 - len(prefix)]
+        span = self._limit - len(prefix)
+        begin, done = 0, 0 if prefix else 1
+        while done < len(ids):
+            stop = min(begin + span, len(ids))
+            scored = np.arange(done, stop)
+            yield Row(item, np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
+                      len(prefix) + scored - begin - 1, ids[scored])  # fmt: skip
+            begin, done = stop - span // 2, stop
+
+    def _masked_rows(self, item: int, ids: Ints) -> Iterator[Row]:
+        before, after = self._around
+        most = self._limit - len(before) - len(after)
+        count = -(-len(ids) // most)
+        masked = self.resolved_kind == "masked"
+        mask = self._tokenizer.mask_token_id if masked else self._sentinel
+        edges = np.linspace(0, len(ids), count + 1).astype(np.int64)
+        for begin, stop in pairwise(edges.tolist()):
+            part = ids[begin:stop]
+            step = self.every if masked and self.every else len(part)  # a sentinel stands for one token
+            for first in range(min(step, len(part))):
+                places = np.arange(first, len(part), step)
+                hidden = part.copy()
+                hidden[places] = mask
+                at = places + len(before) if masked else np.ones(1, dtype=np.int64)
+                yield Row(item, np.concatenate([before, hidden, after]).astype(np.int64), at, part[places])
+
+    @cached_property
+    def _around(self) -> tuple[list[int], list[int]]:
+        """Special tokens that the tokenizer puts before and after a text."""
+        one = self._tokenizer.backend_tokenizer.encode("a")
+        inner = [place for place, special in enumerate(one.special_tokens_mask) if not special]
+        if not inner:
+            raise UserError(f"{self.folder}: its tokenizer makes no token of the letter a")
+        return one.ids[: inner[0]], one.ids[inner[-1] + 1 :]
+
+    @cached_property
+    def _sentinel(self) -> int:
+        found = self._tokenizer.convert_tokens_to_ids("<extra_id_0>")
+        if found is None or found == self._tokenizer.unk_token_id:
+            raise UserError(f"{self.folder}: its tokenizer has no <extra_id_0>, the mark of a span to be filled in")
+        return int(found)
+
+    @cached_property
+    def _limit(self) -> int:
+        """Tokens of a window."""
+        config, tokenizer = self._model.config, self._tokenizer.model_max_length
+        places = getattr(config, "max_position_embeddings", None) or NO_LIMIT
+        limit = min(int(places), int(min(tokenizer, NO_LIMIT)), LONGEST)
+        if limit < 8:
+            raise UserError(f"{self.folder}: the model reads {limit} tokens at once, too few to score texts")
+        return limit
+
+    # Computing
+
+    def _job(self, keys: Any, texts: Sequence[tuple[str, str]]) -> BatchJob:
+        passes = {"causal": 1, "masked": self.every, "span": 0}[self.resolved_kind]
+        lengths = np.array([len(text) + len(given) for text, given in texts], dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
+        cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
+        shapes = BatchShapes.on(self.device, NO_LIMIT)
+
+        def prepare(positions: Ints) -> list[list[Row]]:
+            return [self._rows(number, *texts[place]) for number, place in enumerate(positions.tolist())]
+
+        return BatchJob(keys, cost, prepare, self._forward, self._inference, shapes)
+
+    @contextmanager
+    def _inference(self) -> Iterator[None]:
+        with inference(self._model.device, self._precision):
+            yield
+
+    def _forward(self, texts: list[list[Row]]) -> npt.NDArray[np.float32]:
+        """Return mean and number of the negative log-likelihoods of some texts, shape (n_texts, 2)."""
+        totals = np.zeros((len(texts), 2))
+        rows = sorted((row for one in texts for row in one), key=lambda row: -len(row.ids))
+        for batch in self._batches(rows):
+            for row, losses in zip(batch, self._losses(batch), strict=True):
+                totals[row.item] += losses.sum(), len(losses)
+        means = np.divide(totals[:, 0], totals[:, 1], out=np.zeros(len(totals)), where=totals[:, 1] > 0)
+        return np.stack([means, totals[:, 1]], axis=1).astype(np.float32)
+
+    def _batches(self, rows: list[Row]) -> Iterator[list[Row]]:
+        """Cut rows, the longest first, into batches of so many tokens with their padding."""
+        most = BatchShapes.on(self.device, NO_LIMIT).tokens
+        start = 0
+        while start < len(rows):
+            size = max(most // len(rows[start].ids), 1)
+            scored = np.cumsum([len(row.at) for row in rows[start : start + size]])
+            fit = int(np.searchsorted(scored, _HEAD_NUMBERS // self._outputs, side="right"))
+            yield rows[start : start + max(min(size, fit), 1)]
+            start += max(min(size, fit), 1)
+
+    @cached_property
+    def _outputs(self) -> int:
+        return max(int(getattr(self._model.config.get_text_config(), "vocab_size", 0)), len(self._tokenizer))
+
+    def _losses(self, rows: list[Row]) -> list[Floats]:
+        """Return −ln P of each scored token of each row."""
+        torch = need("torch", extra="neural", for_="perplexity")
+        logits = self._logits(rows).float()
+        tokens = torch.from_numpy(np.concatenate([row.token for row in rows])).to(logits.device)
+        found = torch.nn.functional.cross_entropy(logits, tokens, reduction="none").double().cpu().numpy()
+        if not np.isfinite(found).all():
+            raise UserError(f"{self.folder}: the model gives NaN or infinite log-probabilities")
+        return np.split(found, np.cumsum([len(row.at) for row in rows])[:-1])
+
+    def _log_probabilities(self, rows: list[Row]) -> npt.NDArray[np.float32]:
+        found: npt.NDArray[np.float32] = self._logits(rows).float().log_softmax(-1).cpu().numpy()
+        return found
+
+    def _logits(self, rows: list[Row]) -> Any:
+        """Return the logits at the places where predictions stand, shape (n_scored, n_vocabulary)."""
+        torch = need("torch", extra="neural", for_="perplexity")
+        width = max(len(row.ids) for row in rows)
+        pad = self._tokenizer.pad_token_id
+        ids = np.full((len(rows), width), 0 if pad is None else pad, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for number, row in enumerate(rows):
+            ids[number, : len(row.ids)], mask[number, : len(row.ids)] = row.ids, 1
+        features = {"input_ids": ids, "attention_mask": mask}
+        if self.resolved_kind == "span":
+            start = self._model.config.decoder_start_token_id
+            features["decoder_input_ids"] = np.full((len(rows), 2), [start, self._sentinel], dtype=np.int64)
+        read = features.get("decoder_input_ids", ids).shape[1]
+        at = torch.from_numpy(np.concatenate([number * read + row.at for number, row in enumerate(rows)]))
+        tensors = {name: torch.from_numpy(values).to(self._model.device) for name, values in features.items()}
+        try:
+            return self._head(tensors, at.to(self._model.device))
+        except (RuntimeError, IndexError) as error:
+            reason = checkpoint.first_line(error)
+            raise UserError(f"{self.folder}: cannot read texts of {width} tokens: {reason}") from error
+
+    @cached_property
+    def _head(self) -> Callable[[dict[str, Any], Any], Any]:
+        """The model up to the logits at some places; its last layer, mostly the largest, computes no others.
+
+        What a model does with the logits afterwards, such as capping them, works on any number of rows. Whether that is
+        so is tried out once, and a model that needs all places gets them.
+        """
+        torch = need("torch", extra="neural", for_="perplexity")
+        model = self._model
+        last = model.get_output_embeddings()
+
+        def whole(features: dict[str, Any], at: Any) -> Any:
+            logits = model(**features).logits
+            return logits.reshape(-1, logits.shape[-1])[at]
+
+        def selected(features: dict[str, Any], at: Any) -> Any:
+            plain = last.forward
+            last.forward = lambda hidden: plain(hidden.reshape(-1, hidden.shape[-1])[at])
+            try:
+                return model(**features).logits
+            finally:
+                last.forward = plain
+
+        sample = {"input_ids": torch.tensor([[1, 2, 3, 1]]), "attention_mask": torch.ones((1, 4), dtype=torch.long)}
+        if self.resolved_kind == "span":
+            sample["decoder_input_ids"] = torch.tensor([[0, 1]])
+        sample = {name: values.to(model.device) for name, values in sample.items()}
+        at = torch.tensor([1], device=model.device)
+        if last is None:
+            return whole
+        try:
+            one, other = selected(sample, at), whole(sample, at)
+            same = one.shape == other.shape and bool((one - other).abs().max() < _SAME)
+        except (RuntimeError, IndexError, ValueError):
+            same = False
+        return selected if same else whole
+
+    @cached_property
+    def _model(self) -> Any:
+        torch = need("torch", extra="neural", for_="perplexity")
+        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        with checkpoint.loading(f"{self.folder}: cannot be loaded as a language model", for_="perplexity"):
+            return checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity").float().to(device)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        with checkpoint.loading(f"{self.folder}: its tokenizer cannot be read", for_="perplexity"):
+            found = checkpoint.load_tokenizer(self.folder, for_="perplexity")
+        if not getattr(found, "is_fast", False):
+            raise UserError(f"{self.folder}: its tokenizer is of a kind that the tokenizers library cannot run")
+        found.backend_tokenizer.no_truncation()
+        found.backend_tokenizer.no_padding()
+        return found
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        options = {"kind": self.resolved_kind, "every": self.every, "precision": self._precision}
+        return {
+            "model": self.model_name or str(self.folder), "folder": str(self.folder.absolute()), "options": options
+        }  # fmt: skip
+
+
+def _kind_of(config: dict[str, Any]) -> str | None:
+    """Tell the kind of a model by the class that its configuration names."""
+    if config.get("is_encoder_decoder"):
+        return "span"
+    names = [str(name) for name in config.get("architectures") or ()]
+    if any(name.endswith("ForMaskedLM") or name == "BertForPreTraining" for name in names):
+        return "masked"
+    return "causal" if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names) else None

@@ -1,0 +1,242 @@
+"""Log perplexities against one text and one token at a time, in batches, in windows and out of the cache."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt.errors import UserError
+from ranktilt.models.likelihood import LONGEST, Likelihood
+from tests.llm.stories import SENTENCES, known_model, make_stories
+from tests.models.tiny_language_models import make
+
+pytestmark = pytest.mark.neural
+
+TEXTS = ["a cat sat", "", "on the mat 42", "a", "a cat sat", "the quick brown fox jumps over the lazy dog " * 2]
+REVERSED = " ".join(reversed(SENTENCES.split()))
+
+
+@pytest.fixture(scope="session")
+def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_stories(shared_data, tmp_path_factory.mktemp("likelihood") / "stories")
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One of each kind, of random weights, that reads 32 tokens."""
+    root = tmp_path_factory.mktemp("tiny-language-models")
+    return {kind: make(kind, root / kind) for kind in NAIVE}
+
+
+def loaded(folder: Path) -> tuple[Any, Any]:
+    library = pytest.importorskip("transformers")
+    names = {"masked": "AutoModelForMaskedLM", "span": "AutoModelForSeq2SeqLM"}
+    auto = getattr(library, names.get(folder.name, "AutoModelForCausalLM"))
+    return auto.from_pretrained(folder).eval(), library.AutoTokenizer.from_pretrained(folder)
+
+
+def naive_masked(folder: Path, text: str) -> list[float]:
+    """Mask one token after the other."""
+    torch = pytest.importorskip("torch")
+    model, tokenizer = loaded(folder)
+    ids = tokenizer(text)["input_ids"]
+    losses = []
+    for place in range(1, len(ids) - 1):
+        hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+        with torch.no_grad():
+            losses.append(-float(model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)[ids[place]]))
+    return losses
+
+
+def naive_causal(folder: Path, text: str, before: str = "") -> list[float]:
+    """Read the text after the start token, and what is given."""
+    torch = pytest.importorskip("torch")
+    model, tokenizer = loaded(folder)
+    given, ids = (tokenizer(one, add_special_tokens=False)["input_ids"] for one in (before, text))
+    ids, first = [tokenizer.bos_token_id, *given, *ids], len(given) + 1
+    with torch.no_grad():
+        found = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return [-float(found[place - 1, ids[place]]) for place in range(first, len(ids))]
+
+
+def naive_span(folder: Path, text: str) -> list[float]:
+    """Put the sentinel into the place of one token after the other."""
+    torch = pytest.importorskip("torch")
+    model, tokenizer = loaded(folder)
+    ids, sentinel = tokenizer(text)["input_ids"], tokenizer.convert_tokens_to_ids("<extra_id_0>")
+    losses = []
+    for place in range(1, len(ids) - 1):
+        hidden = torch.tensor([[*ids[:place], sentinel, *ids[place + 1 :]]])
+        with torch.no_grad():
+            found = model(input_ids=hidden, decoder_input_ids=torch.tensor([[0, sentinel]])).logits[0, 1]
+        losses.append(-float(found.log_softmax(-1)[ids[place]]))
+    return losses
+
+
+NAIVE: dict[str, Callable[[Path, str], list[float]]] = {
+    "masked": naive_masked, "causal": naive_causal, "span": naive_span,
+}  # fmt: skip
+
+
+def exact(folder: Path, **options: Any) -> Likelihood:
+    return Likelihood(folder=folder, **{"precision": "float32", "every": 0, **options})
+
+
+@pytest.mark.parametrize("kind", NAIVE)
+def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, own_cache: Path) -> None:
+    model = exact(tiny_models[kind])
+    model.check()
+    short = TEXTS[:5]
+    expected = [NAIVE[kind](tiny_models[kind], text) for text in short]
+    found = model.score(short, label="scoring")
+    assert model.resolved_kind == kind
+    assert found.tokens.tolist() == [len(losses) for losses in expected]
+    assert np.isnan(found.perplexity[1])
+    means = [np.mean(losses) if losses else np.nan for losses in expected]
+    np.testing.assert_allclose(found.perplexity, means, atol=1e-5)
+    again = exact(tiny_models[kind]).score(short, label="scoring")
+    np.testing.assert_array_equal(again.perplexity, found.perplexity)
+
+
+def test_the_golden_values_of_stories(stories: Path, own_cache: Path) -> None:
+    found = exact(stories).score([SENTENCES, REVERSED], label="scoring")
+    assert found.perplexity.tolist() == pytest.approx([0.1804, 7.043], abs=2e-3)
+    assert found.tokens.tolist() == [31, 31]
+    naive = [np.mean(naive_causal(stories, text)) for text in (SENTENCES, REVERSED)]
+    np.testing.assert_allclose(found.perplexity, naive, atol=1e-5)
+    rounded = exact(stories, precision="bfloat16").score([SENTENCES, REVERSED], label="scoring")
+    np.testing.assert_allclose(rounded.perplexity, naive, rtol=0.05)
+
+
+def test_a_long_text_is_read_in_windows_that_share_a_half(tiny_models: dict[str, Path], own_cache: Path) -> None:
+    """After the first window of 31 tokens and the start token, each starts 15 tokens before its first scored one."""
+    folder, text = tiny_models["causal"], TEXTS[-1]
+    torch = pytest.importorskip("torch")
+    model, tokenizer = loaded(folder)
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    losses, begin, done = [], 0, 0
+    while done < len(ids):
+        window = [tokenizer.bos_token_id, *ids[begin : begin + 31]]
+        with torch.no_grad():
+            found = model(torch.tensor([window])).logits[0].log_softmax(-1)
+        stop = min(begin + 31, len(ids))
+        losses += [-float(found[place - begin, ids[place]]) for place in range(done, stop)]
+        begin, done = stop - 15, stop
+    assert len(losses) == len(ids) > 31
+    value = exact(folder).score([text], label="scoring")
+    assert value.tokens.tolist() == [len(ids)]
+    assert value.perplexity[0] == pytest.approx(np.mean(losses), abs=1e-5)
+
+
+def test_a_masked_model_reads_parts_of_equal_length(tiny_models: dict[str, Path], own_cache: Path) -> None:
+    folder, text = tiny_models["masked"], TEXTS[-1]
+    _, tokenizer = loaded(folder)
+    count = len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    words, cut = text.split(), []
+    edges = np.linspace(0, count, -(-count // 30) + 1).astype(int)
+    pieces = [token for word in words for token in [word[0], *(f"##{sign}" for sign in word[1:])]]
+    for begin, stop in itertools.pairwise(edges):
+        cut += naive_parts(folder, pieces[begin:stop])
+    found = exact(folder).score([text], label="scoring")
+    assert found.tokens.tolist() == [count]
+    assert found.perplexity[0] == pytest.approx(np.mean(cut), abs=1e-5)
+
+
+def naive_parts(folder: Path, pieces: list[str]) -> list[float]:
+    """Mask one token of a part of a text after the other."""
+    torch = pytest.importorskip("torch")
+    model, tokenizer = loaded(folder)
+    names = ["[CLS]", *pieces, "[SEP]"]
+    ids = tokenizer.convert_tokens_to_ids(names)
+    losses = []
+    for place in range(1, len(ids) - 1):
+        hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+        with torch.no_grad():
+            losses.append(-float(model(torch.tensor([hidden])).logits[0, place].log_softmax(-1)[ids[place]]))
+    return losses
+
+
+def test_every_third_token_is_masked_at_once(tiny_models: dict[str, Path], own_cache: Path) -> None:
+    torch = pytest.importorskip("torch")
+    folder, text = tiny_models["masked"], "a cat sat on a mat"
+    model, tokenizer = loaded(folder)
+    ids = tokenizer(text)["input_ids"]
+    losses = []
+    for first in (1, 2, 3):
+        places = list(range(first, len(ids) - 1, 3))
+        hidden = [tokenizer.mask_token_id if place in places else one for place, one in enumerate(ids)]
+        with torch.no_grad():
+            logits = model(torch.tensor([hidden])).logits[0].log_softmax(-1)
+        losses += [-float(logits[place, ids[place]]) for place in places]
+    found = exact(folder, every=3).score([text], label="scoring")
+    assert found.perplexity[0] == pytest.approx(np.mean(losses), abs=1e-5)
+    assert exact(folder, every=3).fingerprint != exact(folder).fingerprint
+
+
+def test_another_text_is_read_first(stories: Path, own_cache: Path) -> None:
+    model = exact(stories)
+    found = model.score([SENTENCES, SENTENCES], ["Lily is a girl.", ""], label="scoring")
+    expected = [np.mean(naive_causal(stories, SENTENCES, before)) for before in ("Lily is a girl.", "")]
+    np.testing.assert_allclose(found.perplexity, expected, atol=1e-5)
+    long = model.score(["Lily played."], ["One day, " * 600], label="scoring")
+    assert long.tokens.tolist() == model.score(["Lily played."], label="scoring").tokens.tolist()
+
+
+def test_distributions_are_those_that_the_losses_come_from(stories: Path, own_cache: Path) -> None:
+    model = exact(stories)
+    found = model.distributions(SENTENCES)
+    assert found.shape == (31, 512)
+    np.testing.assert_allclose(np.exp(found.astype(float)).sum(1), 1, atol=1e-5)
+    _, tokenizer = loaded(stories)
+    ids = tokenizer(SENTENCES, add_special_tokens=False)["input_ids"]
+    assert -found[np.arange(31), ids].mean() == pytest.approx(
+        model.score([SENTENCES], label="s").perplexity[0], abs=1e-5
+    )
+
+
+def test_a_known_distribution_is_found_at_every_token(tmp_path: Path, own_cache: Path) -> None:
+    folder = known_model(tmp_path / "known", {"a": 0.5, "b": 0.25, "</s>": 0.25})
+    found = np.exp(exact(folder).distributions("aab"))[1:]  # the first token is the space before the text
+    a, b = (loaded(folder)[1].convert_tokens_to_ids(letter) for letter in "ab")
+    np.testing.assert_allclose(found[:, [a, b]], [[0.5, 0.25]] * 3, atol=1e-6)
+
+
+def test_texts_that_a_tokenizer_loses_are_counted(tiny_models: dict[str, Path], stories: Path) -> None:
+    assert exact(tiny_models["masked"]).lost(["a cat", "日 cat", "", "A?"]) == 2
+    assert exact(stories).lost(["a cat", "日 cat"]) == 0  # bytes stand for what is in no vocabulary
+
+
+@pytest.mark.parametrize(("kind", "options", "message"), [
+    ("causal", {"kind": "masked"}, "a causal language model cannot be used as a masked one"),
+    ("masked", {"kind": "causal"}, "a masked language model cannot be used as a causal one"),
+    ("masked", {"kind": "mask"}, "unknown kind of language model 'mask'; did you mean 'masked'?"),
+    ("masked", {"every": 1}, r"every must be 0 \(one token at a time\) or 2 or more, got 1"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused(
+    tiny_models: dict[str, Path], kind: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        exact(tiny_models[kind], **options).check()
+
+
+def test_models_that_are_no_language_models_are_refused(tiny: Path, tiny_models: dict[str, Path]) -> None:
+    with pytest.raises(UserError, match="no language model: expected one with a head that predicts tokens"):
+        exact(tiny).check()
+    with pytest.raises(UserError, match="its weights lack"):
+        exact(tiny, kind="causal").score(["a"], label="scoring")
+    with pytest.raises(UserError, match="only a causal model can read another text first"):
+        exact(tiny_models["masked"]).score(["a"], ["b"], label="scoring")
+    assert LONGEST == 2_048
+
+
+def test_nan_is_refused_and_nothing_is_kept(tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path) -> None:
+    model, tokenizer = loaded(tiny_models["causal"])
+    model.model.norm.weight.data.fill_(float("nan"))
+    model.save_pretrained(tmp_path / "causal")
+    tokenizer.save_pretrained(tmp_path / "causal")
+    with pytest.raises(UserError, match="NaN or infinite log-probabilities"):
+        exact(tmp_path / "causal").score(["a cat"], label="scoring")
+    assert not list(own_cache.rglob("*.vectors"))
