@@ -151,6 +151,11 @@ class Likelihood:
             parts = [self._log_probabilities([row]) for row in self._rows(0, text, given)]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
+    def scored_tokens(self, text: str) -> Ints:
+        """Return the numbers of a text's tokens that are scored."""
+        rows = self._rows(0, text)
+        return np.concatenate([row.token for row in rows]) if rows else np.empty(0, dtype=np.int64)
+
     def lost(self, texts: Sequence[str]) -> int:
         """Count texts of which the tokenizer drops visible characters, or reads some as its unknown token."""
         count, unknown_token = 0, self._tokenizer.unk_token_id

@@ -40,7 +40,7 @@ NO_TWINS = "no other source has twins: there is nothing to compare"
 class ProbeFigure:
     """A figure as data: what is drawn, and the same in words."""
 
-    kind: Literal["histogram"]
+    kind: Literal["histogram", "line"]
     title: str
     axis: str
     """What stands along the horizontal axis."""

@@ -1,0 +1,115 @@
+"""How predictable texts are to a language model: their log perplexity (Dai et al., KDD 2024, sec. 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.models import checkpoint
+from ranktilt.models.likelihood import EVERY, Likelihood
+from ranktilt.probes.base import Floats, TextProbe, described
+from ranktilt.probes.distribution import Distribution
+from ranktilt.rankers.base import Ranker
+from ranktilt.text.ngram import cross_fitted_perplexity
+
+NGRAM = "ngram"
+_SAMPLE = 50
+
+
+class PerplexityProbe(TextProbe):
+    """Whether one source is easier to predict than the other.
+
+    The mean of −ln P(token | the rest) over a text's tokens, without its title: what the paper calls log perplexity.
+
+    Parameters
+    ----------
+    lm : str, optional
+        ``"ngram"``, trigrams learned from the collection's own reference texts (no text is scored by a model that saw
+        it or its twin), or a model of transformers: a folder or a name on the hub.
+    kind : {"auto", "causal", "masked", "span"}, optional
+        How the model is used; by default as the class that its configuration names.
+    every : int, optional
+        Of a masked model's tokens, one in so many is masked at once; 0 masks one at a time, which is exact.
+    given : {"origin"}, optional
+        Let a causal model read the origin first: documents of other sources are scored after their twin in the
+        reference, and those of the reference not at all.
+    precision, device : str, optional
+        As for rankers.
+    seed : int, optional
+        Random seed of the sample on which masking several tokens at once is compared with one at a time.
+    """
+
+    question = "Are the texts of one source more predictable to a language model than those of the other?"
+    citation = "Dai et al., KDD 2024, sec. 4.2 and Fig. 9"
+
+    def __init__(
+        self, lm: str = NGRAM, *, kind: str = "auto", every: int = EVERY, given: str | None = None,
+        precision: str = "auto", device: str | None = None, seed: int = 0,
+    ) -> None:  # fmt: skip
+        if given not in (None, "origin"):
+            raise UserError(f"perplexity: given must be origin, got {given!r}")
+        if lm == NGRAM and given is not None:
+            raise UserError("perplexity: trigrams read two words only; given=origin needs a causal model")
+        self.lm, self.given, self.seed = lm, given, seed
+        self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
+        self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
+        self._error: tuple[float, float] | None = None
+
+    @property
+    def what(self) -> str:  # type: ignore[override]
+        """Unit and model."""
+        if self.lm == NGRAM:
+            return "nats a word (trigrams)"
+        return f"nats a token ({self.lm}{', given the origin' if self.given else ''})"
+
+    def model(self) -> Likelihood:
+        """Find and check the language model."""
+        folder = checkpoint.find(self.lm, for_=f"perplexity:{self.lm}")
+        found = Likelihood(folder=folder, model_name=self.lm, **self._options)
+        found.check()
+        return found
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Score every document."""
+        docs = collection.docs
+        if self.lm == NGRAM:
+            return cross_fitted_perplexity(docs["text"], docs["origin"], (docs["source"] == reference).to_numpy())
+        model, label = self.model(), f"perplexity:{self.lm}"
+        if self.given:
+            return _given_origin(collection, reference, model, label)
+        texts = docs["text"].to_list()
+        if model.resolved_kind == "masked" and model.every:
+            self._error = _masking_error(model, texts, self.seed, label)
+        return model.score(texts, label=label).perplexity
+
+    def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
+        """Make a row a source, with the error of masking several tokens at once where that was done."""
+        if self._error is None:
+            return super().rows(collection, found)
+        bias, spread = self._error
+        more = {"masking error": bias, "masking error sd": spread}
+        return [{**described(name, one), **more} for name, one in found.items()]
+
+
+def _given_origin(collection: Collection, reference: str, model: Likelihood, label: str) -> Floats:
+    docs = collection.docs.with_row_index("row")
+    known = docs.filter(pl.col("source") == reference).select("origin", before="text")
+    others = docs.filter(pl.col("source") != reference).join(known, on="origin", maintain_order="left")
+    values = np.full(docs.height, np.nan)
+    found = model.score(others["text"].to_list(), others["before"].to_list(), label=label)
+    values[others["row"].to_numpy()] = found.perplexity
+    return values
+
+
+def _masking_error(model: Likelihood, texts: list[str], seed: int, label: str) -> tuple[float, float]:
+    """Compare masking several tokens at once with one at a time, on a sample: mean difference and its spread."""
+    some = [texts[place] for place in np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE].tolist()]
+    exact = Likelihood(**{**{name: getattr(model, name) for name in model.__dataclass_fields__}, "every": 0})
+    apart = model.score(some, label=label).perplexity - exact.score(some, label=f"{label}, exactly").perplexity
+    apart = apart[~np.isnan(apart)]
+    return (float(apart.mean()), float(apart.std())) if len(apart) else (np.nan, np.nan)

@@ -1,0 +1,54 @@
+"""How hard texts are to read, and how long their sentences are."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.probes.base import Floats, TextProbe
+from ranktilt.rankers.base import Ranker
+from ranktilt.text.quality import words
+
+_SENTENCE_END = r"\p{Sentence_Terminal}+[\p{Pe}\p{Pf}\"']*(?:\s|\z)"
+
+
+def sentences(texts: pl.Series) -> pl.Series:
+    """Count sentences: runs of closing punctuation before white space or the end, at least one a text."""
+    return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
+
+
+class SentenceLengthProbe(TextProbe):
+    """How many words a sentence has; NaN for a text without words."""
+
+    name = "sentences"
+    question = "Are the sentences of one source longer than those of the other?"
+    what = "words a sentence"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Divide the words of every document by its sentences."""
+        texts = collection.docs["text"]
+        count = words(texts).to_numpy().astype(np.float64)
+        count[count == 0] = np.nan
+        return np.asarray(count / sentences(texts).to_numpy(), dtype=np.float64)
+
+
+class ReadabilityProbe(TextProbe):
+    """The school grade that a text asks for: 5.88 · letters a word − 29.6 · sentences a word − 15.8.
+
+    Letters and digits are counted, and no syllables, so that it can be computed without a dictionary. It was fitted on
+    English; in other languages differences mean something and grades do not. NaN for a text without words.
+    """
+
+    name = "readability"
+    question = "Are the texts of one source harder to read than those of the other?"
+    citation = "Coleman & Liau, Journal of Applied Psychology 60, 1975"
+    what = "Coleman-Liau grade"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Compute the grade of every document."""
+        texts = collection.docs["text"]
+        count = words(texts).to_numpy().astype(np.float64)
+        count[count == 0] = np.nan
+        letters = texts.str.count_matches(r"[\p{L}\p{N}]").to_numpy()
+        return np.asarray(5.88 * letters / count - 29.6 * sentences(texts).to_numpy() / count - 15.8, dtype=np.float64)

@@ -1,0 +1,253 @@
+"""Whether the conditions of theorem 4.1 of Dai et al. (KDD 2024) hold on a collection's twins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted
+from ranktilt.probes.base import ProbeResult, reference_of, twin_rows, twin_sources
+from ranktilt.progress import report
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+TWINS = 100
+"""Twins that are looked at, drawn at random, unless another number is asked for."""
+CITATION = "Dai et al., KDD 2024, sec. 4.3, theorem 4.1"
+_RESAMPLES = 2_000
+_FEWEST = 3
+
+
+class NextTokens(Protocol):
+    """A language model that gives the distribution of the next token at each place of a text."""
+
+    def distributions(self, text: str, given: str = "") -> npt.NDArray[np.floating[Any]]:
+        """Return ln P over the vocabulary at each scored token, after `given` and the tokens before it."""
+
+    def scored_tokens(self, text: str) -> Ints:
+        """Return the numbers of the tokens that are scored."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwinPerplexities:
+    """What the conditions need of one pair of twins; all in nats a token."""
+
+    human_plm: float
+    """PPL(d_H, 𝓑)."""
+    rewrite_plm: float
+    """PPL(d_G, 𝓑)."""
+    rewrite_plm_given: float
+    """PPL(d_G | d_H, 𝓑)."""
+    human_reader: float
+    """PPL(d_H, 𝓗); NaN without a model that stands for the reader, as are the next ones."""
+    rewrite_reader_given: float
+    """PPL(d_G | d_H, 𝓗)."""
+    plm_divergence: Floats
+    """D_KL(P_LLM ‖ P_𝓑) at each position of d_G."""
+    reader_divergence: Floats
+    """D_KL(P_LLM ‖ P_𝓗) at each position of d_G."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: a number, its interval, and whether it holds."""
+
+    name: str
+    formula: str
+    value: float
+    low: float
+    high: float
+    holds: str
+    """``yes``, ``no``, or ``undecided`` where the interval holds the limit."""
+    note: str = ""
+
+
+def twin_perplexities(
+    human: str, rewrite: str, llm: NextTokens, plm: NextTokens, reader: NextTokens | None
+) -> TwinPerplexities:
+    """Read one pair of twins with the models; they share their tokens."""
+    ids = [plm.scored_tokens(text) for text in (human, rewrite)]
+    after = plm.distributions(rewrite, human)
+    found = [
+        _perplexity(plm.distributions(human), ids[0]),
+        _perplexity(plm.distributions(rewrite), ids[1]),
+        _perplexity(after, ids[1]),
+    ]
+    nothing = np.empty(0)
+    if reader is None:
+        return TwinPerplexities(*found, np.nan, np.nan, nothing, nothing)
+    read, wrote = reader.distributions(rewrite, human), llm.distributions(rewrite, human)
+    return TwinPerplexities(
+        *found, _perplexity(reader.distributions(human), ids[0]), _perplexity(read, ids[1]),
+        divergence(wrote, after), divergence(wrote, read),
+    )  # fmt: skip
+
+
+def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]]) -> Floats:
+    """Return D_KL(P ‖ Q) of each row of log-probabilities, in nats."""
+    wide, other = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    chance = np.exp(wide)
+    terms = np.multiply(chance, wide - other, out=np.zeros_like(wide), where=chance > 0)
+    return np.asarray(terms.sum(axis=1))
+
+
+def _perplexity(logs: npt.NDArray[np.floating[Any]], ids: Ints) -> float:
+    return float(-np.asarray(logs, dtype=np.float64)[np.arange(len(ids)), ids].mean()) if len(ids) else np.nan
+
+
+def conditions(twins: Sequence[TwinPerplexities], *, seed: int = 0) -> list[Condition]:
+    """Estimate each condition as a mean over twins, with a 95 % interval by a bootstrap over twins.
+
+    A text's ε is the mean of what the origin tells the PLM, at least 0; its largest value stands beside it.
+    """
+    read = np.array([
+        [one.human_plm, one.rewrite_plm, one.rewrite_plm_given, one.human_reader, one.rewrite_reader_given]
+        for one in twins
+    ])  # fmt: skip
+    draws = np.random.default_rng(seed).multinomial(len(twins), [1 / len(twins)] * len(twins), _RESAMPLES)
+    given = read[:, 1] - read[:, 2]
+    epsilon = max(float(given.mean()), 0.0)
+    bounded = (epsilon, *_interval(np.maximum(draws @ given / len(twins), 0.0)))
+    rows = []
+    if not np.isnan(read[:, 3]).any():
+        rows += [
+            _signed("semantic superiority", "PPL(d_H, B) − PPL(d_H, H) ≥ 0", read[:, 0] - read[:, 3], draws),
+            _signed("conditional redundancy", "PPL(d_H, H) − PPL(d_G | d_H, H) ≥ 0", read[:, 3] - read[:, 4], draws),
+        ]
+    note = f"largest of a twin: {given.max():.3f}"
+    rows.append(Condition("bounded perplexity", "PPL(d_G, B) − PPL(d_G | d_H, B) ≤ ε", *bounded, "yes", note))
+    if not np.isnan(read[:, 3]).any():
+        rows += _divergences(twins, epsilon, draws)
+    change = read[:, 1] - read[:, 0]
+    rows.append(_signed("conclusion", "E[PPL(d_G, B) − PPL(d_H, B)] ≤ 0", change, draws, turn=-1))
+    return rows
+
+
+def _divergences(twins: Sequence[TwinPerplexities], epsilon: float, draws: Ints) -> list[Condition]:
+    formula = "KL(LLM ‖ B) + ε ≤ KL(LLM ‖ H)"
+    margins = [one.reader_divergence - one.plm_divergence - epsilon for one in twins]
+    count = np.array([len(margin) for margin in margins], dtype=np.float64)
+    held = np.array([float((margin >= 0).sum()) for margin in margins])
+    total = np.array([float(margin.sum()) for margin in margins])
+    weight = draws @ count
+    share = float(held.sum() / count.sum())
+    bounds = _interval(draws @ held / weight)
+    holds = "yes" if share == 1 else "no"
+    mean = (float(total.sum() / count.sum()), *_interval(draws @ total / weight))
+    return [
+        Condition("divergence, share of positions", formula, share, *bounds, holds, "must hold at every position"),
+        Condition("divergence, mean margin", formula, *mean, _verdict(*mean[1:])),
+    ]
+
+
+def _signed(name: str, formula: str, values: Floats, draws: Ints, *, turn: int = 1) -> Condition:
+    low, high = _interval(draws @ values / len(values))
+    bounds = (low, high) if turn > 0 else (-high, -low)
+    return Condition(name, formula, float(values.mean()), low, high, _verdict(*bounds))
+
+
+def _verdict(low: float, high: float) -> str:
+    return "yes" if low >= 0 else "no" if high < 0 else "undecided"
+
+
+def _interval(draws: Floats) -> tuple[float, float]:
+    low, high = np.quantile(draws, (0.025, 0.975)).tolist()
+    return low, high
+
+
+def check_theorem(
+    collection: Collection,
+    llm: NextTokens,
+    plm: NextTokens,
+    reader: NextTokens | None = None,
+    *,
+    names: Sequence[str] = ("LLM", "PLM", "reader"),
+    reference: str | None = None,
+    twins: int = TWINS,
+    seed: int = 0,
+) -> ProbeResult:
+    """Check the conditions of theorem 4.1 on twins, and print its conclusion beside them.
+
+    Parameters
+    ----------
+    collection : Collection
+        With twins.
+    llm, plm : Likelihood
+        Causal models that stand for the generator and for the retriever's language model; they share a tokenizer.
+    reader : Likelihood, optional
+        A third one, for the human reader; without one, only what needs no reader is checked.
+    names : sequence of str, optional
+        Of the models, for the rows.
+    reference : str, optional
+        The source of the d_H: ``"human"`` where there is one, or else the first.
+    twins : int, optional
+        How many are drawn at random; each asks every model for full distributions.
+    seed : int, optional
+        Of the draw and of the bootstrap.
+
+    Returns
+    -------
+    ProbeResult
+        A row for each source and condition: value, 95 % interval, whether it holds.
+
+    Raises
+    ------
+    UserError
+        If there are no twins, or fewer than three with tokens.
+    """
+    first = reference_of(collection, reference, to="check the theorem on")
+    sources = twin_sources(collection, first)
+    if not sources:
+        raise UserError(f"the theorem speaks of twins, and no source has twins of {first}")
+    texts, rows, said = collection.docs["text"], [], []
+    stand = " · ".join(f"{role}: {name}" for role, name in zip(("LLM", "B", "H"), names, strict=False))
+    for source in sources:
+        pairs = np.stack(twin_rows(collection, first, source), axis=1)
+        drawn = pairs[np.random.default_rng(seed).permutation(len(pairs))[:twins]]
+        found = []
+        for number, (a, b) in enumerate(drawn.tolist()):
+            report("theorem 4.1: reading twins", number, len(drawn))
+            one = twin_perplexities(texts[a], texts[b], llm, plm, reader)
+            if not np.isnan([one.human_plm, one.rewrite_plm]).any():
+                found.append(one)
+        report("theorem 4.1: reading twins", len(drawn), len(drawn))
+        if len(found) < _FEWEST:
+            raise UserError(f"the theorem needs {_FEWEST} twins with tokens on both sides, {source} has {len(found)}")
+        checked = conditions(found, seed=seed)
+        rows += [
+            {"source": source, "condition": one.name, "formula": one.formula, "value": one.value, "low": one.low,
+             "high": one.high, "holds": one.holds, "note": one.note}
+            for one in checked
+        ]  # fmt: skip
+        said.append(_sentence(source, checked, len(found)))
+    question = "Do the conditions under which theorem 4.1 predicts source bias hold here?"
+    return ProbeResult("theorem", f"{question} ({stand})", CITATION, tuple(rows), (), (), " ".join(said))
+
+
+def require_one_tokenizer(models: Sequence[tuple[str, Any]]) -> None:
+    """Refuse models of which one has other tokens than the first."""
+    name, first = models[0]
+    for other, model in models[1:]:
+        if model.vocabulary() != first.vocabulary():
+            raise UserError(f"theorem 4.1 compares next tokens, and {other} has other tokens than {name}")
+
+
+def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
+    *before, conclusion = checked
+    failed = [one.name for one in before if one.holds == "no"]
+    open_ = [one.name for one in before if one.holds == "undecided"]
+    state = "all conditions that were checked hold"
+    if failed or open_:
+        parts = [f"not met: {', '.join(failed)}"] if failed else []
+        parts += [f"undecided: {', '.join(open_)}"] if open_ else []
+        state = "; ".join(parts)
+    numbers = f"{conclusion.value:+.3f} [{conclusion.low:+.3f}, {conclusion.high:+.3f}]".replace("-", "−")
+    word = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}[conclusion.holds]
+    over = counted(twins, "pair of twins", "pairs of twins")
+    return f"{source}: {state}; the conclusion {word}: {numbers} nats a token over {over}."

@@ -1,0 +1,51 @@
+"""How varied the words of texts are, and how many of a query's words stand in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.probes.base import Floats, TextProbe
+from ranktilt.rankers.base import Ranker
+from ranktilt.run import codes
+from ranktilt.text.quality import share, term_counts
+
+
+class TypeTokenProbe(TextProbe):
+    r"""Distinct terms over all terms of a text, 0 to 1; shorter texts have more. NaN for a text without a term."""
+
+    name = "type-token"
+    question = "Does one source repeat its words more than the other?"
+    what = "distinct terms a term"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Compute the ratio of every document."""
+        terms = collection.docs["text"].str.to_lowercase().str.extract_all(r"\w+")
+        distinct, every = (found.to_numpy() for found in (terms.list.n_unique(), terms.list.len()))
+        return share(distinct, every)
+
+
+class QueryWordsProbe(TextProbe):
+    """The share of a query's distinct terms that stand in a document relevant to it, 0 to 1.
+
+    The mean over the queries to which a document is relevant (a grade of 1 or more); NaN for a document that is
+    relevant to none.
+    """
+
+    name = "query-words"
+    question = "Do the relevant texts of one source hold more of the query's words?"
+    citation = "Askari et al., 2023, sec. 4"
+    what = "share of query words"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Compare the terms of every relevant document with those of its queries."""
+        queries = collection.queries.select(query_id="id", query="text")
+        docs = collection.docs.select("text", doc_id="id")
+        judged = collection.qrels.filter(pl.col("grade") > 0).join(queries, on="query_id").join(docs, on="doc_id")
+        left, _, both = term_counts(judged["query"], judged["text"])
+        found = judged.select("doc_id").with_columns(value=share(both, left)).drop_nans("value")
+        means = found.group_by("doc_id").agg(pl.col("value").mean())
+        values = np.full(collection.docs.height, np.nan)
+        values[codes(means["doc_id"], collection.ids)] = means["value"].to_numpy()
+        return values
