@@ -208,9 +208,10 @@ def _sentence(one: Attribution, reference: str) -> str:
     parts = sorted(((one.part(j)[0] / gap, name) for j, name in enumerate(one.properties, 1)), key=lambda p: -abs(p[0]))
     named = [f"{_percent(share)} with {name}" for share, name in parts]
     remains = _percent(one.part(0)[0] / gap)
+    favoured = one.source if gap > 0 else reference
     return (
-        f"{one.ranker} scores {one.source if gap > 0 else reference} higher than its twins by {numbers} over {over}: of "
-        f"that gap, {', '.join(named)} and {remains} with none of them (R² {one.fit.r2:.2f})."
+        f"{one.ranker} scores {favoured} higher than its twins by {numbers} over {over}: of that gap, "
+        f"{', '.join(named)} and {remains} with none of them (R² {one.fit.r2:.2f})."
     )
 
 

@@ -39,19 +39,19 @@ class TwinPerplexities:
     """What the conditions need of one pair of twins; all in nats a token."""
 
     human_plm: float
-    """PPL(d_H, 𝓑)."""
+    """PPL(d_H, B)."""
     rewrite_plm: float
-    """PPL(d_G, 𝓑)."""
+    """PPL(d_G, B)."""
     rewrite_plm_given: float
-    """PPL(d_G | d_H, 𝓑)."""
+    """PPL(d_G | d_H, B)."""
     human_reader: float
-    """PPL(d_H, 𝓗); NaN without a model that stands for the reader, as are the next ones."""
+    """PPL(d_H, H); NaN without a model that stands for the reader, as are the next ones."""
     rewrite_reader_given: float
-    """PPL(d_G | d_H, 𝓗)."""
+    """PPL(d_G | d_H, H)."""
     plm_divergence: Floats
-    """D_KL(P_LLM ‖ P_𝓑) at each position of d_G."""
+    """D_KL(P_LLM ‖ P_B) at each position of d_G."""
     reader_divergence: Floats
-    """D_KL(P_LLM ‖ P_𝓗) at each position of d_G."""
+    """D_KL(P_LLM ‖ P_H) at each position of d_G."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     -------
     Regression
         The covariance is V₁ + V₂ − V₁₂, each with G / (G − 1) for G clusters (Cameron, Gelbach & Miller, Journal of
-        Business & Economic Statistics 29(2), 2011), and nowhere smaller than the larger of V₁ and V₂ in its diagonal. Of
+        Business & Economic Statistics 29(2), 2011), its diagonal nowhere smaller than those of V₁ and V₂. Of
         regressors that give each other exactly, the shortest coefficients are taken.
 
     References

@@ -1,0 +1,94 @@
+"""Singular values against numpy's, identical twins, and a source that is known to be concentrated."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt.errors import UserError
+from ranktilt.probes.spectrum import SpectrumProbe, effective_rank, singular_values, spectrum
+from ranktilt.probes.vectors import DocumentVectors
+
+
+class Stored:
+    """Vectors in memory, read as from the cache."""
+
+    def __init__(self, vectors: np.ndarray[Any, Any]) -> None:
+        self.vectors, self.shape = vectors, vectors.shape
+
+    def take(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return self.vectors[rows]
+
+
+def vectors_of(human: np.ndarray[Any, Any], llm: np.ndarray[Any, Any]) -> tuple[DocumentVectors, Any]:
+    both = np.concatenate([human, llm]).astype(np.float32)
+    rows = np.arange(len(human)), np.arange(len(human), len(both))
+    return DocumentVectors(Stored(both), np.arange(len(both))), rows
+
+
+def test_as_numpy_down_to_the_300th_value() -> None:
+    generator = np.random.default_rng(0)
+    matrix = generator.normal(size=(2_000, 384)) * np.geomspace(1, 1e-3, 384)
+    values, directions, error = singular_values(iter(np.array_split(matrix, 7)), 384)
+    _, expected, right = np.linalg.svd(matrix, full_matrices=False)
+    np.testing.assert_allclose(values[:300], expected[:300], rtol=1e-6)
+    assert abs(values[-1] / expected[-1] - 1) <= error < 1e-3
+    np.testing.assert_allclose(np.abs((directions[:, :20] * right[:20].T).sum(0)), 1, atol=1e-6)
+
+
+def test_identical_twins_have_relative_values_of_one() -> None:
+    human = np.random.default_rng(1).normal(size=(80, 16))
+    found = spectrum(*reordered(vectors_of(human, human)))
+    assert (found.relative == 1).all()
+    assert found.heads[0] == found.heads[1]
+    assert found.interval == (0, 0)
+    assert found.leading.g == 0
+
+
+def reordered(made: tuple[DocumentVectors, Any]) -> tuple[DocumentVectors, str, Any]:
+    return made[0], "llm", made[1]
+
+
+def test_a_concentrated_source_is_found_to_be_one() -> None:
+    generator = np.random.default_rng(2)
+    human = generator.normal(size=(400, 20))
+    llm = human * np.where(np.arange(20) < 2, 1.5, 0.8)
+    found = spectrum(*reordered(vectors_of(human, llm)))
+    assert found.relative[0] > 1.3
+    assert found.relative[-1] < 0.9
+    assert found.interval[0] > 0
+    assert found.pairs == 400
+    assert found.heads[1] == pytest.approx(
+        (np.linalg.svd(llm.astype(np.float32))[1][:2] ** 2).sum() / (llm**2).sum(), rel=1e-4
+    )
+    assert effective_rank(found.values) < effective_rank(found.reference)
+
+
+def test_effective_rank_counts_directions() -> None:
+    assert effective_rank(np.ones(7)) == pytest.approx(7)
+    assert effective_rank(np.array([3.0, 0.0])) == pytest.approx(1)
+    assert effective_rank(np.zeros(3)) == 1
+    two = np.sqrt([0.75, 0.25])
+    assert effective_rank(two) == pytest.approx(math.exp(-0.75 * math.log(0.75) - 0.25 * math.log(0.25)))
+
+
+def test_values_that_the_reference_lacks_have_no_ratio() -> None:
+    human, llm = np.zeros((9, 3)), np.random.default_rng(3).normal(size=(9, 3))
+    human[:, 0] = 1
+    found = spectrum(*reordered(vectors_of(human, llm)))
+    assert found.relative[0] > 0
+    assert np.isnan(found.relative[2]) or found.relative[2] > 1e6
+
+
+def test_too_few_twins_are_refused_with_a_way_out() -> None:
+    few = vectors_of(*np.random.default_rng(4).normal(size=(2, 10, 16)))
+    with pytest.raises(UserError, match=r"16 values need more than 16 pairs of twins, got 10 pairs of twins; ask for "
+                       r"fewer values: spectrum\(values=5\)"):  # fmt: skip
+        spectrum(*reordered(few))
+    assert len(spectrum(*reordered(few), values=5).values) == 5
+    long = vectors_of(np.zeros((2, 4_097)), np.zeros((2, 4_097)))
+    with pytest.raises(UserError, match=r"vectors of 4,097 numbers are longer than 4,096"):
+        spectrum(*reordered(long))
+    with pytest.raises(UserError, match="values must be 1 or more, got 0"):
+        SpectrumProbe(values=0)
