@@ -59,15 +59,29 @@ def test_the_effect_of_a_property_of_texts_by_hand() -> None:
 
 def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     found = rt.explain(bed())
-    assert [one.probe for one in found.results] == ["statistics", "overlap"]
-    assert found.notes == ("similarity is left out: it needs an encoder, such as -r dense:minilm",)
+    names = [
+        "statistics",
+        "overlap",
+        "specificity",
+        "readability",
+        "sentences",
+        "type-token",
+        "query-words",
+        "perplexity",
+    ]
+    assert [one.probe for one in found.results] == names
+    needing = ("similarity", "spectrum", "truncation")
+    assert found.notes == tuple(
+        f"{one} is left out: it needs an encoder, such as --encoder dense:minilm" for one in needing
+    )
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
 def test_one_source_is_described_alone() -> None:
     alone = rt.explain(only("llm"))
     assert alone.sources == ()
-    assert [one.effects for one in alone.results] == [(), ()]
+    assert {one.effects for one in alone.results} == {()}
+    assert "perplexity is left out: an n-gram model needs texts of several origins to learn from" in alone.notes
     assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
     assert "words" in table(alone)
 

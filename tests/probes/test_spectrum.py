@@ -90,5 +90,5 @@ def test_too_few_twins_are_refused_with_a_way_out() -> None:
     long = vectors_of(np.zeros((2, 4_097)), np.zeros((2, 4_097)))
     with pytest.raises(UserError, match=r"vectors of 4,097 numbers are longer than 4,096"):
         spectrum(*reordered(long))
-    with pytest.raises(UserError, match="values must be 1 or more, got 0"):
+    with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
         SpectrumProbe(values=0)

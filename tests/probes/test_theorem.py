@@ -71,7 +71,8 @@ def test_all_hold() -> None:
     (Known(TURNED, SHARP), Known(SHARP, (0.02, 0.02, 0.96)),
      ["semantic superiority", "conditional redundancy", "conclusion"]),
     (Known(SHARP, SHARP), Known(TURNED, (0.02, 0.02, 0.96)), ["conditional redundancy"]),
-    (Known(SHARP, TURNED), Known(TURNED, (0.6, 0.3, 0.1)), ["divergence, share of positions", "divergence, mean margin"]),
+    (Known(SHARP, TURNED), Known(TURNED, (0.6, 0.3, 0.1)),
+     ["divergence, share of positions", "divergence, mean margin"]),
     (Known(TURNED, TURNED), Known(SHARP, SHARP), None),
 ])  # fmt: skip
 def test_each_fails_in_turn(plm: Known, reader: Known, fails: list[str] | None) -> None:

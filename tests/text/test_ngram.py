@@ -59,7 +59,10 @@ def test_as_nltk_where_single_words_are_not_mixed_with_the_uniform_distribution(
     trigrams, _ = words.trigrams(np.arange(len(TEXTS)))
     names = trigrams.astype(str).tolist()
     reference = library.KneserNeyInterpolated(3, discount=0.3)
-    reference.fit([[gram[start:] for start in range(3)] for gram in map(tuple, names)], vocabulary_text=sum(names, []))
+    reference.fit(
+        [[gram[start:] for start in range(3)] for gram in map(tuple, names)],
+        vocabulary_text=list(itertools.chain(*names)),
+    )
     every = np.array([[*context, word] for context in {*map(tuple, trigrams[:, :2].tolist()), (1, 1), (3, 2)}
                       for word in range(1, words.vocabulary + 1)])  # fmt: skip
     expected = [reference.score(str(gram[2]), [str(gram[0]), str(gram[1])]) for gram in every.tolist()]

@@ -97,6 +97,8 @@ class Likelihood:
         checkpoint.require_embeddings(self.folder)
         if self.kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", self.kind, ("auto", *CLASSES))
+        if not isinstance(self.every, int):
+            raise UserError(f"perplexity: every must be a whole number, got {self.every}")
         if self.every < 0 or self.every == 1:
             raise UserError(f"perplexity: every must be 0 (one token at a time) or 2 or more, got {self.every}")
         found = _kind_of(config)
@@ -264,13 +266,13 @@ class Likelihood:
 
     def _forward(self, texts: list[list[Row]]) -> npt.NDArray[np.float32]:
         """Return mean and number of the negative log-likelihoods of some texts, shape (n_texts, 2)."""
-        totals = np.zeros((len(texts), 2))
+        found: list[list[Floats]] = [[] for _ in texts]
         rows = sorted((row for one in texts for row in one), key=lambda row: -len(row.ids))
         for batch in self._batches(rows):
             for row, losses in zip(batch, self._losses(batch), strict=True):
-                totals[row.item] += losses.sum(), len(losses)
-        means = np.divide(totals[:, 0], totals[:, 1], out=np.zeros(len(totals)), where=totals[:, 1] > 0)
-        return np.stack([means, totals[:, 1]], axis=1).astype(np.float32)
+                found[row.item].append(losses)
+        together = [np.concatenate(losses) if losses else np.empty(0) for losses in found]
+        return np.array([[np.nan_to_num(mean_loss(one)), len(one)] for one in together], dtype=np.float32)
 
     def _batches(self, rows: list[Row]) -> Iterator[list[Row]]:
         """Cut rows, the longest first, into batches of so many tokens with their padding."""
@@ -383,6 +385,11 @@ class Likelihood:
         return {
             "model": self.model_name or str(self.folder), "folder": str(self.folder.absolute()), "options": options
         }  # fmt: skip
+
+
+def mean_loss(losses: Floats) -> float:
+    """Return the log perplexity of a text: the mean of its tokens' −ln P; NaN without a token."""
+    return float(losses.mean()) if len(losses) else np.nan
 
 
 def _kind_of(config: dict[str, Any]) -> str | None:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import signature
 from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import Result
-from ranktilt.probes.base import Probe, ProbeResult, others, reference_of
+from ranktilt.models.likelihood import Likelihood
+from ranktilt.probes.attribution import attribute as attributed
+from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of
+from ranktilt.probes.perplexity import PerplexityProbe
+from ranktilt.probes.theorem import check_theorem, require_one_tokenizer
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.spec import Stage, parse_stages
+from ranktilt.run import Run
 
 PROBES = {
     "statistics": "ranktilt.probes.statistics:StatisticsProbe",
     "overlap": "ranktilt.probes.overlap:OverlapProbe",
+    "specificity": "ranktilt.probes.specificity:SpecificityProbe",
+    "readability": "ranktilt.probes.readability:ReadabilityProbe",
+    "sentences": "ranktilt.probes.readability:SentenceLengthProbe",
+    "type-token": "ranktilt.probes.vocabulary:TypeTokenProbe",
+    "query-words": "ranktilt.probes.vocabulary:QueryWordsProbe",
+    "perplexity": "ranktilt.probes.perplexity:PerplexityProbe",
     "similarity": "ranktilt.probes.similarity:SimilarityProbe",
+    "spectrum": "ranktilt.probes.spectrum:SpectrumProbe",
+    "truncation": "ranktilt.probes.truncation:TruncationProbe",
 }
 ENTRY_POINTS = "ranktilt.probes"
 
@@ -57,6 +73,8 @@ def explain(
     ranker: Ranker | None = None,
     *,
     reference: str | None = None,
+    attribute: Sequence[Ranker | Run] = (),
+    theorem: Sequence[str] = (),
 ) -> Explanation:
     """Look at the texts of a collection with probes: what differs between twins, and by how much.
 
@@ -65,12 +83,19 @@ def explain(
     collection : Collection
         With two sources or more, whose documents are twins by ``origin``.
     probes : sequence of str or Probe, optional
-        ``"statistics"``, ``"overlap"``, ``"similarity"``, those of installed packages, or probes themselves. By
-        default all of RankTilt's own that can run.
+        Names such as ``"overlap"``, ``"perplexity:FOLDER(every=0)"`` or ``"spectrum(values=64)"``, those of installed
+        packages, or probes themselves. By default all of RankTilt's own that can run; none where `attribute` or
+        `theorem` asks for something else.
     ranker : Ranker, optional
-        Whose view is asked for; ``similarity`` needs one with an encoder, such as ``ranker("dense:minilm")``.
+        Whose view is asked for; ``similarity``, ``spectrum`` and ``truncation`` need one with an encoder, such as
+        ``ranker("dense:minilm")``.
     reference : str, optional
         The source that each of the others is held against: ``"human"`` where there is one, or else the first.
+    attribute : sequence of Ranker or Run, optional
+        Whose gaps between twins are attributed to the properties that `probes` measure, or to those that need no model.
+    theorem : sequence of str, optional
+        Two or three causal language models, folders or names on the hub, that stand for the generator, the retriever's
+        language model and the human reader: checks the conditions of theorem 4.1 of Dai et al.
 
     Returns
     -------
@@ -81,36 +106,60 @@ def explain(
     Raises
     ------
     UserError
-        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source.
+        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source; if the theorem is
+        given other than two or three models, or models of different tokens.
     """
     first = reference_of(collection, reference, to="explain")
-    chosen = [probe(one) for one in (PROBES if probes is None else probes)]
+    by_default = probes is None and not attribute and not theorem
+    chosen = [probe(one) for one in (PROBES if by_default else probes or ())]
     notes = []
-    if probes is None and ranker is None:
-        notes = [f"{one.name} is left out: it needs an encoder, such as -r dense:minilm" for one in chosen
+    if by_default and ranker is None:
+        notes = [f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm" for one in chosen
                  if one.needs_encoder]  # fmt: skip
         chosen = [one for one in chosen if not one.needs_encoder]
     names = [one.name for one in chosen]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"probe {twice!r} is given twice")
+    models = _theorem_models(theorem)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
         "probes": names,
         "ranker": None if ranker is None else repr(ranker),
+        **({"attribute": [one.name if isinstance(one, Run) else repr(one) for one in attribute]} if attribute else {}),
+        **({"theorem": list(theorem)} if theorem else {}),
         "ranktilt": __version__,
     }
-    results = tuple(_each(chosen, collection, ranker, first))
-    return Explanation(spec, first, tuple(others(collection, first)), results, tuple(notes))
+    results = []
+    for number, one in enumerate(chosen):
+        report("probing texts", number, len(chosen))
+        try:
+            results.append(one(collection, ranker, reference=first))
+        except UserError as error:
+            if not by_default:
+                raise
+            notes.append(f"{one.name} is left out: {error}")
+    report("probing texts", len(chosen), len(chosen))
+    if attribute:
+        properties = [one for one in chosen if isinstance(one, TextProbe)] or None
+        runs = [one if isinstance(one, Run) else one.rank(collection) for one in attribute]
+        results.append(attributed(collection, runs, properties, ranker=ranker, reference=first))
+    if theorem:
+        results.append(check_theorem(collection, *models, names=theorem, reference=first))
+    return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
 
 
-def _each(
-    probes: Sequence[Probe[Any]], collection: Collection, ranker: Ranker | None, reference: str
-) -> Iterator[ProbeResult]:
-    for number, one in enumerate(probes):
-        report("probing texts", number, len(probes))
-        yield one(collection, ranker, reference=reference)
-    report("probing texts", len(probes), len(probes))
+def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
+    if not names:
+        return []
+    if len(names) not in (2, 3):
+        raise UserError(
+            "theorem 4.1 needs two or three language models: the generator, the retriever's, and one that stands for "
+            f"human readers (--lm); got {len(names)}"
+        )
+    found = [PerplexityProbe(name, kind="causal").model() for name in names]
+    require_one_tokenizer(list(zip(names, found, strict=True)))
+    return found
 
 
 def probe_names() -> list[str]:
@@ -138,18 +187,41 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
     """
     if isinstance(name, Probe):
         return name
-    if name in PROBES:
-        module, _, attribute = PROBES[name].partition(":")
+    stage, *more = parse_stages(name) if re.search(r"[:(]", name) else [Stage(name)]
+    if more or stage.k is not None:
+        raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
+    if stage.name in PROBES:
+        module, _, attribute = PROBES[stage.name].partition(":")
         kind = getattr(import_module(module), attribute)
     else:
-        found = [one for one in entry_points(group=ENTRY_POINTS) if one.name == name]
+        found = [one for one in entry_points(group=ENTRY_POINTS) if one.name == stage.name]
         if not found:
-            raise unknown("probe", name, probe_names())
+            raise unknown("probe", stage.name, probe_names())
         try:
             kind = found[0].load()
         except Exception as error:  # a package of someone else's may fail to import in any way
             raise UserError(f"probe {name!r} ({found[0].value}) cannot be imported: {error}") from error
     if not (isinstance(kind, type) and issubclass(kind, Probe)):
         raise UserError(f"probe {name!r}: expected a subclass of ranktilt's Probe, got {kind!r}")
-    made: Probe[Any] = kind()
-    return made
+    return _made(kind, stage)
+
+
+def _made(kind: type[Probe[Any]], stage: Stage) -> Probe[Any]:
+    """Make a probe with the argument and options of its text; numbers are whole."""
+    taken = [
+        one for one in signature(kind).parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
+    argument = [one.name for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
+    options = {one.name: one.default for one in taken if one.kind is one.KEYWORD_ONLY}
+    if stage.argument is not None and not argument:
+        raise UserError(f"probe {stage.name!r} takes no argument, got {stage.argument!r}")
+    wrong = next((name for name in stage.options if name not in options), None)
+    if wrong is not None:
+        raise unknown(f"option of probe {stage.name!r}", wrong, list(options))
+    given: dict[str, Any] = {} if stage.argument is None else {argument[0]: stage.argument}
+    for name, value in stage.options.items():
+        given[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise UserError(f"probe {stage}: {error}") from error

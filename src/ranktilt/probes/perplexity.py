@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
 from ranktilt.models import checkpoint
-from ranktilt.models.likelihood import EVERY, Likelihood
-from ranktilt.probes.base import Floats, TextProbe, described
+from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
+from ranktilt.probes.base import Floats, ProbeResult, TextProbe, described
 from ranktilt.probes.distribution import Distribution
 from ranktilt.rankers.base import Ranker
 from ranktilt.text.ngram import cross_fitted_perplexity
@@ -53,8 +54,10 @@ class PerplexityProbe(TextProbe):
     ) -> None:  # fmt: skip
         if given not in (None, "origin"):
             raise UserError(f"perplexity: given must be origin, got {given!r}")
-        if lm == NGRAM and given is not None:
-            raise UserError("perplexity: trigrams read two words only; given=origin needs a causal model")
+        if kind not in ("auto", *CLASSES):
+            raise unknown("kind of language model", kind, ("auto", *CLASSES))
+        if lm == NGRAM and (given is not None or kind != "auto"):
+            raise UserError("perplexity: options of language models need one: perplexity:MODEL(…)")
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
         self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
@@ -86,6 +89,14 @@ class PerplexityProbe(TextProbe):
         if model.resolved_kind == "masked" and model.every:
             self._error = _masking_error(model, texts, self.seed, label)
         return model.score(texts, label=label).perplexity
+
+    def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
+        """Describe the values of every source, and compare those of twins; after their origins there are none."""
+        found = super().describe(collection, reference, measured)
+        if not self.given:
+            return found
+        said = "; ".join(f"{row['source']}: {row['mean']:.2f} {self.what}" for row in found.rows if row["values"])
+        return replace(found, effects=(), summary=f"{said}.")
 
     def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
         """Make a row a source, with the error of masking several tokens at once where that was done."""

@@ -158,8 +158,8 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
     needs_encoder = True
 
     def __init__(self, *, values: int | None = None, seed: int = 0) -> None:
-        if values is not None and values < 1:
-            raise UserError(f"spectrum: values must be 1 or more, got {values}")
+        if values is not None and (not isinstance(values, int) or values < 1):
+            raise UserError(f"spectrum: values must be a whole number of at least 1, got {values}")
         self.values, self.seed = values, seed
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Spectrum, ...]:

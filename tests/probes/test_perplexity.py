@@ -1,0 +1,113 @@
+"""The perplexity probe: which model, what is read first, and what masking several tokens at once costs in truth."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranktilt.datasets.load import load
+from ranktilt.errors import UserError
+from ranktilt.models.likelihood import mean_loss
+from ranktilt.probes.explain import explain, probe
+from ranktilt.probes.perplexity import PerplexityProbe
+from tests.models.tiny_language_models import make
+from tests.toy import toy
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make("masked", tmp_path_factory.mktemp("perplexity") / "masked")
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make("causal", tmp_path_factory.mktemp("perplexity") / "causal")
+
+
+@pytest.mark.data
+def test_the_mean_of_token_values_as_published(shared_data: Path) -> None:
+    """Twenty documents of SCIDOCS with the values of each token (Perplexity-Trap); their mean is what is compared."""
+    file = shared_data / "perplexity-trap-scidocs" / "perplexity.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 20
+    for row in rows:
+        assert len(row["ppl"]) == len(row["tokens"])
+        assert mean_loss(np.array(row["ppl"])) == pytest.approx(math.fsum(row["ppl"]) / len(row["ppl"]), abs=1e-12)
+    assert math.isnan(mean_loss(np.empty(0)))
+
+
+def test_trigrams_are_called_what_they_are() -> None:
+    found = PerplexityProbe()(toy())
+    assert "nats a word (trigrams)" in found.summary
+    assert [row["values"] for row in found.rows] == [3, 3]
+
+
+@pytest.mark.neural
+def test_a_masked_model_says_what_masking_several_at_once_changes(masked: Path, own_cache: Path) -> None:
+    found = probe(f"perplexity:{masked}(every=3,precision=float32)")(toy())
+    exact = probe(f"perplexity:{masked}(every=0,precision=float32)")(toy())
+    means = [row["mean"] for row in exact.rows]
+    apart = np.mean([row["mean"] - mean for row, mean in zip(found.rows, means, strict=True)])
+    assert found.rows[0]["masking error"] == pytest.approx(apart, abs=1e-5)
+    assert found.rows[0]["masking error sd"] > 0
+    assert "masking error" not in exact.rows[0]
+    assert found.probe == f"perplexity:{masked}"
+
+
+@pytest.mark.neural
+def test_rewrites_after_their_origin(causal: Path, masked: Path, own_cache: Path) -> None:
+    found = PerplexityProbe(str(causal), given="origin", precision="float32")(toy())
+    plain = PerplexityProbe(str(causal), precision="float32")(toy())
+    human, llm = found.rows
+    assert (human["values"], llm["values"]) == (0, 3)
+    assert llm["mean"] != plain.rows[1]["mean"]
+    assert "given the origin" in found.summary
+    with pytest.raises(UserError, match="only a causal model can read another text first"):
+        PerplexityProbe(str(masked), given="origin")(toy())
+
+
+@pytest.mark.neural
+def test_several_models_stand_side_by_side(masked: Path, causal: Path, own_cache: Path) -> None:
+    found = explain(toy(), [f"perplexity:{masked}", f"perplexity:{causal}", "perplexity"])
+    assert [one.probe for one in found.results] == [f"perplexity:{masked}", f"perplexity:{causal}", "perplexity"]
+
+
+@pytest.mark.neural
+def test_the_theorem_from_folders(causal: Path, masked: Path, own_cache: Path) -> None:
+    found = explain(toy(), theorem=[str(causal), str(causal), str(causal)])
+    (one,) = found.results
+    rows = {row["condition"]: row for row in one.rows}
+    assert rows["semantic superiority"]["value"] == 0
+    assert rows["divergence, mean margin"]["value"] <= 0
+    with pytest.raises(UserError, match=r"needs two or three language models: .*; got 1"):
+        explain(toy(), theorem=[str(causal)])
+    with pytest.raises(UserError, match="a masked language model cannot be used as a causal one"):
+        explain(toy(), theorem=[str(causal), str(masked)])
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("perplexity(kind=masked)", "options of language models need one"),
+    ("perplexity(given=origin)", "options of language models need one"),
+    ("perplexity:x(kind=mask)", "unknown kind of language model 'mask'; did you mean 'masked'?"),
+    ("perplexity:x(given=twin)", "given must be origin, got 'twin'"),
+    ("perplexity:x(evry=2)", "unknown option of probe 'perplexity' 'evry'; did you mean 'every'?"),
+    ("overlap:x", "probe 'overlap' takes no argument, got 'x'"),
+    ("spectrum(values=x)", "values must be a whole number of at least 1, got x"),
+    ("spectrum@3", "unknown probe 'spectrum@3'; did you mean 'spectrum'?"),
+    ("spectrum(values=2)>>overlap", r"expected name\[:argument\]"),
+])  # fmt: skip
+def test_a_wrong_text_is_one_line(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        probe(text)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
+    """Llama-2's rewrites are more predictable than the originals, to trigrams of the originals."""
+    (effect,) = PerplexityProbe()(load(shared_data / "cocktail-nfcorpus")).effects
+    assert effect.pairs == 3_633
+    assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.665, 5.462), abs=5e-3)
+    assert effect.high < 0
