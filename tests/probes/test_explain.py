@@ -81,7 +81,6 @@ def test_one_source_is_described_alone() -> None:
     alone = rt.explain(only("llm"))
     assert alone.sources == ()
     assert {one.effects for one in alone.results} == {()}
-    assert "perplexity is left out: an n-gram model needs texts of several origins to learn from" in alone.notes
     assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
     assert "words" in table(alone)
 

@@ -176,7 +176,7 @@ def _attribution(
     scaled = columns[:, kept] / spread[kept]
     alone = regress(gap, np.empty((len(gap), 0)), query, origin)
     return Attribution(
-        run.name, source, of, tuple(measured[j][0].what for j in kept), scaled.mean(axis=0),
+        run.name, source, of, tuple(measured[j][0].what for j in kept.tolist()), scaled.mean(axis=0),
         tuple(probe.what for j, (probe, _) in enumerate(measured) if j not in kept), len(gap),
         alone.interval(np.ones(1)), regress(gap, scaled, query, origin),
     )  # fmt: skip

@@ -47,7 +47,8 @@ class Spectrum:
     def relative(self) -> Floats:
         """Each of the source's values divided by the reference's of the same index; NaN where that is 0."""
         out = np.full(len(self.values), np.nan)
-        return np.divide(self.values, self.reference, out=out, where=self.reference > 0)
+        np.divide(self.values, self.reference, out=out, where=self.reference > 0)
+        return out
 
 
 def singular_values(blocks: Iterator[Floats], dimensions: int) -> tuple[Floats, Floats, float]:

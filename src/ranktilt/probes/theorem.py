@@ -74,19 +74,17 @@ def twin_perplexities(
     """Read one pair of twins with the models; they share their tokens."""
     ids = [plm.scored_tokens(text) for text in (human, rewrite)]
     after = plm.distributions(rewrite, human)
-    found = [
+    found = (
         _perplexity(plm.distributions(human), ids[0]),
         _perplexity(plm.distributions(rewrite), ids[1]),
         _perplexity(after, ids[1]),
-    ]
+    )
     nothing = np.empty(0)
     if reader is None:
         return TwinPerplexities(*found, np.nan, np.nan, nothing, nothing)
     read, wrote = reader.distributions(rewrite, human), llm.distributions(rewrite, human)
-    return TwinPerplexities(
-        *found, _perplexity(reader.distributions(human), ids[0]), _perplexity(read, ids[1]),
-        divergence(wrote, after), divergence(wrote, read),
-    )  # fmt: skip
+    by_reader = _perplexity(reader.distributions(human), ids[0]), _perplexity(read, ids[1])
+    return TwinPerplexities(*found, *by_reader, divergence(wrote, after), divergence(wrote, read))
 
 
 def divergence(p: npt.NDArray[np.floating[Any]], q: npt.NDArray[np.floating[Any]]) -> Floats:

@@ -36,7 +36,7 @@ class Regression:
     def interval(self, weights: Floats, *, level: float = 0.95) -> tuple[float, float, float]:
         """Return a weighted sum of the coefficients, and its interval."""
         value = float(weights @ self.coefficients)
-        spread = float(np.sqrt(max(weights @ self.covariance @ weights, 0.0)))
+        spread = float(np.sqrt(max(float(weights @ self.covariance @ weights), 0.0)))
         half = float(stats.t.ppf((1 + level) / 2, self.degrees)) * spread
         return value, value - half, value + half
 
@@ -96,9 +96,9 @@ def _meat(scores: Floats, clusters: Ints) -> Floats:
 def _explained(y: Floats, x: Floats) -> Floats:
     """R² of every subset of the columns; bit j of a subset's number says whether column j is in it."""
     p = x.shape[1]
-    table = np.column_stack([x, y])
-    table = table - table.mean(0)
-    products = table.T @ table
+    table: Floats = np.column_stack([x, y])
+    centered: Floats = table - table.mean(0)
+    products: Floats = centered.T @ centered
     total = products[-1, -1]
     found = np.zeros(1 << p)
     for subset in range(1, 1 << p):
