@@ -1,5 +1,6 @@
 """Probes: what they say of a collection, as a result and as a file."""
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,38 @@ def only(source: str) -> Collection:
 def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], message: str) -> None:
     with pytest.raises(UserError, match=message.replace("?", r"\?")):
         call(bed())
+
+
+@pytest.mark.data
+def test_twins_by_gender(shared_data: Path) -> None:
+    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source."""
+    whole = gendered(shared_data / "grep-bias-ir")
+    found = rt.explain(whole, ["specificity", "perplexity"], by="gender", reference="N", attribute=[rt.ranker("bm25")])
+    assert found.sources == ("F", "M")
+    assert [effect.pairs for effect in found.results[0].effects] == [232, 232]
+    assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
+    assert {row["property"] for row in found.results[-1].rows} == {
+        "what remains",
+        "median idf",
+        "nats a word (trigrams)",
+    }
+    with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
+        rt.explain(whole, by="gendr")
+
+
+def gendered(folder: Path) -> Collection:
+    rows = []
+    for file in sorted(folder.glob("queries-*.csv")):
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            rows += csv.DictReader(stream)
+    docs = [
+        {"id": f"d{row['d_id']}", "title": row["doc_title"], "text": row["document"], "gender": row["content_gender"],
+         "origin": f"d{int(row['d_id']) // 3}"}
+        for row in rows
+        if row["content_gender"] in "FMN"
+    ]  # fmt: skip
+    qrels = {
+        row["q_id"]: {f"d{one['d_id']}": int(one["relevant"]) for one in rows if one["q_id"] == row["q_id"]}
+        for row in rows
+    }
+    return collection_of(docs, {row["q_id"]: row["query"] for row in rows}, qrels)

@@ -10,13 +10,16 @@ from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any
 
+import polars as pl
+
 from ranktilt._version import __version__
+from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.attribution import attribute as attributed
-from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of
+from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of, twin_rows
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.theorem import check_theorem, require_one_tokenizer
 from ranktilt.progress import report
@@ -73,6 +76,7 @@ def explain(
     ranker: Ranker | None = None,
     *,
     reference: str | None = None,
+    by: str = "source",
     attribute: Sequence[Ranker | Run] = (),
     theorem: Sequence[str] = (),
 ) -> Explanation:
@@ -91,6 +95,8 @@ def explain(
         ``ranker("dense:minilm")``.
     reference : str, optional
         The source that each of the others is held against: ``"human"`` where there is one, or else the first.
+    by : str, optional
+        Column whose groups are held against each other, such as ``"gender"``, where documents of one origin are twins.
     attribute : sequence of Ranker or Run, optional
         Whose gaps between twins are attributed to the properties that `probes` measure, or to those that need no model.
     theorem : sequence of str, optional
@@ -109,6 +115,8 @@ def explain(
         If a probe is unknown or named twice, cannot use the ranker, or the reference is no source; if the theorem is
         given other than two or three models, or models of different tokens.
     """
+    if by != "source":
+        collection = _grouped(collection, by)
     first = reference_of(collection, reference, to="explain")
     by_default = probes is None and not attribute and not theorem
     chosen = [probe(one) for one in (PROBES if by_default else probes or ())]
@@ -124,6 +132,7 @@ def explain(
     models = _theorem_models(theorem)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        **({} if by == "source" else {"by": by}),
         "probes": names,
         "ranker": None if ranker is None else repr(ranker),
         **({"attribute": [one.name if isinstance(one, Run) else repr(one) for one in attribute]} if attribute else {}),
@@ -146,7 +155,26 @@ def explain(
         results.append(attributed(collection, runs, properties, ranker=ranker, reference=first))
     if theorem:
         results.append(check_theorem(collection, *models, names=theorem, reference=first))
+    notes += _identical(collection, first)
     return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
+
+
+def _grouped(collection: Collection, by: str) -> Collection:
+    """Put the groups of another column in the place of the sources; documents of no group are left out."""
+    groups = grouping(collection, by)
+    docs = collection.docs.with_columns(source=pl.Series([groups.names[code] for code in groups.code]))
+    return Collection(docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec)
+
+
+def _identical(collection: Collection, reference: str) -> list[str]:
+    """Note how many twins are one text, in which no property can differ."""
+    texts, notes = collection.docs["text"], []
+    for name in others(collection, reference):
+        rows = twin_rows(collection, reference, name)
+        same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
+        if same:
+            notes.append(f"{name}: {counted(same, 'twin is', 'twins are')} identical to those of {reference}")
+    return notes
 
 
 def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
