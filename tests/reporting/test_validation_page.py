@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Cosines
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.views.validate import headline
@@ -66,7 +67,7 @@ def test_headline_names_the_source_where_there_are_several() -> None:
 
 
 def test_headline_speaks_of_the_first_measure() -> None:
-    other = tuple(replace(row, measure="AP@5", outcome="different") for row in toy_effectiveness())
+    other = tuple(replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness())
     both = replace(VALIDATION, effectiveness=toy_effectiveness() + other)
     assert headline(both) == headline(VALIDATION)
 
