@@ -39,7 +39,7 @@ def card_of(found: Audit) -> dict[str, Effect]:
 def toy_card(scores: Table = SCORES, *, collection: Collection | None = None, **options: Any) -> dict[str, Effect]:
     collection = collection or toy()
     run = run_of(collection, scores, ranker="hand", **options.pop("spec", {}))
-    return card_of(audit(collection, run, **{"measures": "nDCG@1", "card": True, "page": 3, **options}))
+    return card_of(audit(collection, run, **{"measures": "nDCG@1", "card": True, "depth": 3, **options}))
 
 
 def without_judgments(collection: Collection) -> Collection:
@@ -66,7 +66,7 @@ SD1, SD2 = math.sqrt(0.56), math.sqrt(2 / 3)
 
 class TestByHand:
     def test_the_questions_stand_in_their_order(self) -> None:
-        found = audit(toy(), run_of(toy(), SCORES, ranker="hand"), ["nDCG@1", "AP@3"], card=True, page=3)
+        found = audit(toy(), run_of(toy(), SCORES, ranker="hand"), ["nDCG@1", "AP@3"], card=True, depth=3)
         assert tuple(e.estimand.key for e in found.estimates) == KINDS
         assert [e.name for e in found.estimates] == [
             "Relative Δ nDCG@1", "ΔNDSR@3", "head-to-head, relevant twins", "head-to-head, other twins",
@@ -140,7 +140,7 @@ class TestByHand:
             assert two[kind] == one[kind].swapped()
 
     def test_a_table_with_a_column_a_count(self) -> None:
-        table = audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, page=3).card("human", "llm")
+        table = audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, depth=3).card("human", "llm")
         assert table["kind"].to_list() == list(KINDS)
         assert table["wins"].to_list() == [None, None, 1, 2, None, None]
         assert table["raw"].to_list() == [None, None, None, None, None, -0.25]
@@ -192,7 +192,7 @@ class TestSignTest:
 class TestWithoutJudgments:
     def test_the_questions_that_need_none(self) -> None:
         collection = without_judgments(toy())
-        found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True, page=3)
+        found = audit(collection, run_of(collection, SCORES, ranker="hand"), card=True, depth=3)
         card = card_of(found)
         assert tuple(card) == ("page", "twins", "rank gap", "score gap")
         assert found.measures == found.tilts == ()
@@ -364,7 +364,7 @@ class TestGroupsThatAreNotTwins:
         other = mirrored(collection, "side", {"a": "b", "b": "a"})
         scores = drawn_scores(collection, seed)
         one, two = (
-            audit(c, run_of(c, scores), "P@5" if judged else None, by="side", card=True, resamples=200, page=7)
+            audit(c, run_of(c, scores), "P@5" if judged else None, by="side", card=True, resamples=200, depth=7)
             for c in (collection, other)
         )
         for first, second in zip(one.estimates, two.estimates, strict=True):
@@ -379,7 +379,7 @@ class TestGroupsThatAreNotTwins:
         noise = drawn_scores(collection, 1, depth=20, levels=1000)
         tilted = {q: {d: s + 300 * (side[d] == "a") for d, s in found.items()} for q, found in noise.items()}
         runs = [run_of(collection, scores, ranker=name) for name, scores in (("noise", noise), ("tilted", tilted))]
-        found = audit(collection, runs, "P@5", by="side", card=True, page=10)
+        found = audit(collection, runs, "P@5", by="side", card=True, depth=10)
         pages = {e.run: e for e in found.estimates if e.estimand.key == "page"}
         assert (pages["tilted"].side(pages["tilted"].favours), pages["noise"].favours) == ("a", "")
         assert pages["tilted"].p == pytest.approx(2 / 1001)
@@ -403,7 +403,7 @@ class TestTheInstrumentItself:
         both = {q: {f"{d}-{s}": x for d, x in found.items() for s in ("human", "llm")} for q, found in scores.items()}
         for judged in (collection, without_judgments(collection)):
             measures = "nDCG@3" if judged.qrels.height else None
-            for e in toy_card(both, collection=judged, measures=measures, page=page).values():
+            for e in toy_card(both, collection=judged, measures=measures, depth=page).values():
                 assert (e.value, e.low, e.high, e.error, e.p) == (0, 0, 0, 0, 1)
 
     @given(st.integers(0, 2**32 - 1), st.booleans())
@@ -412,7 +412,7 @@ class TestTheInstrumentItself:
         collection = toy() if judged else without_judgments(toy())
         other = mirrored(collection, "source", {"human": "llm", "llm": "human"})
         scores = drawn_scores(collection, seed, depth=5, levels=4)
-        options = {"measures": "nDCG@3" if judged else None, "page": 3, "resamples": 200}
+        options = {"measures": "nDCG@3" if judged else None, "depth": 3, "resamples": 200}
         one, two = (toy_card(scores, collection=c, **options) for c in (collection, other))
         for kind, first in one.items():
             turned = replace(two[kind].swapped(), a=first.a, b=first.b)
@@ -460,9 +460,15 @@ class TestTheCall:
         with pytest.raises(UserError, match=r"^the card needs a column to group by; leave --by none out$"):
             audit(toy(), run_of(toy(), SCORES), "nDCG@1", by=None, card=True)
 
-    def test_a_page_needs_a_rank(self) -> None:
-        with pytest.raises(UserError, match=r"^expected a page of at least 1 rank, got 0$"):
-            audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, page=0)
+    def test_page_is_the_former_name_of_depth(self) -> None:
+        run = run_of(toy(), SCORES)
+        with pytest.warns(DeprecationWarning, match="is called depth"):
+            found = audit(toy(), run, "nDCG@1", card=True, page=3, resamples=100)
+        assert found.estimates == audit(toy(), run, "nDCG@1", card=True, depth=3, resamples=100).estimates
+
+    def test_a_depth_needs_a_rank(self) -> None:
+        with pytest.raises(UserError, match=r"^expected a depth of at least 1 rank, got 0$"):
+            audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, depth=0)
 
     def test_an_unknown_way_with_missing_queries(self) -> None:
         with pytest.raises(UserError, match=r"^unknown missing 'skip' \(valid: zero, exclude\)$"):

@@ -24,7 +24,7 @@ TWINS = ["page", "relevant twins", "other twins", "rank gap", "score gap"]
 
 def card(collection: Collection, run: Run, *, page: int = 3, **options: object) -> tuple[Effect, ...]:
     """The card without Relative Δ."""
-    found = audit(collection, run, "nDCG@3", card=True, page=page, resamples=200, **options)  # type: ignore[arg-type]
+    found = audit(collection, run, "nDCG@3", card=True, depth=page, resamples=200, **options)  # type: ignore[arg-type]
     return tuple(e for e in found.estimates if e.estimand.key != "relative delta")
 
 

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.changes import RunPair, match
 from ranktilt.auditing.compare import (
     Comparison,
+    RunPair,
     compare,
     growth_words,
+    match,
     mean_sentence,
     tilt_sentence,
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.auditing.contributions import contributions, parts
+from ranktilt.auditing.breakdown import contributions, parts
 from ranktilt.errors import UserError
 from ranktilt.measures.base import measure
 from tests.auditing.arrays import audit_of

@@ -29,14 +29,11 @@ CLASSES = {"line", "order", "page"}
 
 REPEATED_CLASSES = {
     "Cell",
-    "Cells",
     "Grid",
     "Interval",
-    "Pool",
     "Row",
 }
 LARGE_ROOMS = {
-    "auditing": 23,
     "cli": 27,
 }
 RIDDLES = {
@@ -58,7 +55,6 @@ RIDDLES = {
     "asked",
     "inked",
     "listed",
-    "nets",
     "places",
     "sides",
     "there",

@@ -174,16 +174,8 @@ class Effect:
     def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
         """Say which side is favoured: corrected p < .05 and the interval excludes the level value.
 
-        Parameters
-        ----------
-        level : float, optional
-            Half-width, in the estimand's unit, of what counts as level.
-
-        Returns
-        -------
-        {"a", "b", "level", "inconclusive"}
-            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value. Neither
-            where there are too few queries for any test (`testable`).
+        ``level`` where the whole interval lies within ±`level`, in the estimand's unit, of the level value; neither
+        where there are too few queries for any test (`testable`).
         """
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"

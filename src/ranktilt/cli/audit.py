@@ -63,7 +63,7 @@ def command(
     asked.check(controls=controls, near=near, by=by, score_order=score_order)
     with reporting(quiet=quiet), options.within(memory):
         from ranktilt.auditing.audit import audit
-        from ranktilt.auditing.card import PAGE
+        from ranktilt.auditing.card import DEPTH
         from ranktilt.auditing.controls import controls as control
         from ranktilt.auditing.options import check_choices
         from ranktilt.measures.base import estimand
@@ -88,7 +88,7 @@ def command(
             rankers, column, pairs, split=split, ignore_unknown=ignore_unknown, score_order=score_order or "score"
         )
         result = audit(
-            collection, runs, measures, card=card or not collection.qrels.height, page=page or PAGE, by=column,
+            collection, runs, measures, card=card or not collection.qrels.height, depth=page or DEPTH, by=column,
             pairs=pairs, level=level, resamples=resamples, seed=seed, heads=heads, **how,
         )  # fmt: skip
         if controls:

@@ -68,21 +68,10 @@ class PageShare(GroupEstimand):
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:
-    """Share of the first page that each document holds, in expectation over ties.
+    """Share of the first `depth` ranks that each document holds, in expectation over ties; 1 over a query's documents.
 
-    Parameters
-    ----------
-    ranking : Ranking
-        The run.
-    depth : int
-        Ranks that make the page (k).
-
-    Returns
-    -------
-    ndarray of float64, shape (n_entries,)
-        In [0, 1], adding up to 1 over a query's documents: ``1/log2(1 + rank)`` over its sum down to rank
-        ``min(k, length of the list)``; tied documents share their block's mean, ranks below k hold nothing. Summed
-        over the documents of a group it is NDSR@k (MEASURES: who fills the page, relevant or not?).
+    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``; tied documents share their block's
+    mean, ranks below k hold nothing. Summed over the documents of a group it is NDSR@k.
     """
     low, high = (np.minimum(end, depth) for end in (ranking.before, ranking.before + ranking.sizes))
     running = discounts(int(high.max(initial=0)))

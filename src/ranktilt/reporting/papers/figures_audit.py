@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.reporting.figures.audit import effectiveness

@@ -8,10 +8,10 @@ from itertools import groupby
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.auditing.equivalence import ALPHA
 from ranktilt.datasets.check_result import CheckResult, CheckRow, percent, shown
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.equivalence import ALPHA
 from ranktilt.probes.similarity import Map, Similarity
 from ranktilt.probes.statistics import CollectionStatistics
 from ranktilt.probes.validation import Validation

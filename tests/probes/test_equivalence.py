@@ -15,13 +15,13 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.equivalence import equivalences
 from ranktilt.auditing.inference import outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.probes.equivalence import equivalences
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run

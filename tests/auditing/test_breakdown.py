@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.ranks import RankShares, rank_shares
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.errors import UserError
 from tests.toy import collection_of, run_of, toy
 
