@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ranktilt import Collection, Run, audit
 from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.errors import UserError
-from tests.toy import collection_of, run_of, toy
+from tests.toy import run_of, toy
 
 NAN = float("nan")
 
@@ -143,14 +143,6 @@ def test_an_empty_run_reaches_no_rank() -> None:
     found = shares(*toy_run({"q1": {}}))
     assert np.isnan(found.at).all()
     assert (found.found == 0).all()
-
-
-def test_bins_of_length_are_groups_too() -> None:
-    docs = [{"id": f"d{n}", "text": " ".join(["w"] * n)} for n in range(1, 5)]
-    collection = collection_of(docs, {"q": "w"}, {"q": {"d1": 1, "d4": 1}})
-    found = shares(collection, run_of(collection, {"q": {"d4": 2, "d1": 1}}, ranker="run"), by="length:2")
-    assert found.groups == ("1 to 2 words", "3 to 4 words")
-    np.testing.assert_array_equal(found.at[:, :2], [[0, 1], [1, 0]])
 
 
 def test_a_depth_of_no_rank_is_refused() -> None:

@@ -210,13 +210,6 @@ def test_a_query_has_the_same_value_alone_and_among_others(measure: Measure, giv
     assert np.array_equal(together, alone, equal_nan=True)
 
 
-@given(measures(), queries(largest=5, most=4))
-@settings(max_examples=100)
-def test_values_lie_between_0_and_1(measure: Measure, given: Query) -> None:
-    (value,) = closed(measure, [given])
-    assert math.isnan(value) or 0 <= value <= 1 + 1e-12
-
-
 @pytest.mark.parametrize("measure", [nDCG @ 3, nDCG, AP @ 3, AP, P @ 3, R @ 3, RR @ 3, RR])
 class TestUndefinedAndZero:
     def test_no_relevant_document_is_undefined(self, measure: Measure) -> None:

@@ -164,6 +164,7 @@ def test_each_side_is_ranked_among_its_own_documents() -> None:
     assert row.mean_b == pytest.approx((1 + 3 * SECOND) / 4)
     differences = np.array([0, 1 - SECOND, 1 - SECOND, 0])
     assert row.value == pytest.approx(differences.mean())
+    assert row.error == pytest.approx(stats.sem(differences))
     expected = stats.ttest_1samp(differences, 0)
     assert row.p == row.p_corrected == pytest.approx(expected.pvalue)
     assert (row.low, row.high) == tuple(map(pytest.approx, expected.confidence_interval(0.95)))
@@ -223,8 +224,7 @@ def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
 def test_one_query_cannot_be_tested() -> None:
     (row,) = rows(bed(1), Given({"q0": {"d0-human": 1.0, "d0-llm": 1.0}}))
     assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0)
-    assert math.isnan(row.p_equivalent)
-    assert math.isnan(row.smallest)
+    assert all(map(math.isnan, (row.p_equivalent, row.smallest, row.error)))
 
 
 def test_no_common_query_leaves_everything_undefined() -> None:

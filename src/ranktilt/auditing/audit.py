@@ -7,6 +7,7 @@ import platform
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from operator import itemgetter
 from pathlib import Path
@@ -130,9 +131,6 @@ def audit(
     """
     if not isinstance(collection, Collection):
         raise UserError(f"expected a collection, got {shorten(collection)}; load it first: load(folder)")
-    if page is not None:
-        warnings.warn("audit(page=…) is called depth", DeprecationWarning, stacklevel=2)
-        depth = page
     asked = _estimands(measures, judged=collection.qrels.height > 0)
     found = [one for one in asked if isinstance(one, Measure)]
     others = [one for one in asked if not isinstance(one, Measure)]
@@ -140,7 +138,7 @@ def audit(
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
     _check(asked, runs)
-    _check_numbers(resamples, level, depth)
+    depth = _check_numbers(resamples, level, depth, page)
     if by is None and (card or others or pairs is not None):
         what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
         raise UserError(f"{what} a column to group by; leave --by none out")
@@ -210,12 +208,17 @@ def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judge
     return found
 
 
-def _check_numbers(resamples: int, level: float, depth: int) -> None:
+def _check_numbers(resamples: int, level: float, depth: int, page: int | None) -> int:
+    """Refuse numbers out of range; return the depth, whose former name is `page`."""
+    if page is not None:
+        warnings.warn("audit(page=…) is called depth", DeprecationWarning, stacklevel=3)
+        depth = page
     check_resamples(resamples)
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
+    return depth
 
 
 def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
@@ -356,14 +359,19 @@ class _AuditPlan:
         return tuple(one for pair in found for one in pair)
 
 
+@cache
+def _packages() -> dict[str, str]:
+    """Versions of what the numbers rest on; looked up once, for it takes a quarter of a small audit."""
+    return {name: version(name) for name in PACKAGES}
+
+
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
     files = _files(collection.spec) + files_of_runs(r.spec for r in runs)
     inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if os.path.isfile(f)]
-    packages = {p: version(p) for p in PACKAGES}
     return {
         "ranktilt": __version__,
         "python": platform.python_version(),
-        "packages": packages,
+        "packages": dict(_packages()),
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
         "runs": [dict(r.spec) for r in runs],
         "inputs": inputs,
