@@ -101,18 +101,7 @@ class Rewritten:
         return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
 
     def united(self, qrels: pl.DataFrame) -> Collection:
-        """Unite the rewrites with the documents under other judgments.
-
-        Parameters
-        ----------
-        qrels : polars.DataFrame
-            Of another split, by the ids that the documents had before.
-
-        Returns
-        -------
-        Collection
-            As `collection`, these judgments carried over.
-        """
+        """Unite the rewrites with the documents under another split's judgments, by the ids that they had before."""
         given = self.given
         return _united(Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec)
 

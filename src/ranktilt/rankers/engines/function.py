@@ -30,13 +30,8 @@ SIGNATURE = "search(query, k)"
 class Engine(LiveEngine):
     """Ranks by asking a Python function, ``search(query: str, k: int) -> list[(doc_id, score)]``, best first.
 
-    The function is called in several threads at once and must bear that. One that is declared ``async def`` is
-    awaited, all calls in one event loop.
-
-    Parameters
-    ----------
-    function : str
-        ``module:function``; the module is a file of the current folder, or installed.
+    `function` is ``module:function``; the module is a file of the current folder, or installed. It is called in several
+    threads at once and must bear that. One that is declared ``async def`` is awaited, all calls in one event loop.
     """
 
     name: ClassVar[str] = "engine"
