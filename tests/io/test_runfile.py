@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ranktilt import audit
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io import files
-from ranktilt.io.runfile import line_of, read_run_file, unwritable
+from ranktilt.io.runfile import read_run_file, unwritable
 from ranktilt.run import Run
 from tests.toy import run_of, toy, write
 
@@ -93,7 +93,7 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None
 
 def test_the_line_of_an_entry_counts_blank_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "run", "\na\n \t\n\nb\r\n\r\nc")
-    assert [line_of(path, row) for row in range(3)] == [2, 5, 7]
+    assert [files.nth_line(path, row) for row in range(3)] == [2, 5, 7]
 
 
 # No field is cut or unquoted, whatever is in it: commas, quotes, number signs, other scripts' blanks.

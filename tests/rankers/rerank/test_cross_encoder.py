@@ -10,8 +10,8 @@ import pytest
 
 from ranktilt import Collection, Run, UserError
 from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.io.inventory import cache_contents
 from ranktilt.models.token_counts import NO_LIMIT
-from ranktilt.rankers.inventory import cache_contents
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder, Head, pair_limit, read_head
 from tests.rankers.tiny import tiny_model, write_json
 from tests.rankers.tiny_rerankers import change, tiny_classifier

@@ -152,7 +152,7 @@ def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Rewr
     return pairs.select(pl.concat_list(named).list.drop_nulls().alias("flags"))["flags"]
 
 
-def _own(name: str) -> pl.Expr:
+def _not_in_source(name: str) -> pl.Expr:
     """What the rewrite has and its source has not."""
     return pl.col(name) & ~pl.col(f"{name}_source")
 
@@ -161,15 +161,17 @@ _FOUND = dict(
     zip(
         FLAGS,
         (
-            _own("refusal"),
+            _not_in_source("refusal"),
             pl.col("empty"),
-            (_own("cut off") & ~pl.col("list") & ~pl.col("empty")) | (pl.col("finish") == "length"),
+            (_not_in_source("cut off") & ~pl.col("list") & ~pl.col("empty")) | (pl.col("finish") == "length"),
             pl.col("finish") == "content_filter",
             pl.col("copied"),
             pl.col("other language"),
             pl.col("too short"),
             pl.col("too long"),
-            _own("opening") | _own("left") | ((pl.col("talk") | pl.col("remark")) & ~pl.col("about_source")),
+            _not_in_source("opening")
+            | _not_in_source("left")
+            | ((pl.col("talk") | pl.col("remark")) & ~pl.col("about_source")),
         ),
         strict=True,
     )

@@ -51,7 +51,7 @@ def checked(answer: Any, query: str, who: str) -> Hits:
     `query` is the query's id and `who` the ranker, for the message of the `UserError`.
     """
     if not isinstance(answer, list | tuple):
-        raise UserError(f"{who}: query {query!r}: expected {EXPECTED}, got {_what(answer)}")
+        raise UserError(f"{who}: query {query!r}: expected {EXPECTED}, got {_described(answer)}")
     for rank, hit in enumerate(answer, start=1):
         fault = _fault(hit)
         if fault:
@@ -61,21 +61,21 @@ def checked(answer: Any, query: str, who: str) -> Hits:
 
 def _fault(hit: Any) -> str:
     if not (isinstance(hit, list | tuple) and len(hit) == 2):
-        return f"expected a pair (document id, score), got {_what(hit)}"
+        return f"expected a pair (document id, score), got {_described(hit)}"
     document, score = hit
     if not isinstance(document, str):
         hint = "; str(id) makes one" if isinstance(document, Real) else ""
-        return f"expected the document id as a string, got {_what(document)}{hint}"
+        return f"expected the document id as a string, got {_described(document)}{hint}"
     if not isinstance(score, Real | np.number) or isinstance(score, bool):
-        return f"expected the score as a number, got {_what(score)}"
+        return f"expected the score as a number, got {_described(score)}"
     try:
         float(score), document.encode()
     except (OverflowError, UnicodeEncodeError):
-        return f"expected a document id in valid Unicode and a score that a float holds, got {_what(hit)}"
+        return f"expected a document id in valid Unicode and a score that a float holds, got {_described(hit)}"
     return ""
 
 
-def _what(value: object) -> str:
+def _described(value: object) -> str:
     return "None" if value is None else f"{type(value).__name__} {shorten(value, 60)}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, content_keys
-from ranktilt.rankers.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
+from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
 from tests.rankers.tiny import write_json
 from tests.toy import no_permission, write
 
