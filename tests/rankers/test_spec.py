@@ -9,25 +9,8 @@ from ranktilt.rankers.spec import Stage, parse_stages
 from tests.refusals import refused
 
 NASTY = [
-    "",
-    " ",
-    '"',
-    "\\",
-    '\\"',
-    ">>",
-    ">",
-    "a>",
-    ">b",
-    "@3",
-    "a@3",
-    "(x=1)",
-    "a,b",
-    "a=b",
-    "a b",
-    " a ",
-    "\n",
-    "\t\x0b",
-]
+    "", " ", '"', "\\", '\\"', ">>", ">", "a>", ">b", "@3", "a@3", "(x=1)", "a,b", "a=b", "a b", " a ", "\n", "\t\x0b",
+]  # fmt: skip
 texts = st.one_of(st.sampled_from(NASTY), st.text(), st.text(alphabet='ab"\\()@,=> \n'))
 names = st.from_regex(r"[A-Za-z_][\w.+-]*", fullmatch=True)
 options = st.dictionaries(st.from_regex(r"[A-Za-z_]\w*", fullmatch=True), texts, max_size=3)

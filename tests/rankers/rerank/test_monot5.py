@@ -14,14 +14,8 @@ from tests.rankers.tiny_rerankers import ANSWERS, change, tiny_classifier, tiny_
 from tests.refusals import refused
 
 DOCUMENTS = [
-    "red apples grow on trees",
-    "",
-    "x",
-    "Two  blanks,\nand a line!",
-    "Relevant: Query: Document:",
-    "ü",
-    "</s> a",
-]
+    "red apples grow on trees", "", "x", "Two  blanks,\nand a line!", "Relevant: Query: Document:", "ü", "</s> a",
+]  # fmt: skip
 LONG = ["abc " * 70, "query " * 40]
 
 
