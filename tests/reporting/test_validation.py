@@ -243,7 +243,7 @@ def test_table_2_holds_every_number(shown: Markup) -> None:
     signs = ["✓", "✓", "!", "?", "?"]
     assert grid.column("outcome") == [f"{sign} {row.outcome}" for sign, row in zip(signs, rows, strict=True)]
     for title, name in (
-        ("human", "on_reference"), ("rewrite", "on_source"), ("difference", "difference"),
+        ("human", "mean_a"), ("rewrite", "mean_b"), ("difference", "value"),
         ("p different", "p_corrected"), ("p equivalent", "p_equivalent"), ("smallest margin", "smallest"),
         ("queries", "queries"),
     ):  # fmt: skip
@@ -257,9 +257,9 @@ def test_forest_plot_draws_both_intervals_and_the_margin(text: str) -> None:
     drawing = drawn(text, "Difference in nDCG@10")
     outer, inner = drawing["data"][:2]
     row = toy_effectiveness()[0]
-    assert outer["x"] == [row.difference]
-    assert outer["error_x"]["array"][0] == pytest.approx(row.high - row.difference)
-    assert inner["error_x"]["array"][0] == pytest.approx(row.smallest - row.difference)
+    assert outer["x"] == [row.value]
+    assert outer["error_x"]["array"][0] == pytest.approx(row.high - row.value)
+    assert inner["error_x"]["array"][0] == pytest.approx(row.smallest - row.value)
     shade = next(shape for shape in drawing["layout"]["shapes"] if shape["type"] == "rect")
     assert (shade["x0"], shade["x1"]) == (-0.02, 0.02)
     assert figures(section("effectiveness"))[0].says.startswith(

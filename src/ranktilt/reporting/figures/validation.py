@@ -7,7 +7,8 @@ from itertools import groupby
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
+from ranktilt.auditing.effects import Equivalence, Outcome
+from ranktilt.auditing.equivalence import ALPHA
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.similarity import Map
@@ -76,8 +77,8 @@ def forest_figure(rows: Sequence[Equivalence], validation: Validation) -> Figure
     """Draw the differences of one source and measure, with the margin around 0."""
     intervals = [
         ForestRow(
-            f"{row.run}: {row.outcome}", row.difference, row.low, row.high,
-            inner=row.smallest - abs(row.difference), tone=OUTCOMES[row.outcome],
+            f"{row.run}: {row.outcome}", row.value, row.low, row.high,
+            inner=row.smallest - abs(row.value), tone=OUTCOMES[row.outcome],
         )
         for row in rows
     ]  # fmt: skip

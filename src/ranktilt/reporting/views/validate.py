@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.equivalence import Equivalence, Outcome
+from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, listed
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import terms_sentence
@@ -30,6 +30,11 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
     "not tested": ("is not tested", "are not tested"),
 }
 """Of one ranker, and of several."""
+_EFFECTIVENESS = (
+    "on_reference", "on_source", "difference", "low", "high", "p_different", "p_corrected", "margin", "p_equivalent",
+    "smallest", "outcome", "queries", "excluded", "pairs", "left_out",
+)  # fmt: skip
+"""What the data tells of each ranker on each side alone."""
 _METHOD = (
     "Words are runs of letters between blanks, of the text without its title; terms are the different lower-cased "
     "words. Means leave out what is undefined, and the counts say how much that is.",
@@ -157,7 +162,7 @@ def legend(validation: Validation) -> list[str]:
 
 def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
     alpha = alpha_of(validation)
-    tests = counted(sum(not np.isnan(row.p_different) for row in rows), "test", "tests")
+    tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     return [
         f"Difference: {validation.reference} − rewrite, over queries with a relevant document on both sides; 95 % "
         f"interval of Student's t. p different: paired t test (Holm over {tests}).",
@@ -201,8 +206,8 @@ def _numbers(validation: Validation) -> Iterator[tuple[str, str, str, dict[str, 
             yield "similarity", near.source, found.name, numbers
         yield "similarity", near.source, near.model, vars(near.separation)
     for row in validation.effectiveness:
-        numbers = {k: v for k, v in row.row().items() if k not in ("run", "measure", "source", "verdict")}
-        yield "effectiveness", row.source, f"{row.run} {row.measure}", numbers
+        values = row.row()
+        yield "effectiveness", row.source, f"{row.run} {row.measure}", {name: values[name] for name in _EFFECTIVENESS}
     for check in validation.check.rows if validation.check else ():
         names = ("found", "total", "value", "reference", "verdict")
         yield "check", check.source, check.name, {name: getattr(check, name) for name in names}

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import Equivalence
+from ranktilt.auditing.effects import Equivalence
 from ranktilt.datasets.check_result import CheckResult, percent
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
@@ -259,18 +259,18 @@ def _compared(row: Equivalence, *, many: bool) -> Row:
     low, high = (always_signed(end, 3) for end in (row.low, row.high))
     cells = (
         Cell(row.run + (f" {row.measure}" if many else "")),
-        Cell(decimal(row.on_reference, 3), row.on_reference),
-        Cell(decimal(row.on_source, 3), row.on_source),
+        Cell(decimal(row.mean_a, 3), row.mean_a),
+        Cell(decimal(row.mean_b, 3), row.mean_b),
         Cell(
-            always_signed(row.difference, 3), row.difference, page=signed(row.difference, 3), signed=True,
-            emphasis="strong" if row.verdict.startswith("different") else "",
+            always_signed(row.value, 3), row.value, page=signed(row.value, 3), signed=True,
+            emphasis="strong" if row.statement.startswith("different") else "",
         ),
         Cell(f"{low} … {high}", page=interval(row.low, row.high, 3)),
         _p(row.p_corrected),
         _p(row.p_equivalent),
         Cell(DASH if np.isnan(row.smallest) else f"±{row.smallest:.3f}", row.smallest),
         _count(row.queries),
-        Cell(row.verdict, None, OUTCOMES[row.outcome], page=row.outcome),
+        Cell(row.statement, None, OUTCOMES[row.outcome], page=row.outcome),
     )  # fmt: skip
     return Row(cells, heading=(row.source,))
 
