@@ -57,9 +57,7 @@ def hostile() -> Validation:
     ids = tuple(ATTACKS[n % len(ATTACKS)] + str(n) for n in range(40))
     sources = ("human",) * 20 + (ATTACK,) * 20
     drawn = Map(np.arange(40.0), np.arange(40.0) % 7, ids, sources, 40)
-    rows = tuple(
-        replace(row, run=attack, b=ATTACK) for row, attack in zip(toy_effectiveness(), ATTACKS, strict=True)
-    )
+    rows = tuple(replace(row, run=attack, b=ATTACK) for row, attack in zip(toy_effectiveness(), ATTACKS, strict=True))
     return replace(
         validation,
         similarities=(replace(validation.similarities[0], map=drawn, model=ATTACK),),

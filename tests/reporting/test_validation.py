@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.statistics import CollectionStatistics
@@ -73,7 +74,7 @@ ALL_OUTCOMES = (
     f"The rewrites keep {KEPT} % of the words and stay close in meaning; bm25 is equivalent on both sides; "
     "tfidf differs within the margin; dense:minilm differs; bm25@5 is inconclusive; tfidf@1 is not tested."
 )
-OTHER_MEASURE = tuple(replace(row, measure="AP@5", outcome="different") for row in toy_effectiveness())
+OTHER_MEASURE = tuple(replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness())
 STRAYING = (NEAR, replace(NEAR, source="b", cosine=NEAR.baseline))
 
 
