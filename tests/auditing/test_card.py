@@ -124,12 +124,6 @@ class TestByHand:
         assert found["relevant twins"].parts["whole"] == 3
         assert found["relevant twins"].parts["pairs"] == 4
 
-    def test_relevant_pairs_count_where_neither_side_is_retrieved(self) -> None:
-        found = toy_card({**SCORES, "q3": {"d1-human": 2.0}})
-        assert found["rank gap"].value == pytest.approx((-0.5 - 1 + 0) / 4)
-        assert found["rank gap"].parts == {"pairs": 4, "absent": 2 / 8}
-        assert found["relevant twins"].parts["pairs"] == 3
-
     def test_naming_the_groups_the_other_way_round_turns_every_sign(self) -> None:
         one, two = toy_card(), toy_card(pairs=[("llm", "human")])
         for kind in KINDS:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.io.artifact import read_fields
 from tests.effects import answer
 
 
@@ -99,7 +100,7 @@ class TestAsARow:
     def test_it_comes_back_from_json(self, value: float) -> None:
         found = answer(0.1, 0.4, value=value, p_corrected=value, parts={**EXTRA, "raw": value})
         text = json.dumps(found.row()).replace("NaN", "null")
-        back = Effect.of_row(json.loads(text))
+        back = read_fields(Effect, json.loads(text))
         assert repr(back) == repr(found)
         assert found.row()["detectable"] == found.detectable
 

@@ -168,17 +168,6 @@ class TestVerdict:
             "corrected p < .001; agrees on 2 of 3 measures"
         )
 
-    def test_favours_llm_text(self, three: Audit) -> None:
-        found = three.verdict("machines")
-        assert (found.kind, found.favours) == ("favours", "llm")
-        assert "Relative Δ −180.0 %" in found.sentence
-
-    def test_level(self, three: Audit) -> None:
-        assert three.verdict("blind").sentence == (
-            "blind is level between human and llm: Relative Δ 0.0 % on nDCG@1, 95 % interval [0.0, 0.0], "
-            "within ±5 points; agrees on 3 of 3 measures"
-        )
-
     def test_inconclusive(self) -> None:
         collection = pairs_of_twins(40)
         found = audit(collection, ranked(collection, "unsure", ["human"] * 22 + ["llm"] * 18), ["nDCG@1", "R@2"])
@@ -188,11 +177,6 @@ class TestVerdict:
         assert sentence.endswith("; but level on R@2")
         assert found.tilts[0].detectable == pytest.approx(detectable_effect(31.46, 2, 40), rel=0.03)
         assert found.tilts[0].value == pytest.approx(20)
-
-    def test_from_the_other_side_it_is_the_same(self, three: Audit) -> None:
-        one, two = three.verdict("people"), three.verdict("people", "llm", "human")
-        assert (one.favours, two.favours) == ("human", "human")
-        assert "Relative Δ −180.0 %" in two.sentence
 
     def test_the_level_that_was_asked_for(self) -> None:
         collection = pairs_of_twins(40)

@@ -30,7 +30,6 @@ CLASSES = {"line", "order", "page"}
 REPEATED_CLASSES = {
     "Cell",
     "Grid",
-    "Interval",
     "Row",
 }
 LARGE_ROOMS = {

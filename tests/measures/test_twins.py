@@ -128,27 +128,6 @@ def test_relevant_pairs_apart_as_a_double_loop(
     assert as_rows(other) == by_loops(queries, pairs, relevant)
 
 
-@pytest.mark.parametrize(
-    ("ranked", "expected"),
-    [
-        ({0: 2.0, 1: 1.0}, [1, 0, 0, 1, 0]),
-        ({0: 1.0, 1: 2.0}, [0, 1, 0, 1, 0]),
-        ({0: 1.0, 1: 1.0}, [0, 0, 1, 1, 0]),
-        ({0: -5.0}, [1, 0, 0, 0, 1]),
-        ({1: -5.0}, [0, 1, 0, 0, 0]),
-        ({2: 1.0}, [0, 0, 0, 0, 0]),
-        ({}, [0, 0, 0, 0, 0]),
-    ],
-)
-def test_one_pair_by_hand(ranked: Ranked, expected: list[int]) -> None:
-    assert as_rows(counted([ranked], [(0, 1)])) == [expected]
-
-
-def test_several_twins_of_one_document_each_count() -> None:
-    ranked = {0: 2.0, 1: 3.0, 2: 2.0}
-    assert as_rows(counted([ranked], [(0, 1), (0, 2), (0, 3)])) == [[1, 1, 1, 2, 1]]
-
-
 def test_a_pair_is_relevant_if_either_side_is_retrieved_or_not() -> None:
     queries = [{0: 2.0, 1: 1.0, 2: 2.0}]
     for relevant, expected in (({0}, 0), ({3}, 1), (set(), None), ({7}, None)):
@@ -157,11 +136,6 @@ def test_a_pair_is_relevant_if_either_side_is_retrieved_or_not() -> None:
         none = [0] * 5
         assert as_rows(right) == [none if expected is None else rows[expected]]
         assert as_rows(other) == [[2, 0, 0, 1, 1] if expected is None else rows[1 - expected]]
-
-
-def test_one_query_leaves_no_trace_in_the_next() -> None:
-    queries = [{0: 1.0, 1: 2.0}, {0: 1.0}, {}, {1: 1.0}]
-    assert as_rows(counted(queries, [(0, 1)])) == [[0, 1, 0, 1, 0], [1, 0, 0, 0, 1], [0] * 5, [0, 1, 0, 0, 0]]
 
 
 UNITS = np.array([0, 1, 1, 2, 3, 0, 1, 2, 3])
@@ -393,13 +367,6 @@ class TestRankGaps:
         assert gaps.parts == {"pairs": 1, "absent": absent / 2}
         assert rank_gap_sums(ranking, docs, pairs_of([(0, 1)])).total.tolist() == [expected]
 
-    def test_several_versions_of_one_origin_each_count(self) -> None:
-        ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
-        pairs = pairs_of([(0, 1), (0, 2), (0, 3)])
-        gaps = rank_gaps(ranking, docs, pairs, (np.zeros(3, dtype=np.int64), np.arange(3)))
-        assert gaps.total.tolist() == [-1 + 1 + 2] == rank_gap_sums(ranking, docs, pairs).total.tolist()
-        assert gaps.parts == {"pairs": 3, "absent": 1 / 6}
-
     def test_without_pairs_or_entries_there_is_no_gap(self) -> None:
         for queries, pairs in (([[(0, 1.0)]], []), ([[], []], [(0, 1)]), ([], [])):
             ranking, docs = ranking_of(queries)
@@ -456,10 +423,6 @@ class TestScoreGaps:
             mine = pairs_of([pair for pair in WITHIN if UNITS[pair[0]] == unit])
             assert one[unit] == pytest.approx(score_gaps(ranking, docs, mine).total.sum(), abs=1e-9)
         assert one == [-net for net in turned]
-
-    def test_several_versions_of_one_origin_each_count(self) -> None:
-        ranking, docs = ranking_of([[(1, 4.0), (0, 3.0), (2, 2.0)]])
-        assert score_gaps(ranking, docs, pairs_of([(0, 1), (0, 2), (0, 3)])).parts == {"pairs": 2, "raw": 0}
 
     def test_equal_scores_leave_no_gap_although_their_mean_is_rounded(self) -> None:
         ranking, docs = ranking_of([[(0, 0.1), (1, 0.1), (7, 0.1)]])

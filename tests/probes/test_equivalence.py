@@ -41,10 +41,6 @@ class TestTwoOneSidedTests:
         # here at (.03 − .05)/.0070711 = −√8: 1/2 − 3/8 · √8/√3 · (1 − 8/36)
         assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
 
-    def test_a_mean_beyond_the_margin_is_not_equivalent(self) -> None:
-        assert tost_p(FIVE, 0.02) == pytest.approx(1 - tost_p(FIVE, 0.04))
-        assert tost_p(FIVE, 0.03) == pytest.approx(0.5)
-
     @pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
     @pytest.mark.parametrize("seed", range(4))
     def test_as_scipy_s_one_sided_tests(self, margin: float, seed: int) -> None:
@@ -79,12 +75,6 @@ class TestTwoOneSidedTests:
 
 
 class TestIntervals:
-    def test_by_hand(self) -> None:
-        # 2.776445 and 2.131847: the .975 and .95 quantiles of Student's t with 4 degrees of freedom, from a table.
-        low, high = t_interval(FIVE)
-        assert (low, high) == (pytest.approx(0.03 - 2.776445 * 0.00707107), pytest.approx(0.03 + 2.776445 * 0.00707107))
-        assert smallest_margin(FIVE) == pytest.approx(0.03 + 2.131847 * 0.00707107)
-
     def test_as_scipy_s(self) -> None:
         found = np.random.default_rng(0).normal(size=40)
         expected = stats.ttest_1samp(found, 0).confidence_interval(0.95)

@@ -246,22 +246,6 @@ class TestSwap:
         of = drawn(seed, n)
         assert swapped_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
 
-    @pytest.mark.parametrize(
-        ("of", "expected"),
-        [
-            (systems([1], [0], [0], [1]), 1.0),
-            (systems([1, 1], [0, 0], [0, 0], [1, 1]), 2 / 4),  # one exchanged: both level, T = 0
-            (systems([1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1]), 2 / 8),
-            (systems([1] * 10, [0] * 10, [0] * 10, [1] * 10), 2 / 2**10),
-            (systems([1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]), 1.0),  # equal systems
-            (systems([1, 1], [0, 0], [1, 1], [0, 0]), 1.0),  # +200 both times
-            # Both are +200; with one query exchanged a system has nothing at all: T is undefined and dropped.
-            (systems([1, 0], [0, 0], [0, 1], [0, 0]), 1.0),
-        ],
-    )
-    def test_by_hand(self, of: Systems, expected: float) -> None:
-        assert swapped_ps([of]) == [expected]
-
     def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
         sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
         assert swapped_ps([sixteen], resamples=100) == [2 / 2**16]

@@ -218,14 +218,14 @@ class TestKnownTilt:
 
     @pytest.mark.parametrize("twins", [True, False])
     @given(data=st.data())
-    @settings(max_examples=10)
+    @settings(max_examples=6)
     def test_over_the_whole_ranking(self, twins: bool, data: st.DataObject) -> None:
         world = data.draw(worlds(twins=twins))
         collection = world.collection()
         assert rises(collection, lambda step: world.run(collection, tilt=step))
 
     @given(worlds(tied=False), st.integers(1, 9))
-    @settings(max_examples=12)
+    @settings(max_examples=6)
     def test_before_a_cut(self, world: World, cut: int) -> None:
         collection = world.collection()
         assert rises(collection, lambda step: world.run(collection, cut=cut, tilt=step))
