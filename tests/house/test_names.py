@@ -41,11 +41,8 @@ LARGE_ROOMS = {
 RIDDLES = {
     "Asked",
     "Plate",
-    "Spot",
     "_Sides",
     "_arms",
-    "_around",
-    "_asked",
     "_body",
     "_listed",
     "_made",
@@ -58,7 +55,6 @@ RIDDLES = {
     "nets",
     "places",
     "sides",
-    "there",
 }
 
 
