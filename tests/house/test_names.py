@@ -37,10 +37,8 @@ REPEATED_CLASSES = {
 }
 LARGE_ROOMS = {
     "auditing": 23,
-    "cli": 27,
 }
 RIDDLES = {
-    "Asked",
     "Plate",
     "Spot",
     "_Sides",
@@ -55,7 +53,6 @@ RIDDLES = {
     "_rank_plate",
     "_sides",
     "_what",
-    "asked",
     "inked",
     "listed",
     "nets",
