@@ -212,7 +212,7 @@ def _sides(found: Validation, table: str, name: str) -> Iterator[Cell]:
     systems = system_names(dict.fromkeys(row.run for row in found.effectiveness))
     for row in found.effectiveness:
         model, degree = generator(row.source)
-        for target, value in ((found.reference, row.on_reference), (_LLM, row.on_source)):
+        for target, value in ((found.reference, row.mean_a), (_LLM, row.mean_b)):
             cell = Cell(
                 table=table, dataset=name, generator=model, temperature=degree, collection="single-source",
                 system=systems[row.run], target=target, measure=row.measure, value=value,
