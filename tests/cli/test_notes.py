@@ -12,6 +12,7 @@ import pytest
 
 from ranktilt.cli import notes
 from ranktilt.cli.notes import note, reporting
+from ranktilt.cli.output import results
 from ranktilt.errors import DataWarning
 from ranktilt.progress import report
 from tests.cli.conftest import Cli
@@ -96,7 +97,9 @@ def wait_for(seen: Callable[[], bool]) -> None:
     raise AssertionError("nothing was shown")
 
 
-def test_a_terminal_gets_a_bar_with_the_time_left(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_a_bar_with_the_time_left_and_stdout_the_result(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -108,7 +111,11 @@ def test_a_terminal_gets_a_bar_with_the_time_left(clock: Clock, monkeypatch: pyt
         report("dense:[model]: encoding", 0, 10)
         wait_for(lambda: "encoding" in stream.getvalue())  # a long first step shows its bar all the same
         report("dense:[model]: encoding", 5, 10)
+        with results() as out:
+            out.write("the result\n")
     shown = stream.getvalue()
+    assert capfd.readouterr().out == "the result\n", "a bar that stands would catch it"
+    assert "the result" not in shown
     assert "quick" not in shown
     assert "dense:[model]: encoding" in shown
     assert "50%" in shown

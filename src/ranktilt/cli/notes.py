@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _DELAY = 1.0
 _BETWEEN_LINES = 10.0
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_shown: ContextVar[_Bars | _Lines | None] = ContextVar("shown", default=None)
 
 
 def is_quiet() -> bool:
@@ -63,13 +64,22 @@ def reporting(*, quiet: bool) -> Iterator[None]:
                 yield
                 return
             bars = _Bars() if sys.stderr.isatty() else _Lines(sys.stderr)
+            shown = _shown.set(bars)
             try:
                 with listening(bars):
                     yield
             finally:
                 bars.close()
+                _shown.reset(shown)
     finally:
         _quiet.reset(token)
+
+
+def end_progress() -> None:
+    """Take bars away for good: while they stand, they catch what is written to stdout."""
+    bars = _shown.get()
+    if bars is not None:
+        bars.close()
 
 
 def _one_line_each(quiet: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TextIO, TypeVar, cast
 
 import typer
 
-from ranktilt.cli.notes import is_quiet, silence
+from ranktilt.cli.notes import end_progress, is_quiet, silence
 from ranktilt.cli.options import Formats, OptionGroup
 from ranktilt.errors import UserError, visible
 from ranktilt.io.files import cannot_write, require_place, write_bytes
@@ -124,6 +124,7 @@ class _Terminal:
 @contextmanager
 def results() -> Iterator[TextIO]:
     """Give stdout for a result, and see to it that all of it arrives."""
+    end_progress()
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
