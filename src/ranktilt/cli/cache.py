@@ -37,7 +37,7 @@ def cache(
     if everything and (model or older_than):
         raise UserError("--all removes everything; leave it out to remove what --model and --older-than choose")
     from ranktilt.io.cache import cache_folder
-    from ranktilt.rankers.inventory import cache_contents, of_model, remove, unused_for
+    from ranktilt.io.inventory import cache_contents, of_model, remove, unused_for
     from ranktilt.reporting.numbers import size
     from ranktilt.reporting.views.cache import CacheInventory
 
