@@ -189,7 +189,7 @@ def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
 
 def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> bytes:
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.views.report import report_page
+    from ranktilt.reporting.report import report_page
 
     return report_page([Opened(result, collection, tuple(runs))]).encode()
 
