@@ -36,10 +36,8 @@ REPEATED_CLASSES = {
 }
 LARGE_ROOMS = {
     "auditing": 23,
-    "cli": 27,
 }
 RIDDLES = {
-    "Asked",
     "Plate",
     "_Sides",
     "_arms",
@@ -49,7 +47,6 @@ RIDDLES = {
     "_plate",
     "_rank_plate",
     "_sides",
-    "asked",
     "inked",
     "listed",
     "nets",
