@@ -194,14 +194,14 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
         (["audit.json", "-o", "-"], "-o writes a file, not to standard output (-)"),
         (["audit.json", "-o", "gone/a.html"], "-o gone/a.html: there is no folder gone; make it first"),
         (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),
-        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected an audit, a validation or a study as JSON"),
+        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected a result of RankTilt as JSON"),
         (["audit.json", "--layout", "dai-3", "--format", "latex", "-o", "a.md"], "-o a.md: expected a name that"),
         (["audit.json", "--layout", "dai-33"], "unknown layout 'dai-33'; did you mean 'dai-3'?"),
         (["gone.json", "-o", "a.html"], "gone.json: cannot be read: No such file or directory"),
         (["gone.csv", "--layout", "paper"], "gone.csv: cannot be read: No such file or directory"),
         (["/dev/zero", "-o", "a.html"], "/dev/zero: expected a file, got a pipe or device, which"),
         (["toy", "-o", "a.html"], "toy: expected a file, got a folder"),
-        (["audit.json", "page.html", "-o", "a.html"], "page.html: expected an audit, a validation or a study as JSON"),
+        (["audit.json", "page.html", "-o", "a.html"], "page.html: expected a result of RankTilt as JSON"),
     ],
 )  # fmt: skip
 def test_one_line_says_what_is_wrong_and_nothing_is_written(

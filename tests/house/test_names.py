@@ -31,7 +31,6 @@ REPEATED_CLASSES = {
     "Cell",
     "Cells",
     "Grid",
-    "Interval",
     "Pool",
     "Row",
 }

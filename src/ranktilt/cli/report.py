@@ -26,7 +26,7 @@ _UNITS = ((1e6, "MB"), (1e3, "kB"))
 def command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Audits, validations, studies (JSON); of a layout also cells (CSV)."),
+        typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
     ],
     *,
     output: Annotated[
@@ -117,8 +117,7 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
 def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
     """Make one page of the files of results."""
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.views.report import report_page
-    from ranktilt.reports import opened
+    from ranktilt.reporting.report import opened, report_page
 
     found = opened(files)
     for one in found:
@@ -143,11 +142,11 @@ def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, querie
     from ranktilt.reporting.papers.cells import read_cells
     from ranktilt.reporting.papers.tables import PROSE, paper_tables
     from ranktilt.reporting.reload import reload
-    from ranktilt.reports import read_result
+    from ranktilt.reporting.report import PAPER_RESULTS, read_result
 
     found, wanted = [], PROSE if form == "csv" else (LAYOUT, *PROSE)  # a table of texts is no part of a paper as CSV
     for file in dict.fromkeys(files):
-        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file)
+        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file, PAPER_RESULTS)
         if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
             one = replace(reload(one, file), runs=())  # texts are chosen by grade, whatever lists are kept
             say(" ".join(one.notes), quiet=quiet or one.collection is not None)
@@ -166,9 +165,9 @@ def _deliver(text: str, output: Path | None) -> None:
 def _figures(files: Sequence[Path], folder: Path, form: str, *, quiet: bool) -> None:
     from ranktilt.reporting.papers.figures import paper_figures
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reports import opened
+    from ranktilt.reporting.report import PAPER_RESULTS, opened
 
-    found = opened(files)
+    found = opened(files, PAPER_RESULTS)
     drawn = paper_figures(found, format="svg" if form == "svg" else "pdf")
     for note in (note for one in found if isinstance(one, Opened) for note in one.notes):
         say(note, quiet=quiet)

@@ -79,7 +79,7 @@ def file_name(name: str) -> str:
 
 def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> str:
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.views.report import report_page
+    from ranktilt.reporting.report import report_page
 
     return report_page([Opened(result, collection, tuple(runs))])
 

@@ -23,7 +23,7 @@ _HEAD = 1 << 16
 def command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Audits, validations, studies (JSON), or one finished report (HTML)."),
+        typer.Argument(metavar="FILE…", help="Audits and other results (JSON), or one finished report (HTML)."),
     ],
     *,
     port: Annotated[
