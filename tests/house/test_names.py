@@ -36,10 +36,8 @@ REPEATED_CLASSES = {
 }
 LARGE_ROOMS = {
     "auditing": 23,
-    "cli": 27,
 }
 RIDDLES = {
-    "Asked",
     "Plate",
     "Spot",
     "_Sides",
@@ -52,7 +50,6 @@ RIDDLES = {
     "_plate",
     "_rank_plate",
     "_sides",
-    "asked",
     "inked",
     "listed",
     "nets",
