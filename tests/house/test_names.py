@@ -50,7 +50,6 @@ RIDDLES = {
     "inked",
     "listed",
     "nets",
-    "places",
     "sides",
 }
 
