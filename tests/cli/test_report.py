@@ -16,7 +16,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit
-from ranktilt.cli.report import size
+from ranktilt.cli.output import file_size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.reload import NO_LISTS
@@ -266,7 +266,7 @@ def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Pat
     ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (6_249_000, "6.2 MB")]
 )
 def test_sizes_are_said_in_three_digits(count: int, said: str) -> None:
-    assert size(count) == said
+    assert file_size(count) == said
 
 
 def test_an_audit_by_hand_needs_no_command(cli: Cli, tmp_path: Path) -> None:

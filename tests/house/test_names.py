@@ -32,29 +32,20 @@ REPEATED_CLASSES = {
     "Grid",
     "Row",
 }
-LARGE_ROOMS = {
-    "cli": 27,
-}
+LARGE_ROOMS: dict[str, int] = {}
 RIDDLES = {
-    "Asked",
     "Plate",
-    "Spot",
     "_Sides",
     "_arms",
-    "_around",
-    "_asked",
     "_body",
     "_listed",
     "_made",
     "_plate",
     "_rank_plate",
     "_sides",
-    "asked",
     "inked",
     "listed",
-    "places",
     "sides",
-    "there",
 }
 
 
