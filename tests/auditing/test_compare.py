@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.changes import RunPair, TiltChange, match
+from ranktilt.auditing.changes import RunPair, match
 from ranktilt.auditing.compare import (
     Comparison,
     compare,
@@ -22,6 +22,7 @@ from ranktilt.auditing.compare import (
     mean_sentence,
     tilt_sentence,
 )
+from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
@@ -165,7 +166,7 @@ class TestPairing:
         assert found[1].sentence.startswith("run is more effective than its old run: ")
 
 
-def is_turned(new: TiltChange, back: TiltChange) -> bool:
+def is_turned(new: Change, back: Change) -> bool:
     """Whether one comparison is the other with the audits exchanged, to the last bit."""
     turned = [
         (new.value, back.value), (new.low, back.high), (new.high, back.low),

@@ -14,14 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from ranktilt.auditing.equivalence import (
-    Equivalence,
-    equivalences,
-    outcome,
-    smallest_margin,
-    t_interval,
-    tost_p,
-)
+from ranktilt.auditing.effects import Equivalence
+from ranktilt.auditing.equivalence import equivalences
+from ranktilt.auditing.inference import outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
@@ -30,6 +25,7 @@ from ranktilt.measures.ndcg import nDCG
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
+from ranktilt.statistics.equivalence import smallest_margin, t_interval, tost_p
 from tests.toy import collection_of, run_of, toy
 
 FIVE = np.array([0.01, 0.02, 0.03, 0.04, 0.05])
@@ -164,38 +160,38 @@ def rows(collection: Collection, one: Ranker, **options: object) -> tuple[Equiva
 
 def test_each_side_is_ranked_among_its_own_documents() -> None:
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 2], "llm": [1, 2, 2, 2]}))
-    assert row.on_reference == pytest.approx((3 + SECOND) / 4)
-    assert row.on_source == pytest.approx((1 + 3 * SECOND) / 4)
+    assert row.mean_a == pytest.approx((3 + SECOND) / 4)
+    assert row.mean_b == pytest.approx((1 + 3 * SECOND) / 4)
     differences = np.array([0, 1 - SECOND, 1 - SECOND, 0])
-    assert row.difference == pytest.approx(differences.mean())
+    assert row.value == pytest.approx(differences.mean())
     expected = stats.ttest_1samp(differences, 0)
-    assert row.p_different == row.p_corrected == pytest.approx(expected.pvalue)
+    assert row.p == row.p_corrected == pytest.approx(expected.pvalue)
     assert (row.low, row.high) == tuple(map(pytest.approx, expected.confidence_interval(0.95)))
-    assert (row.outcome, row.verdict) == ("inconclusive", "inconclusive")
+    assert (row.outcome, row.statement) == ("inconclusive", "inconclusive")
     assert (row.queries, row.excluded, row.pairs, row.left_out) == (4, 0, 4, 0)
 
 
 def test_the_other_side_s_documents_push_nothing_down() -> None:
     # On the mixed list each of these documents would stand below twins of the other source.
     (row,) = rows(bed(), ranks({"human": [1, 1, 1, 1], "llm": [1, 1, 1, 1]}))
-    assert (row.on_reference, row.on_source) == (1.0, 1.0)
-    assert (row.p_different, row.p_equivalent, row.smallest) == (1.0, 0.0, 0.0)
-    assert row.verdict == "equivalent within ±0.02"
+    assert (row.mean_a, row.mean_b) == (1.0, 1.0)
+    assert (row.p, row.p_equivalent, row.smallest) == (1.0, 0.0, 0.0)
+    assert row.statement == "equivalent within ±0.02"
 
 
 def test_a_difference_is_called_one() -> None:
     (row,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}))
-    assert row.difference == pytest.approx(1 - SECOND)
-    assert (row.outcome, row.p_different, row.p_equivalent) == ("different", 0.0, 1.0)
+    assert row.value == pytest.approx(1 - SECOND)
+    assert (row.outcome, row.p, row.p_equivalent) == ("different", 0.0, 1.0)
     (wide,) = rows(bed(8), ranks({"human": [1] * 8, "llm": [2] * 8}), margin=0.5)
-    assert wide.verdict == "different within ±0.5"
+    assert wide.statement == "different within ±0.5"
 
 
 def test_swapping_the_sides_turns_the_sign_and_nothing_else() -> None:
     one = ranks({"human": [1, 1, 2, 1], "llm": [1, 2, 2, 1]})
     (there,) = rows(bed(), one)
     (back,) = rows(bed(), one, reference="llm", sources=["human"])
-    assert back.difference == -there.difference
+    assert back.value == -there.value
     assert (back.low, back.high) == (pytest.approx(-there.high), pytest.approx(-there.low))
     assert back.p_equivalent == pytest.approx(there.p_equivalent)
     assert back.outcome == there.outcome
@@ -207,14 +203,14 @@ def test_both_sides_are_restricted_to_the_pairs() -> None:
     (row,) = rows(pooled, ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 2]}))
     assert (row.pairs, row.left_out, row.queries, row.excluded) == (3, 1, 3, 1)
     # Without d3 the third query has nothing above its document any more, on either side.
-    assert (row.on_reference, row.on_source) == (1.0, 1.0)
+    assert (row.mean_a, row.mean_b) == (1.0, 1.0)
 
 
 def test_a_query_without_an_answer_on_one_side_is_excluded_and_counted() -> None:
     whole = bed()
     lame = Collection(whole.docs, whole.queries, whole.qrels.filter(pl.col("doc_id") != "d0-llm"))
     (row,) = rows(lame, ranks({"human": [2, 1, 1, 1], "llm": [1, 1, 1, 1]}))
-    assert (row.queries, row.excluded, row.on_reference) == (3, 1, 1.0)
+    assert (row.queries, row.excluded, row.mean_a) == (3, 1, 1.0)
 
 
 def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
@@ -226,7 +222,7 @@ def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
 
 def test_one_query_cannot_be_tested() -> None:
     (row,) = rows(bed(1), Given({"q0": {"d0-human": 1.0, "d0-llm": 1.0}}))
-    assert (row.outcome, row.queries, row.on_reference) == ("not tested", 1, 1.0)
+    assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0)
     assert math.isnan(row.p_equivalent)
     assert math.isnan(row.smallest)
 
@@ -236,7 +232,7 @@ def test_no_common_query_leaves_everything_undefined() -> None:
     apart = whole.qrels.filter(pl.col("doc_id").is_in(["d0-human", "d1-llm"]))
     (row,) = rows(Collection(whole.docs, whole.queries, apart), ranks({"human": [1, 1], "llm": [1, 1]}))
     assert (row.outcome, row.queries, row.excluded) == ("not tested", 0, 2)
-    assert all(map(math.isnan, (row.on_reference, row.on_source, row.difference, row.low, row.p_corrected)))
+    assert all(map(math.isnan, (row.mean_a, row.mean_b, row.value, row.low, row.p_corrected)))
 
 
 def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
@@ -246,7 +242,7 @@ def test_holm_counts_every_row_and_the_equivalence_test_none() -> None:
     assert [(row.source, row.measure) for row in found] == [
         ("llm", "nDCG@10"), ("llm", "AP@5"), ("other", "nDCG@10"), ("other", "AP@5"),
     ]  # fmt: skip
-    ps = [row.p_different for row in found]
+    ps = [row.p for row in found]
     assert ps[0] == pytest.approx(ps[1])  # the same three queries, and one value where they differ
     least, most = min(ps), max(ps)
     assert sorted(row.p_corrected for row in found) == [
@@ -309,7 +305,7 @@ def test_a_stricter_level_shows_less() -> None:
     places = {"human": [1] * 40, "llm": [2] + [1] * 39}
     (usual,) = rows(bed(40), ranks(places))
     (strict,) = rows(bed(40), ranks(places), alpha=0.001)
-    assert usual.difference == pytest.approx((1 - SECOND) / 40)
+    assert usual.value == pytest.approx((1 - SECOND) / 40)
     # Mean and standard error are both (1 − SECOND)/40.
     expected = stats.t.cdf(1 - 40 * 0.02 / (1 - SECOND), 39)
     assert usual.p_equivalent == strict.p_equivalent == pytest.approx(expected)
@@ -323,7 +319,7 @@ def test_real_rankers_on_the_toy() -> None:
     found = equivalences(toy(), [ranker("bm25"), ranker("tfidf")], [nDCG @ 1], reference="human", sources=["llm"])
     assert [row.run for row in found] == ["bm25", "tfidf"]
     assert all((row.queries, row.pairs) == (3, 3) for row in found)
-    assert all(0 <= row.on_reference <= 1 for row in found)
+    assert all(0 <= row.mean_a <= 1 for row in found)
 
 
 def test_a_row_holds_the_outcome_in_words() -> None:
@@ -338,7 +334,7 @@ def test_nfcorpus_is_as_easy_to_search_on_either_side(shared_data: Path) -> None
     source = next(name for name in whole.sources if name != "human")
     strong = ranker("bm25(k1=0.9,b=0.4)")
     (row,) = equivalences(whole, [strong], [nDCG @ 10], reference="human", sources=[source])
-    assert row.on_reference == pytest.approx(0.3218, abs=0.003)  # published for human text alone
+    assert row.mean_a == pytest.approx(0.3218, abs=0.003)  # published for human text alone
     assert (row.queries, row.pairs, row.outcome) == (323, 3633, "equivalent")
 
 
@@ -348,7 +344,7 @@ def test_each_comparison_has_its_own_reference_side() -> None:
     one = ranks({"human": [1, 1, 1, 2], "llm": [1, 1, 1, 1], "other": [1, 1, 1, 1]})
     found = equivalences(whole, [one], [nDCG @ 10], reference="human", sources=["llm", "other"])
     assert [(row.pairs, row.queries) for row in found] == [(3, 3), (4, 4)]
-    assert [row.on_reference for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
+    assert [row.mean_a for row in found] == [1.0, pytest.approx((3 + SECOND) / 4)]
 
 
 def test_a_difference_that_the_correction_takes_away_is_none() -> None:
@@ -358,6 +354,6 @@ def test_a_difference_that_the_correction_takes_away_is_none() -> None:
     four = equivalences(
         bed(10), [one], [nDCG @ 10, nDCG @ 5, AP @ 10, AP @ 5], reference="human", sources=["llm"]
     )  # fmt: skip
-    assert (alone.outcome, alone.p_different) == ("different", pytest.approx(0.01496, abs=1e-5))
+    assert (alone.outcome, alone.p) == ("different", pytest.approx(0.01496, abs=1e-5))
     assert [row.outcome for row in four] == ["inconclusive"] * 4
-    assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p_different)] * 4
+    assert [row.p_corrected for row in four] == [pytest.approx(4 * alone.p)] * 4

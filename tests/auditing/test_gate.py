@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.changes import TiltChange
+from ranktilt.auditing.effects import Change
 from ranktilt.auditing.gate import Gate, GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError
+from ranktilt.measures.base import measure
+from ranktilt.measures.contrast import RelativeDelta
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.effects import tilt
 from tests.reporting.audits import clear
@@ -102,14 +104,15 @@ class TestTilt:
         assert check_tilt(one, limit).outcome == check_tilt(one.swapped(), limit).outcome
 
 
-def change(low: float, high: float, **fields: Any) -> TiltChange:
+def change(low: float, high: float, **fields: Any) -> Change:
     made: dict[str, Any] = {
-        "run": "r", "old_run": "r", "measure": "RR", "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
+        "run": "r", "old_run": "r", "estimand": RelativeDelta(of=measure("RR")),
+        "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
         "error": 1.0, "p": NAN, "p_corrected": NAN, "queries": 50, "excluded": 0, "a": "human", "b": "llm",
         "votes": 50, "tests": 1, "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2,
         "growth_low": low, "growth_high": high, "growth_error": 2.0, "twins": True,
     }  # fmt: skip
-    return TiltChange(**{**made, **fields})
+    return Change(**{**made, **fields})
 
 
 class TestGrowth:

@@ -28,12 +28,8 @@ CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
 REPEATED_CLASSES = {
-    "Cell",
-    "Cells",
-    "Grid",
     "Interval",
     "Pool",
-    "Row",
 }
 LARGE_ROOMS = {
     "auditing": 23,
@@ -41,22 +37,12 @@ LARGE_ROOMS = {
 }
 RIDDLES = {
     "Asked",
-    "Plate",
     "Spot",
-    "_Sides",
-    "_arms",
     "_around",
     "_asked",
-    "_body",
     "_listed",
-    "_made",
-    "_own",
-    "_plate",
-    "_rank_plate",
     "_sides",
-    "_what",
     "asked",
-    "inked",
     "listed",
     "nets",
     "places",

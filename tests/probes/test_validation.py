@@ -60,7 +60,7 @@ def test_identical_sides_are_equivalent_and_equal_in_everything() -> None:
     same = docs.with_columns(text=pl.concat([human["text"], human["text"]]))
     found = validate(Collection(same, three().queries, three().qrels), [ranker("bm25")], similarity=LETTERS)
     (row,) = found.effectiveness
-    assert (row.difference, row.outcome, row.p_different) == (0.0, "equivalent", 1.0)
+    assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
     assert found.overlaps[0].jaccard.mean == found.overlaps[0].overlap.mean == 1.0
     near = found.similarities[0]
     assert near.cosine.values == pytest.approx(1.0)

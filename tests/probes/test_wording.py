@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt.auditing.equivalence import Equivalence
+from ranktilt.auditing.effects import Equivalence
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.probes.distribution import Cosines, Distribution

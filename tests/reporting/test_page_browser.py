@@ -102,7 +102,7 @@ def test_numbers_in_the_table_are_those_of_the_validation(browser: Browser, page
     )
     rows = toy_effectiveness()
     assert [row[0] for row in cells] == [row.run for row in rows]
-    for place, name in ((2, "on_reference"), (3, "on_source"), (4, "difference"), (8, "smallest"), (9, "queries")):
+    for place, name in ((2, "mean_a"), (3, "mean_b"), (4, "value"), (8, "smallest"), (9, "queries")):
         shown = [float(row[place]) for row in cells]
         wanted = [float(getattr(row, name)) for row in rows]
         assert all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(shown, wanted, strict=True)), name

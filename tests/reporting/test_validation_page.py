@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ranktilt.measures.average_precision import AP
 from ranktilt.probes.distribution import Cosines
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.views.validate import headline
@@ -66,7 +67,7 @@ def test_headline_names_the_source_where_there_are_several() -> None:
 
 
 def test_headline_speaks_of_the_first_measure() -> None:
-    other = tuple(replace(row, measure="AP@5", outcome="different") for row in toy_effectiveness())
+    other = tuple(replace(row, estimand=AP @ 5, outcome="different") for row in toy_effectiveness())
     both = replace(VALIDATION, effectiveness=toy_effectiveness() + other)
     assert headline(both) == headline(VALIDATION)
 
@@ -164,7 +165,7 @@ def test_table_2_holds_every_number(shown: Markup) -> None:
     assert grid.column("ranker") == [row.run for row in rows]
     assert [cell.lstrip("✓!? ") for cell in grid.column("outcome")] == [row.outcome for row in rows]
     for title, name in (
-        ("human", "on_reference"), ("rewrite", "on_source"), ("difference", "difference"),
+        ("human", "mean_a"), ("rewrite", "mean_b"), ("difference", "value"),
         ("p different", "p_corrected"), ("p equivalent", "p_equivalent"), ("smallest margin", "smallest"),
         ("queries", "queries"),
     ):  # fmt: skip
@@ -181,9 +182,9 @@ def test_forest_plot_draws_both_intervals_and_the_margin(text: str) -> None:
     drawing = next(d for c, d in drawings(text).items() if c.startswith("Difference in nDCG@10"))
     outer, inner = drawing["data"][:2]
     row = toy_effectiveness()[0]
-    assert outer["x"] == [row.difference]
-    assert outer["error_x"]["array"][0] == pytest.approx(row.high - row.difference)
-    assert inner["error_x"]["array"][0] == pytest.approx(row.smallest - row.difference)
+    assert outer["x"] == [row.value]
+    assert outer["error_x"]["array"][0] == pytest.approx(row.high - row.value)
+    assert inner["error_x"]["array"][0] == pytest.approx(row.smallest - row.value)
     band = next(shape for shape in drawing["layout"]["shapes"] if shape["type"] == "rect")
     assert (band["x0"], band["x1"]) == (-0.02, 0.02)
 

@@ -10,19 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.inference import Columns, by_family, resampled
+from ranktilt.auditing.inference import ChangeTask, Columns
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError, counted
-from ranktilt.measures.contrast import relative_delta
-from ranktilt.statistics.bootstrap import Interval, in_all, interval, resampled_means
-from ranktilt.statistics.correction import detectable_effect
-from ranktilt.statistics.permutation import Systems, sign_flip_ps, swap_ps
+from ranktilt.measures.base import measure as to_measure
+from ranktilt.statistics.bootstrap import in_all
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _NAMED = 3
 
 
@@ -197,164 +194,15 @@ def _rounded(new: Audit, old: Audit) -> list[str]:
     return [f"{which} means before Relative Δ; here it is computed from unrounded means"]
 
 
-@dataclass(frozen=True)
-class MeanChange:
-    """Effectiveness of two runs on one measure: means without grouping, in percent."""
-
-    run: str
-    old_run: str
-    measure: str
-    new: float
-    old: float
-    """Means over the compared queries."""
-    value: float
-    """new − old, in percentage points."""
-    low: float
-    high: float
-    """95 % bootstrap interval, both runs resampled together."""
-    error: float
-    p: float
-    """Paired sign-flip permutation test."""
-    p_corrected: float
-    queries: int
-    """Queries on which both are defined; the others are excluded."""
-    excluded: int
-    votes: int
-    """Distinct queries in which any of the values is above 0."""
-    tests: int
-    """Tests of the comparison, which are corrected together."""
-
-    @property
-    def detectable(self) -> float:
-        """Smallest absolute difference that this comparison detects with 80 % power: see `detectable_effect`."""
-        return detectable_effect(self.error, self.tests, self.votes)
-
-    @property
-    def testable(self) -> bool:
-        """Whether there are queries enough for any p below .05: six."""
-        return 2.0 ** (1 - self.votes) < ALPHA
-
-    @property
-    def shown(self) -> bool:
-        """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
-        return self.p_corrected < ALPHA and not self.low <= 0 <= self.high
-
-    def derived(self) -> dict[str, Any]:
-        """What a file tells besides the fields."""
-        return {"detectable": self.detectable}
+def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:
+    """Every run pair, pair of groups and measure to compare; of the pair (`ALL`, `ALL`) the effectiveness."""
+    return [_task(match, runs, m, pair) for runs in match.runs for pair in pairs for m in match.measures]
 
 
-@dataclass(frozen=True)
-class TiltChange(MeanChange):
-    """Relative Δ of two runs on one measure and pair of groups: percent, and its differences in points.
-
-    Positive values of `new` and `old` favour `a`; a positive `value` says that the new run lies further toward
-    `a`, which need not mean that it tilts more: that is the `growth`. The test exchanges the two runs query by
-    query.
-    """
-
-    a: str
-    b: str
-    dropped: int
-    """Resamples in which either Relative Δ was undefined."""
-    level_new: float
-    level_old: float
-    """What favours nobody: 0 for twins, the middle of each run's random band otherwise."""
-    growth: float
-    """|new − level_new| − |old − level_old|: above 0, the new run tilts more, whichever way."""
-    growth_low: float
-    growth_high: float
-    """Its 95 % bootstrap interval; the levels are taken as known."""
-    growth_error: float
-    twins: bool
-
-    @property
-    def growth_detectable(self) -> float:
-        """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
-        return detectable_effect(self.growth_error, queries=self.votes)
-
-    def derived(self) -> dict[str, Any]:
-        """What a file tells besides the fields."""
-        return {**super().derived(), "growth_detectable": self.growth_detectable}
-
-
-class _Task(NamedTuple):
-    """One comparison before any statistics."""
-
-    runs: RunPair
-    measure: str
-    pair: Pair
-    columns: Columns
-    """The new and the old run's values, for each group in turn."""
-
-    @property
-    def family(self) -> bytes:
-        """Equal for comparisons over the same queries."""
-        return self.columns.family
-
-
-def mean_changes(match: Match, *, resamples: int, seed: int) -> list[MeanChange]:
-    """Compare effectiveness for every run pair and measure; p is not corrected yet.
-
-    Exchanging the audits negates every difference exactly.
-    """
-
-    def compared(members: list[_Task]) -> Iterator[MeanChange]:
-        columns = [c for task in members for c in task.columns.sums]
-        *sums, sizes = resampled_means([*columns, members[0].columns.sizes], resamples=resamples, seed=seed)
-        differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
-        ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
-        for task, new, old, p in zip(members, sums[::2], sums[1::2], ps, strict=True):
-            yield _mean_change(task, interval(100 * (new / sizes - old / sizes)), p)
-
-    tasks = [_task(match, runs, measure, (ALL, ALL)) for runs in match.runs for measure in match.measures]
-    return by_family(tasks, compared)
-
-
-def tilt_changes(match: Match, *, resamples: int, seed: int, test: bool = True) -> list[TiltChange]:
-    """Compare Relative Δ for every run pair, pair of groups and measure; p is not corrected, and NaN without `test`.
-
-    Exchanging the audits negates every difference exactly.
-    """
-
-    def compared(members: list[_Task]) -> Iterator[TiltChange]:
-        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        every = [
-            Systems(new_a, new_b, old_a, old_b) for new_a, old_a, new_b, old_b in (t.columns.sums for t in members)
-        ]
-        ps = swap_ps(every, relative_delta, resamples=resamples, seed=seed) if test else [np.nan] * len(every)
-        for task, samples, p in zip(members, means, ps, strict=True):
-            yield _tilt_change(match, task, samples, p)
-
-    tasks = [_task(match, runs, m, pair) for runs in match.runs for pair in match.pairs for m in match.measures]
-    return by_family(tasks, compared)
-
-
-def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> _Task:
+def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
     values = [column for group in dict.fromkeys(pair) for column in match.values(runs, measure, group)]
-    return _Task(runs, measure, pair, Columns(np.array(values), match.distinct(runs)))
-
-
-def _mean_change(task: _Task, spread: Interval, p: float) -> MeanChange:
-    columns = task.columns
-    new, old = (100 * columns.means).tolist()
-    n = columns.queries
-    return MeanChange(
-        task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(columns.mask) - n, columns.votes, 1,
-    )  # fmt: skip
-
-
-def _tilt_change(match: Match, task: _Task, samples: Floats, p: float) -> TiltChange:
-    columns, (one, two) = task.columns, match.tilts(task.runs, task.measure, task.pair)
-    level, old_level = one.level, two.level
-    deltas, old_deltas = relative_delta(samples[:2], samples[2:])
-    spread = interval(deltas - old_deltas)
-    grown = interval(np.abs(deltas - level) - np.abs(old_deltas - old_level))
-    new, old = relative_delta(columns.means[:2], columns.means[2:]).tolist()
-    n = columns.queries
-    return TiltChange(
-        task.runs.new, task.runs.old, task.measure, new, old, new - old, spread.low, spread.high, spread.error,
-        p, np.nan, n, len(columns.mask) - n, columns.votes, 1, *task.pair, spread.dropped, level, old_level,
-        abs(new - level) - abs(old - old_level), grown.low, grown.high, grown.error, one.twins and two.twins,
-    )  # fmt: skip
+    columns = Columns(np.array(values), match.distinct(runs))
+    if pair == (ALL, ALL):
+        return ChangeTask(*runs, to_measure(measure), *pair, columns)
+    new, old = match.tilts(runs, measure, pair)
+    return ChangeTask(*runs, new.estimand, *pair, columns, (new.level, old.level), new.twins and old.twins)

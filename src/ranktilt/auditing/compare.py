@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ranktilt.auditing.changes import MeanChange, RunPair, TiltChange, match, mean_changes, tilt_changes
-from ranktilt.auditing.effects import ALPHA, FEW_QUERIES
-from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.changes import RunPair, change_tasks, match
+from ranktilt.auditing.effects import ALPHA, FEW_QUERIES, Change
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.inference import corrected, mean_changes, tilt_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import across, bounds, probability
@@ -16,7 +17,7 @@ from ranktilt.errors import counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import signed
 from ranktilt.statistics.bootstrap import RESAMPLES
-from ranktilt.statistics.correction import CORRECTIONS, correct
+from ranktilt.statistics.correction import CORRECTIONS
 
 _MOST = 400.0
 """Points between the largest and the smallest Relative Δ."""
@@ -46,9 +47,9 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
         Measures of both audits; the first is the primary one, on which verdicts are given.
     pairs : tuple of (str, str)
         Pairs of groups; empty where the audits have no groups.
-    tilts : tuple of TiltChange
+    tilts : tuple of Change
         Relative Δ of every run pair, pair of groups and measure.
-    means : tuple of MeanChange
+    means : tuple of Change
         Effectiveness of every run pair and measure.
     notes : tuple of str
         What was left out, and where the comparison stands on little.
@@ -58,8 +59,8 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
     runs: tuple[RunPair, ...]
     measures: tuple[str, ...]
     pairs: tuple[Pair, ...]
-    tilts: tuple[TiltChange, ...]
-    means: tuple[MeanChange, ...] = field(metadata={"file": "effectiveness"})
+    tilts: tuple[Change, ...]
+    means: tuple[Change, ...] = field(metadata={"file": "effectiveness"})
     notes: tuple[str, ...]
 
     def verdicts(self) -> list[ChangeVerdict]:
@@ -86,6 +87,11 @@ class Comparison(Result, format="ranktilt-comparison", version=1, noun="a compar
         means = [m for m in self.means if (m.run, m.old_run, m.measure) == primary]
         changed = any(not c.value == c.error == 0 for c in (*tilts, *means))
         return not changed and all(t.growth == 0 for t in tilts)
+
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the rows of older versions today's fields."""
+        return {**content, **{name: [*map(Change.upgraded, content[name])] for name in ("tilts", "effectiveness")}}
 
     def derived(self) -> dict[str, Any]:
         """The verdicts, for those who read the file."""
@@ -125,12 +131,11 @@ def compare(
         raise unknown("correction", correction, CORRECTIONS)
     check_resamples(resamples)
     found = match(new, old)
-    tilts = tilt_changes(found, resamples=resamples, seed=seed)
-    means = mean_changes(found, resamples=resamples, seed=seed)
-    ps = correct([c.p for c in (*tilts, *means)], correction).tolist()
-    tests = sum(p == p for p in ps)
-    tilts = [replace(t, p_corrected=p, tests=tests) for t, p in zip(tilts, ps[: len(tilts)], strict=True)]
-    means = [replace(m, p_corrected=p, tests=tests) for m, p in zip(means, ps[len(tilts) :], strict=True)]
+    moved = tilt_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
+    means = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
+    rows = corrected([*moved, *means], correction)
+    tilts = rows[: len(moved)]
+    tests = sum(row.p == row.p for row in rows)
     spec = {
         "by": new.spec.get("by"),
         "correction": correction,
@@ -140,15 +145,15 @@ def compare(
         "new": _origin(new),
         "old": _origin(old),
     }
-    notes = (*found.left_out, *found.notes, *change_notes(tilts, means, resamples))
-    return Comparison(spec, found.runs, found.measures, found.pairs, tuple(tilts), tuple(means), notes)
+    notes = (*found.left_out, *found.notes, *change_notes(tilts, rows[len(moved) :], resamples))
+    return Comparison(spec, found.runs, found.measures, found.pairs, tilts, rows[len(moved) :], notes)
 
 
 def _origin(audit: Audit) -> dict[str, Any]:
     return {key: audit.spec[key] for key in ("command", "ranktilt", "collection") if key in audit.spec}
 
 
-def change_notes(tilts: Sequence[TiltChange], means: Sequence[MeanChange], resamples: int) -> Iterator[str]:
+def change_notes(tilts: Sequence[Change], means: Sequence[Change], resamples: int) -> Iterator[str]:
     """Say what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
     excluded = {(t.a, t.b): t for t in sorted(tilts, key=lambda t: t.excluded) if t.excluded}
     for (a, b), tilt in excluded.items():
@@ -171,7 +176,7 @@ def change_notes(tilts: Sequence[TiltChange], means: Sequence[MeanChange], resam
         )
 
 
-def tilt_sentence(change: TiltChange) -> str:
+def tilt_sentence(change: Change) -> str:
     """Say in words how a run's tilt moved, and whether it grew or shrank."""
     old = _than(change)
     numbers = (
@@ -191,7 +196,7 @@ def tilt_sentence(change: TiltChange) -> str:
     return f"{change.run}: no difference in tilt from {old} shown; {_could(change, change.detectable)}; {numbers}"
 
 
-def growth_words(change: TiltChange) -> str:
+def growth_words(change: Change) -> str:
     """Say whether the tilt itself grew or shrank, whichever way it points, or that this is open."""
     ends = bounds(change.growth_low, change.growth_high)
     if change.growth_low <= 0 <= change.growth_high:
@@ -200,11 +205,11 @@ def growth_words(change: TiltChange) -> str:
     return f"{_tilt_itself(change)} {word} by {abs(change.growth):.1f} points, change {ends}"
 
 
-def _tilt_itself(change: TiltChange) -> str:
+def _tilt_itself(change: Change) -> str:
     return "the tilt itself" if change.twins else "its distance from the random band's middle"
 
 
-def mean_sentence(change: MeanChange) -> str:
+def mean_sentence(change: Change) -> str:
     """Say in words how a run's effectiveness moved."""
     old = _than(change)
     if change.queries == 0:
@@ -221,17 +226,17 @@ def mean_sentence(change: MeanChange) -> str:
     )
 
 
-def _than(change: MeanChange) -> str:
+def _than(change: Change) -> str:
     return "its old run" if change.run == change.old_run else change.old_run
 
 
-def _could(change: MeanChange, detectable: float) -> str:
+def _could(change: Change, detectable: float) -> str:
     queries = counted(change.queries, "query", "queries")
     if change.error == 0:
         return f"every resample of {queries} says the same"
     if change.p_corrected < ALPHA:
         return across(change.p_corrected, "0")
-    if detectable > (_MOST if isinstance(change, TiltChange) else 100):
+    if detectable > (_MOST if change.of_tilt else 100):
         return f"{queries} could not detect any difference"
     these = "this query" if change.queries == 1 else f"these {queries}"
     return f"{these} could detect one of {detectable:.1f} points or more"

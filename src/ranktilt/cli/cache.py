@@ -12,7 +12,7 @@ from ranktilt.cli.output import Output, reporting, say
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from ranktilt.rankers.inventory import CacheEntry, StaleFile
+    from ranktilt.io.inventory import CacheEntry, StaleFile
 
 
 def command(
@@ -42,7 +42,7 @@ def command(
     if everything and (model or older_than):
         raise UserError("--all removes everything; leave it out to remove what --model and --older-than choose")
     with reporting(quiet=quiet):
-        from ranktilt.rankers.inventory import cache_contents, of_model, remove, unused_for
+        from ranktilt.io.inventory import cache_contents, of_model, remove, unused_for
 
         kept, left = cache_contents()
         chosen = kept if model is None else of_model(kept, model)

@@ -45,14 +45,8 @@ class Journal:
     """The answers of one model, by the keys of requests.
 
     Several processes may use one folder at the same time, and each may be killed at any moment: what was appended
-    stays. Reading needs no right to write. An object may be used by several threads.
-
-    Parameters
-    ----------
-    folder : Path
-        Of one model only; made when something is leased or appended.
-    about : mapping, optional
-        What the model is, for people; written beside the answers. Plain JSON values, never a key.
+    stays. Reading needs no right to write. An object may be used by several threads. The folder is of one model only,
+    and made when something is leased or appended; `about` says for people what the model is (plain JSON, never a key).
     """
 
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:

@@ -101,18 +101,7 @@ class Rewritten:
         return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
 
     def united(self, qrels: pl.DataFrame) -> Collection:
-        """Unite the rewrites with the documents under other judgments.
-
-        Parameters
-        ----------
-        qrels : polars.DataFrame
-            Of another split, by the ids that the documents had before.
-
-        Returns
-        -------
-        Collection
-            As `collection`, these judgments carried over.
-        """
+        """Unite the rewrites with the documents under another split's judgments, by the ids that they had before."""
         given = self.given
         return _united(Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec)
 
@@ -164,7 +153,7 @@ def rewrite(
     llm.check()
     spec = _spec(collection, llm, planned)
     with journal_of(llm) if journal is None else journal as kept:
-        found = {name: _asked(collection, llm, kept, planned, name) for name in planned.sources}
+        found = {name: _rewrite_source(collection, llm, kept, planned, name) for name in planned.sources}
     added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
     marked = _marked(collection, planned)
     united = _united(marked, added, spec)
@@ -175,7 +164,7 @@ def rewrite(
     return Rewritten(united, marked, added, left_out, answers, made, spec)
 
 
-def _asked(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
+def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
     rewriting, sampling = planned.rewriting, planned.sources[source]
     way = RewriteConfig(

@@ -202,7 +202,7 @@ def _each_alone(found: Validation, table: str, name: str) -> Iterator[PaperCell]
     for row in found.effectiveness:
         model, degree = generator(row.source)
         for source, target, value in (
-            (found.reference, found.reference, row.on_reference), (row.source, _LLM, row.on_source),
+            (found.reference, found.reference, row.mean_a), (row.source, _LLM, row.mean_b),
         ):  # fmt: skip
             keys = {
                 "dataset": name, "generator": model, "temperature": degree, "collection": "single-source",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import Equivalence, Outcome
+from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, listed
 from ranktilt.probes.overlap import terms_sentence
 from ranktilt.probes.similarity import Similarity, vectors_sentence

@@ -7,7 +7,8 @@ from itertools import groupby
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
+from ranktilt.auditing.effects import Equivalence, Outcome
+from ranktilt.auditing.equivalence import ALPHA
 from ranktilt.datasets.check_result import CheckResult, CheckRow, percent, shown
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
@@ -235,9 +236,9 @@ def _tested(row: Equivalence, validation: Validation, *, rule: bool) -> Row:
         Cell(name),
         *measure,
         Cell(row.outcome, tone=OUTCOMES[row.outcome]),
-        _cell(row.on_reference, 3),
-        _cell(row.on_source, 3),
-        Cell(signed(row.difference, 3), row.difference),
+        _cell(row.mean_a, 3),
+        _cell(row.mean_b, 3),
+        Cell(signed(row.value, 3), row.value),
         Cell(interval(row.low, row.high, 3)),
         Cell(p_value(row.p_corrected), row.p_corrected),
         Cell(p_value(row.p_equivalent), row.p_equivalent),
@@ -250,8 +251,8 @@ def _tested(row: Equivalence, validation: Validation, *, rule: bool) -> Row:
 def _forest(rows: Sequence[Equivalence], source: str, measure: str, validation: Validation) -> Figure:
     intervals = [
         Interval(
-            f"{row.run}: {row.outcome}", row.difference, row.low, row.high,
-            inner=row.smallest - abs(row.difference), tone=OUTCOMES[row.outcome],
+            f"{row.run}: {row.outcome}", row.value, row.low, row.high,
+            inner=row.smallest - abs(row.value), tone=OUTCOMES[row.outcome],
         )
         for row in rows
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.equivalence import Equivalence
+from ranktilt.auditing.effects import Equivalence
 from ranktilt.datasets.check_result import percent
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
@@ -24,6 +24,11 @@ _BINS = 20
 _LONGEST, _LABEL = 12, 22
 _NAME = Column("", number=False, header=True, width=_LABEL)
 _PICTURE = Column("0 … 1", number=False, only=TERMINAL, spare=2)
+EFFECTIVENESS = (
+    "on_reference", "on_source", "difference", "low", "high", "p_different", "p_corrected", "margin", "p_equivalent",
+    "smallest", "outcome", "queries", "excluded", "pairs", "left_out",
+)  # fmt: skip
+"""What the data of a validation tells of each ranker on each side alone."""
 
 
 def text_tables(validation: Validation) -> Iterator[Table]:
@@ -139,15 +144,15 @@ def _effectiveness(validation: Validation) -> Table:
 def _compared(row: Equivalence, *, many: bool) -> Row:
     cells = (
         Cell(row.run + (f" {row.measure}" if many else "")),
-        Cell(decimal(row.on_reference, 3)),
-        Cell(decimal(row.on_source, 3)),
-        Cell(_signed(row.difference), signed=True, emphasis="strong" if row.verdict.startswith("different") else ""),
+        Cell(decimal(row.mean_a, 3)),
+        Cell(decimal(row.mean_b, 3)),
+        Cell(_signed(row.value), signed=True, emphasis="strong" if row.statement.startswith("different") else ""),
         Cell(f"{_signed(row.low)} … {_signed(row.high)}"),
         Cell(_p(row.p_corrected)),
         Cell(_p(row.p_equivalent)),
         Cell(DASH if np.isnan(row.smallest) else f"±{row.smallest:.3f}"),
         Cell(count(row.queries)),
-        Cell(row.verdict, None, OUTCOMES[row.outcome]),
+        Cell(row.statement, None, OUTCOMES[row.outcome]),
     )
     return Row(cells, heading=(row.source,))
 
@@ -188,7 +193,7 @@ def legend(validation: Validation) -> list[str]:
 
 def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
     alpha = float(validation.spec.get("alpha", 0.05))
-    tests = counted(sum(not np.isnan(row.p_different) for row in rows), "test", "tests")
+    tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
     return [
         f"Difference: {validation.reference} − rewrite, over queries with a relevant document on both sides; 95 % "
         f"interval of Student's t. p different: paired t test (Holm over {tests}).",
@@ -251,4 +256,5 @@ def _distribution(part: str, source: str, found: Distribution) -> Iterator[_Reco
 
 
 def _effect(row: Equivalence) -> dict[str, object]:
-    return {name: value for name, value in row.row().items() if name not in ("run", "measure", "source", "verdict")}
+    found = row.row()
+    return {name: found[name] for name in EFFECTIVENESS}
