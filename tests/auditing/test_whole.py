@@ -13,7 +13,7 @@ from ranktilt import Audit, audit
 from ranktilt.auditing.options import files_of_runs
 from ranktilt.errors import DataError, UserError
 from ranktilt.reporting.reload import Opened
-from ranktilt.reporting.views.report import report_page
+from ranktilt.reporting.report import report_page
 from tests.toy import run_of, toy
 
 FOUND = {"q1": {"d1-human": 2.0, "d1-llm": 1.0}, "q2": {"d2-llm": 2.0}, "q3": {"d3-human": 1.0}}

@@ -20,7 +20,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Run
-from ranktilt.cli.options import rankers
+from ranktilt.cli.options import read_rankers
 from ranktilt.models.encoder import Encoder
 from ranktilt.rankers.replay import Replay
 from tests.cli.conftest import Cli, refused
@@ -230,7 +230,7 @@ def test_what_is_ranked_can_be_chosen_for_all_rankers(cli: Cli, toy_folder: Path
         (("--rounding", "paper"), "rounding", "paper"),
         (("--test", "t"), "test", "t"),
         (("--correction", "bonferroni"), "correction", "bonferroni"),
-        (("--level", "7.5"), "level", 7.5),
+        (("--level-margin", "7.5"), "level", 7.5),
         (("--seed", "3"), "seed", 3),
         ((), "resamples", 200),
     ],
@@ -291,7 +291,7 @@ def test_the_collection_can_lie_in_any_layout(cli: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_options_reach_the_rankers_that_have_them(spec: str, options: dict[str, Any], expected: str) -> None:
-    assert [repr(one) for one in rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
+    assert [repr(one) for one in read_rankers([spec], **{"text": None, "exclude_self": None, **options})] == [expected]
 
 
 @pytest.mark.neural
@@ -325,7 +325,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(
 
 
 def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
-    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--page", "2")
+    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--depth", "2")
     assert (result.code, result.err) == (0, "")
     assert result.out == rt.table(library(toy_folder, card=True, page=2))
     assert "tfidf: the estimand card" in result.out
@@ -338,7 +338,7 @@ def test_the_page_of_the_card_has_20_ranks(cli: Cli, toy_folder: Path, tmp_path:
 
 
 def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, toy_folder, *RANKERS, "--controls", "--near", "0.5")
+    found = saved(cli, tmp_path, toy_folder, *RANKERS, "--controls", "--near-identical", "0.5")
     texts = ("tfidf", "bm25(k1=0.9,b=0.4)@5")
     collection, rankers = rt.load(toy_folder), [rt.ranker(text) for text in texts]
     runs = [one.rank(collection) for one in rankers]
@@ -555,10 +555,11 @@ def test_a_file_of_ids_says_nothing_of_sources(cli: Cli, engine: Path, tmp_path:
          "the card needs a column to group by; leave --by none out"),
         (["no/folder", "-r", "bm25", "--by", "none", "--card"],
          "the card needs a column to group by; leave --by none out"),
-        (["{toy}", "-r", "bm25", "--page", "5"], "--page is about the card; ask for it: --card"),
-        (["--run", "{run}", "--groups", "{labels}", "--qrels", "{qrels}", "--page", "5"],
-         "--page is about the card; ask for it: --card"),
-        (["no/folder", "-r", "bm25", "--near", "0.9"], "--near is about a control; ask for them: --controls"),
+        (["{toy}", "-r", "bm25", "--depth", "5"], "--depth is about the card; ask for it: --card"),
+        (["--run", "{run}", "--groups", "{labels}", "--qrels", "{qrels}", "--depth", "5"],
+         "--depth is about the card; ask for it: --card"),
+        (["no/folder", "-r", "bm25", "--near-identical", "0.9"],
+         "--near-identical is about a control; ask for them: --controls"),
         (["no/folder", "-r", "bm25", "--score-order", "rank"],
          "--score-order is about a run that exists; name one: --run FILE"),
         (["--run", "{run}", "--groups", "{labels}", "--by", "length:3"],
@@ -640,10 +641,10 @@ def test_nothing_that_is_read_is_overwritten(cli: Cli, engine: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("--page", "0", "at least 1, got 0"),
-        ("--page", "x", "a whole number, got 'x'"),
-        ("--near", "0", "0.01 to 1, got 0"),
-        ("--near", "1.5", "0.01 to 1, got 1.5"),
+        ("--depth", "0", "at least 1, got 0"),
+        ("--depth", "x", "a whole number, got 'x'"),
+        ("--near-identical", "0", "0.01 to 1, got 0"),
+        ("--near-identical", "1.5", "0.01 to 1, got 1.5"),
     ],
 )
 def test_a_number_out_of_range(cli: Cli, toy_folder: Path, option: str, value: str, expected: str) -> None:
@@ -654,12 +655,12 @@ def test_a_number_out_of_range(cli: Cli, toy_folder: Path, option: str, value: s
 
 @pytest.mark.parametrize("arguments", [["--qrels", "none"], ["--card"]], ids=["by itself", "asked for"])
 def test_a_page_is_read_where_there_is_a_card(cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str]) -> None:
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--page", "3", *arguments)
+    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--depth", "3", *arguments)
     assert "ΔNDSR@3" in {estimate.name for estimate in found.estimates}
 
 
 def test_a_page_is_read_where_labels_stand_alone(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, "--run", engine, "--groups", labels(tmp_path), "--page", "2")
+    found = saved(cli, tmp_path, "--run", engine, "--groups", labels(tmp_path), "--depth", "2")
     assert found.estimates[0].name == "ΔNDSR@2"
 
 

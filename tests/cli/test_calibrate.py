@@ -141,7 +141,7 @@ def test_a_folder_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
 @full_device
 def test_a_full_disk_is_no_traceback(process: Cli, folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        code, _, err = process("calibrate", folder, "-r", "bm25", *QUICK, stdout=full, **_no_capture())
+        code, _, err = process("calibrate", folder, "-r", "bm25", *QUICK, "--quiet", stdout=full, **_no_capture())
     assert code == 2
     assert err.count("\n") == 1
 

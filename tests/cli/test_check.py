@@ -114,7 +114,7 @@ def test_json_can_take_the_place_of_the_table(cli: Cli, tmp_path: Path) -> None:
         ("--min-length-ratio", 0.5, "shortest"),
         ("--max-length-ratio", 1.9, "longest"),
         ("--near-identical", 0.7, "near_identical"),
-        ("--notice", 2, "notice"),
+        ("--warn-above", 2, "notice"),
     ],
 )
 def test_every_limit_is_an_option(cli: Cli, tmp_path: Path, option: str, value: float, path: str) -> None:

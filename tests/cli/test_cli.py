@@ -69,7 +69,18 @@ def hostile(tmp_path: Path) -> Path:
         ["explain", ""],
         ["mix", "", "", "-o", f"out{BAD}"],
         ["load", "", "-o", f"loaded{BAD}"],
-        ["study", "", "-r", "bm25", "--reference", f"human{BAD}", "--at", f"llm{BAD}=0.2", "--resamples", "100"],
+        [
+            "study",
+            "",
+            "-r",
+            "bm25",
+            "--reference",
+            f"human{BAD}",
+            "--source-temperature",
+            f"llm{BAD}=0.2",
+            "--resamples",
+            "100",
+        ],
         [f"audit{BAD}"],
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]).encode("ascii", "ignore").decode("ascii"),
@@ -181,10 +192,10 @@ def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path
     [
         (["audit"], "ranktilt: nothing to audit: name a ranker, such as -r bm25"),
         (["audit", "x", "--measur", "P@1"], "ranktilt audit: No such option: --measur"),
-        (["audit", "x", "--level", "low"], "ranktilt audit: --level: expected a number, got 'low'\n"),
-        (["audit", "x", "--level", "-1"], "ranktilt audit: --level: expected at least 0, got -1\n"),
-        (["audit", "x", "--level=-1"], "ranktilt audit: --level: expected at least 0, got -1\n"),
-        (["audit", "x", "--level", "nan"], "ranktilt audit: --level: expected at least 0, got nan\n"),
+        (["audit", "x", "--level-margin", "low"], "ranktilt audit: --level-margin: expected a number, got 'low'\n"),
+        (["audit", "x", "--level-margin", "-1"], "ranktilt audit: --level-margin: expected at least 0, got -1\n"),
+        (["audit", "x", "--level-margin=-1"], "ranktilt audit: --level-margin: expected at least 0, got -1\n"),
+        (["audit", "x", "--level-margin", "nan"], "ranktilt audit: --level-margin: expected at least 0, got nan\n"),
         (["audit", "x", "--resamples", "99"], "ranktilt audit: --resamples: expected at least 100, got 99\n"),
         (["audit", "x", "--seed", "1.5"], "ranktilt audit: --seed: expected a whole number, got '1.5'\n"),
         (["audit", "x", "--threads", "0"], "ranktilt audit: --threads: expected at least 1, got 0\n"),
@@ -205,6 +216,31 @@ def test_wrong_usage_is_one_line_too(cli: Cli, arguments: list[str], line: str) 
     assert (code, out) == (2, "")
     assert err.startswith(line)
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "old", "new"),
+    [
+        (["audit", "{}", "--page", "0"], "--page", "--depth"),
+        (["audit", "{}", "--near=2"], "--near", "--near-identical"),
+        (["audit", "{}", "--level", "-1"], "--level", "--level-margin"),
+        (["study", "{}", "--level=-1"], "--level", "--level-margin"),
+        (["study", "{}", "-r", "bm25", "--at", "x"], "--at", "--source-temperature"),
+        (["check", "{}", "--notice", "x"], "--notice", "--warn-above"),
+        (["rewrite", "{}", "--llm", "openai:x", "--dry-run", "--of", "nobody"], "--of", "--source-to-rewrite"),
+        (["rewrite", "{}", "--llm", "openai:x", "--dry-run", "--source", "human"], "--source", "--source-name"),
+        (["train", "cross-encoder", "{}", "-o", "m", "--rate", "x"], "--rate", "--learning-rate"),
+    ],
+)
+def test_an_option_that_was_renamed_is_understood(
+    cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], old: str, new: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    code, _, err = cli(*(part.format(toy_folder) for part in arguments))
+    note, mistake = err.splitlines()
+    assert note == f"ranktilt: {old} is now called {new}; the old name will go with the next version"
+    assert code == 2
+    assert "No such option" not in mistake
 
 
 def append(name: str, content: str | bytes) -> Change:

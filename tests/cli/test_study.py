@@ -36,7 +36,7 @@ def test_every_format_is_the_librarys(cli: Cli, folder: Path, form: str) -> None
 
 
 def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
-    options = ("--ties", "trec_eval", "--test", "t", "--correction", "bonferroni", "--level", "7", "--seed", "3")
+    options = ("--ties", "trec_eval", "--test", "t", "--correction", "bonferroni", "--level-margin", "7", "--seed", "3")
     result = cli(
         "study",
         folder,
@@ -45,7 +45,7 @@ def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
         "nDCG@3",
         "--source",
         "llm-tmp0.2",
-        "--at",
+        "--source-temperature",
         "llm-tmp0.2=0.5",
         *options,
         "--json",
@@ -59,7 +59,19 @@ def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
 
 def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -> None:
     content = json.loads(
-        cli("study", folder, *QUICK, "--reference", "llm-tmp0.2", "--at", "human=0", "-m", "nDCG@1", "--json", "-").out
+        cli(
+            "study",
+            folder,
+            *QUICK,
+            "--reference",
+            "llm-tmp0.2",
+            "--source-temperature",
+            "human=0",
+            "-m",
+            "nDCG@1",
+            "--json",
+            "-",
+        ).out
     )
     assert content["reference"] == "llm-tmp0.2"
     assert [arm["source"] for arm in content["arms"]] == ["human", "llm-tmp0.7", "llm-tmp1.0"]
@@ -113,9 +125,15 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
             ("-r", "bm25", "--format", "latx"),
             "unknown format 'latx'; did you mean 'latex'? (valid: table, markdown, csv, latex, html, json)",
         ),
-        (("-r", "bm25", "--at", "llm"), "--at expects a source and its temperature, such as --at llama=0.2; got 'llm'"),
-        (("-r", "bm25", "--at", "llm=hot"), "--at expects a source and its temperature, such as --at llama=0.2; got "),
-        (("-r", "bm25", "--at", "gpt=1"), "unknown source 'gpt'"),
+        (
+            ("-r", "bm25", "--source-temperature", "llm"),
+            "--source-temperature expects a source and its temperature, such as llama=0.2; got 'llm'",
+        ),
+        (
+            ("-r", "bm25", "--source-temperature", "llm=hot"),
+            "--source-temperature expects a source and its temperature, such as llama=0.2; got ",
+        ),
+        (("-r", "bm25", "--source-temperature", "gpt=1"), "unknown source 'gpt'"),
         (("-r", "bm25", "--source", "gpt"), "unknown source 'gpt'"),
         (("-r", "bm25", "--reference", "man"), "unknown source 'man'"),
         (("-r", "bm26"), "unknown ranker 'bm26'"),
@@ -166,10 +184,10 @@ def test_temperatures_are_read(texts: list[str], expected: dict[str, float]) -> 
 
 @pytest.mark.parametrize("text", ["", "a", "=0.2", "a=", "a=-1", "a=nan", "a=inf", "a=0,2"])
 def test_what_is_no_temperature_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="--at expects a source and its temperature"):
+    with pytest.raises(UserError, match="--source-temperature expects a source and its temperature"):
         read_temperatures([text])
 
 
 def test_one_source_has_one_temperature() -> None:
-    with pytest.raises(UserError, match="--at names source 'a' twice"):
+    with pytest.raises(UserError, match="--source-temperature names source 'a' twice"):
         read_temperatures(["a=0.2", "a=0.7"])

@@ -236,7 +236,7 @@ class TestWithAnEncoder:
 
 
 def test_without_an_encoder_it_says_so(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ranktilt.cli.validate as module
+    import ranktilt.cli.explain as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     code, out, err = cli("validate", folder)

@@ -28,21 +28,17 @@ CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
 REPEATED_CLASSES = {
-    "Interval",
     "Pool",
 }
 LARGE_ROOMS = {
     "auditing": 23,
-    "cli": 27,
 }
 RIDDLES = {
-    "Asked",
     "Spot",
     "_around",
     "_asked",
     "_listed",
     "_sides",
-    "asked",
     "listed",
     "nets",
     "places",

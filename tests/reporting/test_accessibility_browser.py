@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ranktilt import audit
 from ranktilt.reporting.reload import Opened
-from ranktilt.reporting.views.report import Result, report_page
+from ranktilt.reporting.report import report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.browser import Browser, Chromium
 from tests.reporting.studies import toy_study
@@ -58,7 +59,7 @@ def audited() -> Opened:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found, alone = audited(), Opened(audited().audit, notes=("corpus.jsonl is not there any more.",))
-    results: dict[str, list[Result]] = {
+    results: dict[str, list[Any]] = {
         "audit": [found],
         "alone": [alone],
         "validation": [toy_validation()],

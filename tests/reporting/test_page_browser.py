@@ -57,9 +57,7 @@ def hostile() -> Validation:
     ids = tuple(ATTACKS[n % len(ATTACKS)] + str(n) for n in range(40))
     sources = ("human",) * 20 + (ATTACK,) * 20
     drawn = Map(np.arange(40.0), np.arange(40.0) % 7, ids, sources, 40)
-    rows = tuple(
-        replace(row, run=attack, source=ATTACK) for row, attack in zip(toy_effectiveness(), ATTACKS, strict=True)
-    )
+    rows = tuple(replace(row, run=attack, b=ATTACK) for row, attack in zip(toy_effectiveness(), ATTACKS, strict=True))
     return replace(
         validation,
         similarities=(replace(validation.similarities[0], map=drawn, model=ATTACK),),
@@ -98,11 +96,11 @@ def test_numbers_in_the_table_are_those_of_the_validation(browser: Browser, page
     browser.open(pages["validation"])
     cells = browser.run(
         "[...[...document.querySelectorAll('table')].find(t => t.caption.textContent.startsWith('Table 2')).tBodies[0]"
-        ".rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))"
+        ".rows].slice(1).map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))"
     )
     rows = toy_effectiveness()
     assert [row[0] for row in cells] == [row.run for row in rows]
-    for place, name in ((2, "mean_a"), (3, "mean_b"), (4, "value"), (8, "smallest"), (9, "queries")):
+    for place, name in ((1, "mean_a"), (2, "mean_b"), (3, "value"), (7, "smallest"), (8, "queries")):
         shown = [float(row[place]) for row in cells]
         wanted = [float(getattr(row, name)) for row in rows]
         assert all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(shown, wanted, strict=True)), name

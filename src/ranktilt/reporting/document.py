@@ -52,6 +52,8 @@ class Cell(Shown):
 
     note: str = ""
     """A small second line."""
+    page: str = ""
+    """Its text on a page, where that is another one, such as with more digits."""
     ends: tuple[str, str] | None = None
     """Its interval; of a cell without a text it is the cell."""
     emphasis: Emphasis = ""
@@ -161,6 +163,8 @@ class Table:
     rows: tuple[Row, ...]
     note: str = ""
     """Below it on a page."""
+    page: str = ""
+    """Its caption on a page, where that is another one."""
     groups: tuple[str, ...] = ()
     """Titles of the group columns, where groups are columns."""
     repeat: bool = False

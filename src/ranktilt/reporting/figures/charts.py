@@ -38,7 +38,7 @@ _MARKS = {
 
 
 @dataclass(frozen=True)
-class Interval:
+class ForestRow:
     """One row of a forest plot."""
 
     label: str
@@ -128,7 +128,7 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
     return {"data": data, "layout": layout}
 
 
-def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -> Drawing:
+def forest(rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "") -> Drawing:
     """Draw intervals below each other, with the zero line and a shaded margin around it."""
     places = [-float(number) for number in range(len(rows))]
     data = []
@@ -208,7 +208,7 @@ def _named(label: str, place: float) -> Drawing:
     }  # fmt: skip
 
 
-def _ends(row: Interval, unit: str) -> str:
+def _ends(row: ForestRow, unit: str) -> str:
     return f"{row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")
 
 

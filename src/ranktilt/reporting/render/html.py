@@ -116,6 +116,7 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
 
 def _cell(table: Table, row: Row, place: int) -> Cell:
     cell = row.cells[place]
+    cell = replace(cell, text=cell.page or cell.text)
     if table.columns[place].header:
         beneath = [row.cells[n].text for n, column in enumerate(table.columns) if column.beneath]
         if table.intervals == "row" and any(other.ends and other.text for other in row.cells):

@@ -12,14 +12,13 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit, Collection, Run
-from ranktilt.auditing.compare import compare
-from ranktilt.auditing.gate import gate
 from ranktilt.errors import DataError, UserError
-from ranktilt.reporting.reload import Opened
-from ranktilt.reports import opened, read_result, report
+from ranktilt.reporting.reload import Opened, reload
+from ranktilt.reporting.report import PAPER_RESULTS, opened, read_result, report, report_page
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear
 from tests.reporting.markup import Markup
+from tests.reporting.results import result
 from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy, write, write_cocktail
 
@@ -147,7 +146,7 @@ def test_an_audit_is_not_overwritten_by_its_page(here: Path) -> None:
 def test_what_is_no_result_is_refused(tmp_path: Path, strange: Any) -> None:
     with pytest.raises(UserError) as error:
         rt.report([strange], tmp_path / "report.html")
-    assert str(error.value) == f"expected an audit, a validation or a study, or its file, got {strange!r}"
+    assert str(error.value) == f"expected a result of RankTilt, or its file, got {strange!r}"
 
 
 def test_no_result_is_no_report(tmp_path: Path) -> None:
@@ -155,16 +154,29 @@ def test_no_result_is_no_report(tmp_path: Path) -> None:
         rt.report([], tmp_path / "report.html")
 
 
-def test_each_result_is_read_by_what_its_file_says(tmp_path: Path) -> None:
-    for made in (clear(), toy_validation(), toy_study()):
-        assert read_result(made.save(tmp_path / "found.json")) == made
-        packed = tmp_path / "found.json.gz"
-        packed.write_bytes(gzip.compress((tmp_path / "found.json").read_bytes()))
-        assert read_result(packed) == made
+@pytest.mark.parametrize("name", ["audit", "calibration", "check", "comparison", "gate", "study", "validation"])
+def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str) -> None:
+    made = result(name)
+    file = made.save(tmp_path / "found.json")
+    (tmp_path / "found.json.gz").write_bytes(gzip.compress(file.read_bytes()))
+    assert read_result(file) == read_result(tmp_path / "found.json.gz") == made
+    shown = reload(made) if name == "audit" else made
+    assert rt.report(file, tmp_path / "page.html").read_text("utf-8") == report_page([shown])
 
 
-MADE = "ranktilt audit, validate and study write one with --json FILE"
-WANTED = "an audit, a validation or a study"
+def test_an_explanation_is_reported_beside_others(here: Path) -> None:
+    made = rt.explain(rt.load("toy"), ["statistics", "overlap"])
+    file = made.save("explanation.json")
+    page = rt.report([file, toy_study()], "page.html")
+    assert parts(page) == ["Texts held against human", "Temperature study of toy"]
+    shown = Markup(page.read_text("utf-8"))
+    assert re.findall(r"<title>(.*)</title>", page.read_text("utf-8")) == ["Report on 1 study and 1 explanation"]
+    assert made.results[0].summary in shown.text
+    assert "A difference between texts does not show that a ranker goes by it." in shown.text
+
+
+MADE = "ranktilt audit, validate, study, explain, compare, gate, calibrate and check write one with --json FILE"
+WANTED = "a result of RankTilt"
 
 
 @pytest.mark.parametrize(
@@ -230,18 +242,12 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     assert str(error.value) == f"{tmp_path}: {said}"
 
 
-def test_other_results_of_ours_are_named_by_what_they_are(tmp_path: Path) -> None:
-    audit = clear()
-    others = {
-        "a comparison of two audits": compare(audit, audit, resamples=100),
-        "the outcome of a gate": gate(audit, max_tilt=15),
-    }
-    for noun, made in others.items():
-        path = tmp_path / "found.json"
-        path.write_bytes(made.to_json())
-        with pytest.raises(DataError) as error:
-            read_result(path)
-        assert str(error.value) == f"{path}: expected {WANTED}, got {noun}; {MADE}"
+def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
+    path = result("gate").save(tmp_path / "found.json")
+    with pytest.raises(DataError) as error:
+        read_result(path, PAPER_RESULTS)
+    said = "expected an audit, a validation or a study, got a gate's report"
+    assert str(error.value) == f"{path}: {said}; ranktilt audit, validate and study write one with --json FILE"
 
 
 def test_an_audit_is_reopened_from_where_its_file_lies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
