@@ -34,16 +34,11 @@ LARGE_ROOMS = {
     "auditing": 23,
 }
 RIDDLES = {
-    "Spot",
-    "_around",
-    "_asked",
     "_listed",
     "_sides",
     "listed",
     "nets",
-    "places",
     "sides",
-    "there",
 }
 
 

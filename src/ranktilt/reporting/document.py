@@ -196,7 +196,7 @@ class Table:
     """Empty lines between its caption and it."""
     only: tuple[Medium, ...] = ()
 
-    def places(self, medium: Medium) -> list[int]:
+    def columns_of(self, medium: Medium) -> list[int]:
         """Return which columns a medium shows."""
         return [n for n, column in enumerate(self.columns) if not column.only or medium in column.only]
 
@@ -208,7 +208,7 @@ class Table:
     def to_pandas(self) -> Any:
         """Return it as a data frame: numbers unrounded, everything else as it is printed."""
         pandas = need("pandas", extra="pandas", for_="Table.to_pandas")
-        places = self.places("html")
+        places = self.columns_of("html")
         titles = [*self.groups, *(self.columns[place].title for place in places)]
         records = [
             [*row.group, *(cell.text if cell.value is None else cell.value for cell in (row.cells[p] for p in places))]
