@@ -27,25 +27,10 @@ NAMES = {
 CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
-REPEATED_CLASSES = {
-    "Cell",
-    "Grid",
-    "Row",
-}
+REPEATED_CLASSES: set[str] = set()
 LARGE_ROOMS: dict[str, int] = {}
 RIDDLES = {
-    "Plate",
-    "_Sides",
-    "_arms",
-    "_body",
-    "_listed",
-    "_made",
-    "_plate",
-    "_rank_plate",
-    "_sides",
-    "inked",
     "listed",
-    "sides",
 }
 
 
