@@ -5,6 +5,7 @@ import errno
 import gzip
 import hashlib
 import os
+import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -210,6 +211,22 @@ def test_gzip_that_unpacks_into_gigabytes_is_refused(
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("limits", "size", "allowed"), [((1000, 0), 1000, True), ((1000, 0), 1001, False), ((0, 2), 9999, True)]
+)
+def test_how_far_gzip_may_unpack_is_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], size: int, allowed: bool
+) -> None:
+    for name, limit in zip(("_FOLD_FROM", "_FOLD"), limits, strict=True):
+        monkeypatch.setattr(files, name, limit)
+    path = write(tmp_path / "f.gz", random.Random(0).randbytes(size))
+    if allowed:
+        assert len(files.read_bytes(path)) == size
+        return
+    with pytest.raises(DataError, match="it unpacks more than 0-fold"):
+        files.read_bytes(path)
+
+
 def test_a_file_that_is_read_whole_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_LARGEST", 100)
     assert files.read_bytes(write(tmp_path / "f", b"x" * 100)) == b"x" * 100
@@ -348,8 +365,9 @@ def test_a_file_is_written_with_the_folders_above_it(tmp_path: Path) -> None:
 
 
 def test_the_name_decides_on_compression(tmp_path: Path) -> None:
-    files.write_bytes(tmp_path / "f.gz", b"abc" * 100)
-    assert gzip.decompress((tmp_path / "f.gz").read_bytes()) == b"abc" * 100
+    data = b"".join(b"%d " % number**2 for number in range(5000))
+    files.write_bytes(tmp_path / "f.gz", data)
+    assert (tmp_path / "f.gz").read_bytes() == gzip.compress(data, compresslevel=6, mtime=0)
 
 
 def test_compressed_bytes_do_not_depend_on_time_or_name(tmp_path: Path) -> None:

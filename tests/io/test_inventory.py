@@ -3,12 +3,14 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
+from ranktilt.io import inventory
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
 from tests.rankers.tiny import write_json
@@ -147,6 +149,16 @@ def old(path: Path) -> Path:
     then = time.time() - 2 * 3600
     os.utime(path, (then, then))
     return path
+
+
+@pytest.mark.parametrize(("seconds", "stale"), [(3600, 0), (3601, 1)])
+def test_an_interrupted_write_is_stale_after_an_hour(
+    full: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, stale: int
+) -> None:
+    file = write(full / "tokens" / "cc" / "0.tmp", b"half")
+    os.utime(file, (1e9, 1e9))
+    monkeypatch.setattr(inventory, "time", SimpleNamespace(time=lambda: 1e9 + seconds))
+    assert len(cache_contents()[1]) == stale
 
 
 def test_leftovers_are_told_from_entries(full: Path) -> None:

@@ -16,7 +16,7 @@ from ranktilt.io.jsonl import STRINGS, read_jsonl, stack, to_jsonl
 from ranktilt.progress import listening
 from tests.toy import jsonl, write
 
-pytestmark = pytest.mark.usefixtures("small_chunks")
+pytestmark = pytest.mark.usefixtures("chunks")
 
 GOOD = b'{"_id": "1", "text": "one"}'
 

@@ -14,7 +14,7 @@ from ranktilt.io.qrels import read_qrels, to_tsv
 from tests.refusals import refused
 from tests.toy import write
 
-pytestmark = pytest.mark.usefixtures("small_chunks")
+pytestmark = pytest.mark.usefixtures("chunks")
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 THREE = "expected query-id, corpus-id, score (3 tab-separated fields)"
@@ -94,6 +94,7 @@ def test_a_judgment_repeated_is_kept_once(tmp_path: Path) -> None:
     [
         ("7\t12\t1\tx", r"expected query-id, corpus-id, score (3 tab-separated fields), got 4: '7\t12\t1\tx'"),
         ("7 Q0 12 1 2.5 bm25", f"{THREE}, got 1: '7 Q0 12 1 2.5 bm25'; this is a line of a run, not a judgment"),
+        ("7 Q0 12 1 2.5", f"{THREE}, got 1: '7 Q0 12 1 2.5'; this is a line of a run, not a judgment"),
         ("7\t12", r"expected query-id, corpus-id, score (3 tab-separated fields), got 2: '7\t12'"),
         ("7 0 12 1", f"{THREE}, got 1: '7 0 12 1'{MIXED}"),
         ("7\t0\t12\t1", rf"{THREE}, got 4: '7\t0\t12\t1'{MIXED}"),

@@ -20,7 +20,7 @@ from ranktilt.run import Run
 from tests.refusals import refused
 from tests.toy import run_of, toy, write
 
-pytestmark = pytest.mark.usefixtures("small_chunks")
+pytestmark = pytest.mark.usefixtures("chunks")
 
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
@@ -62,7 +62,9 @@ def test_four_columns_are_query_document_rank_and_score(tmp_path: Path, blank: s
 @pytest.mark.parametrize("name", ["run", "run.json", "run.txt.gz"])
 def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     assert rows(tmp_path, "q Q0 d 1 2 t\n", name=name) == [("q", "d", 2.0)]
+    assert read_run_file(tmp_path / name).has_lines
     assert rows(tmp_path, '{"q": {"d": 2}}', name=name) == [("q", "d", 2.0)]
+    assert not read_run_file(tmp_path / name).has_lines
 
 
 @pytest.mark.parametrize(
@@ -204,6 +206,8 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
         ('{"q": {"d": "0.5"}}', f"{WHERE} the string \"0.5\""),
         ('{"q": {"a": 1, "d": true}}', f"{WHERE} true"),
         ('{"q": {"d": null}}', f"{WHERE} null"),
+        ('{"q": {"d": "' + "x" * 78 + '"}}', f"{WHERE} the string \"{'x' * 78}\""),
+        ('{"q": {"d": "' + "x" * 79 + '"}}', f"{WHERE} the string \"{'x' * 78}…"),
         ('{"q": {"d": {"score": 1}}}', f"{WHERE} an object"),
         ('{"q": {"d": []}}', f"{WHERE} a list"),
         ('{"q": {"d": NaN}}', f"{WHERE} NaN"),
@@ -223,7 +227,7 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
         ('{"q": ' * 100_000, f"run: {SHAPE}: "),
         (b'{"q": {"\xff": 1}}', "run:1: invalid UTF-8 at byte 8 of the file"),
     ],
-    ids=range(26),
+    ids=range(28),
 )  # fmt: skip
 def test_what_is_wrong_with_json_is_named_by_query_and_document(
     tmp_path: Path, content: str | bytes, message: str
@@ -382,6 +386,12 @@ def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | by
     said = fault(tmp_path, "q Q0 d 1 2 t")
     assert said.startswith(f"run.json: {message}")
     assert "\n" not in said
+
+
+def test_shares_of_a_sidecar_may_be_whole_numbers_and_fractions(tmp_path: Path) -> None:
+    cut = {"limit": 1, "share": {"human": 1, "llm": 0.5}}
+    write(tmp_path / "run.json", json.dumps({"x": 1, "truncated": cut}))
+    assert Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec["truncated"] == cut
 
 
 def test_a_sidecar_may_be_a_folder_or_a_name_too_long(tmp_path: Path) -> None:

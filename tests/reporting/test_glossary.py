@@ -11,8 +11,7 @@ import ranktilt as rt
 from ranktilt import Audit
 from ranktilt.reporting.glossary.glossary import Glossary, visible
 from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
-from ranktilt.reporting.glossary.term import Term
-from ranktilt.reporting.glossary.terms import TERMS
+from ranktilt.reporting.glossary.terms import TERMS, Term
 from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven

@@ -258,7 +258,7 @@ NAMED = ("hub:", "irds:")
 _LONGEST = 120
 
 
-def there(path: Path) -> bool:
+def file_exists(path: Path) -> bool:
     """Whether a path leads to anything; a name that no file can have leads to nothing."""
     try:
         return path.exists()
@@ -307,7 +307,7 @@ class InputFiles:
             fault = next(filter(None, (self._fault(base, name) for name in names)), "")
             if not fault:
                 return base
-            faults.append((sum(there(base / name) for name in names), fault))
+            faults.append((sum(file_exists(base / name) for name in names), fault))
         # Further up, another file of the same name says nothing about this one.
         raise UserError(max(faults[:2], key=lambda one: one[0])[1])
 
@@ -319,7 +319,7 @@ class InputFiles:
     def _fault(self, base: Path, name: str) -> str:
         path = base / name
         try:
-            if not there(path):
+            if not file_exists(path):
                 return f"{self.shown(name)} is not there any more"
             if not path.is_file():
                 return f"{self.shown(name)} is no file any more"

@@ -47,25 +47,12 @@ class Session:
 class LiveEngine(Ranker):
     """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
 
-    Parameters
-    ----------
-    k : int, optional
-        Documents asked for a query.
-    exclude_self : bool, optional
-        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.self_documents`.
-    concurrency : int, optional
-        Calls at once.
-    timeout : float, optional
-        Seconds until a call is given up.
-    attempts : int, optional
-        Calls a query is worth; between them it waits half a second, a second, two, … with jitter, or as long as a
-        header Retry-After says.
-    max_failed : float, optional
-        Share of the queries that may fail after all attempts: they are left out of the run, listed in its spec under
-        ``failed`` and warned of, never counted as empty. One more, and there is no run.
-    unknown : {"keep", "drop"}, optional
-        What becomes of results that the collection does not hold: they keep their places, as in a saved run, or are
-        left out, so that the others move up.
+    `concurrency` calls run at once, each given up after `timeout` seconds, and a query is worth `attempts` of them;
+    between them it waits half a second, a second, two, … with jitter, or as long as a header Retry-After says.
+    `max_failed` is the share of the queries that may fail after all attempts: they are left out of the run, listed in
+    its spec under ``failed`` and warned of, never counted as empty. One more, and there is no run. `unknown` results,
+    which the collection does not hold, keep their places, as in a saved run, or are left out (``drop``), so that the
+    others move up.
     """
 
     live: ClassVar[bool] = True

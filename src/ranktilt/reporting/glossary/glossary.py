@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ranktilt.reporting.glossary.measure_pages import MeasurePage, measure_pages, page_title
-from ranktilt.reporting.glossary.term import Term
-from ranktilt.reporting.glossary.terms import TERMS
+from ranktilt.reporting.glossary.terms import TERMS, Term
 
 if TYPE_CHECKING:
     from markupsafe import Markup

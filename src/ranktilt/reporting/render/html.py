@@ -97,7 +97,7 @@ def _columns(table: Table) -> list[Column]:
 
 
 def _shown_places(table: Table) -> list[int]:
-    return [place for place in table.places("html") if not table.columns[place].beneath]
+    return [place for place in table.columns_of("html") if not table.columns[place].beneath]
 
 
 def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:

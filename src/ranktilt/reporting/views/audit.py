@@ -18,12 +18,12 @@ from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, S
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.audit_legend import (
+    audit_notes,
     conflict_sentences,
     control_sentences,
     legend,
     verdict_sentences,
 )
-from ranktilt.reporting.views.audit_method import audit_notes
 from ranktilt.reporting.views.audit_sections import audit_sections
 from ranktilt.reporting.views.provenance import folder
 
@@ -62,7 +62,7 @@ def audit_headline(audit: Audit) -> str:
     pairs = _judged_pairs(audit)
     if not pairs:
         return _ungrouped(audit)
-    asked = _asked(audit)
+    asked = _question_title(audit)
     where = f"On {asked}, " if asked else ""
     said = _summed(audit, pairs[0]) if len(pairs) == 1 else _all_pairs(audit, pairs)
     return f"{where}{said}."
@@ -87,7 +87,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
     return (*(replace(line, only=TEXT) for line in lines), *on_page, *told)
 
 
-def _asked(audit: Audit) -> str:
+def _question_title(audit: Audit) -> str:
     """What verdicts rest on: the primary measure, or the card's question where nothing is judged."""
     return "" if audit.primary is None else audit.primary.title
 
@@ -132,7 +132,7 @@ def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     """What is said over several pairs: of each ranker where they are few, else of all of them together."""
     kinds = {run: Counter(audit.verdict(run, *pair).kind for pair in pairs) for run in audit.runs}
     if len(audit.runs) <= _MOST_SUMMED:
-        return "; ".join(f"{run} {_listed(found, len(pairs), 'pairs of groups')}" for run, found in kinds.items())
+        return "; ".join(f"{run} {_verdict_counts(found, len(pairs))}" for run, found in kinds.items())
     total = sum(kinds.values(), Counter[Kind]())
     where = f"{len(audit.runs)} rankers, {len(pairs)} pairs of groups"
     counts = (
@@ -146,7 +146,7 @@ def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     return f"of {total.total()} comparisons ({where}) {listed(parts)}"
 
 
-def _listed(kinds: Counter[Kind], of: int, what: str) -> str:
+def _verdict_counts(kinds: Counter[Kind], pairs: int) -> str:
     words: dict[Kind, str] = {
         "favours": "favours one side",
         "level": "is level",
@@ -154,8 +154,8 @@ def _listed(kinds: Counter[Kind], of: int, what: str) -> str:
     }
     parts = [f"{said} in {kinds[kind]}" for kind, said in words.items() if kinds[kind]]
     if len(parts) == 1:
-        return f"{parts[0].rpartition(' ')[0]} all {of} {what}"
-    parts[0] += f" of {of} {what}"
+        return f"{parts[0].rpartition(' ')[0]} all {pairs} pairs of groups"
+    parts[0] += f" of {pairs} pairs of groups"
     return listed(parts)
 
 

@@ -1,8 +1,8 @@
-"""What the tables and figures of an audit's page share: who is favoured, in words and in tones."""
+"""What the tables and figures of an audit share: who is favoured, in words, signs and tones."""
 
 from __future__ import annotations
 
-from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.reporting.document import Column, Tone
 from ranktilt.reporting.figures.drawing import known_size
@@ -11,6 +11,11 @@ from ranktilt.reporting.figures.tilts import Side
 _SIDES: dict[str, Side] = {"a": "first", "b": "second", "level": "level", "inconclusive": "unsure"}
 TONES: dict[Side, Tone] = {"first": "first", "second": "second", "level": "good", "unsure": "unsure"}
 """How a side is to be taken where it stands in a table."""
+
+
+def mark(tilt: Effect) -> str:
+    """Mark what is significant after correction."""
+    return "*" if tilt.p_corrected < ALPHA else ""
 
 
 def side_of(kind: str) -> Side:
