@@ -34,11 +34,8 @@ LARGE_ROOMS = {
     "auditing": 23,
 }
 RIDDLES = {
-    "_listed",
-    "_sides",
     "listed",
     "nets",
-    "sides",
 }
 
 
