@@ -28,29 +28,14 @@ CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
 REPEATED_CLASSES = {
-    "Cell",
-    "Cells",
-    "Grid",
     "Pool",
-    "Row",
 }
 LARGE_ROOMS = {
     "auditing": 23,
 }
 RIDDLES = {
-    "Plate",
-    "_Sides",
-    "_arms",
-    "_body",
-    "_listed",
-    "_made",
-    "_plate",
-    "_rank_plate",
-    "_sides",
-    "inked",
     "listed",
     "nets",
-    "sides",
 }
 
 

@@ -251,6 +251,14 @@ def test_another_mode_where_other_machines_come_in(
     assert mode(journal) == wanted
 
 
+def test_wal_where_nothing_tells_the_file_systems(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(*_: object, **__: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    assert not journal_module._on_network(journal.folder)
+
+
 # What earlier versions kept
 
 

@@ -388,6 +388,12 @@ def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | by
     assert "\n" not in said
 
 
+def test_shares_of_a_sidecar_may_be_whole_numbers_and_fractions(tmp_path: Path) -> None:
+    cut = {"limit": 1, "share": {"human": 1, "llm": 0.5}}
+    write(tmp_path / "run.json", json.dumps({"x": 1, "truncated": cut}))
+    assert Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec["truncated"] == cut
+
+
 def test_a_sidecar_may_be_a_folder_or_a_name_too_long(tmp_path: Path) -> None:
     (tmp_path / "run.json").mkdir()
     assert fault(tmp_path, "q Q0 d 1 2 t") == "run.json: expected a file, got a folder"

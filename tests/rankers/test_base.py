@@ -16,6 +16,7 @@ from ranktilt.rankers.base import FirstStage, Pipeline, Rows, Scores, prefilter,
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.spec import Stage
+from tests.rankers.counting import Counting
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy
 
@@ -32,20 +33,6 @@ class Constant(FirstStage):
         n = collection.docs.height
         for _ in range(collection.judged.height):
             yield np.arange(n), np.full(n, self.score)
-
-
-@dataclass(frozen=True)
-class Upside(Ranker):
-    """A re-ranker: turns the order of a run."""
-
-    name: ClassVar[str] = "upside"
-
-    def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        if run is None:
-            raise UserError("put a first stage before it")
-        bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
-        order = np.concatenate([np.arange(high - 1, low - 1, -1) for low, high in bounds])
-        return Run(run.queries, run.offsets, run.docs[order], -run.scores[order], run.ids, dict(run.spec))
 
 
 def best(scores: list[float], keys: list[int], k: int) -> list[int]:
@@ -202,8 +189,8 @@ def test_a_dataclass_of_ones_own_prints_as_typed() -> None:
 def test_a_pipeline_checks_every_stage_before_the_first_one_ranks() -> None:
     seen: list[str] = []
 
-    @dataclass(frozen=True)
-    class Noted(Upside):
+    @dataclass(frozen=True, kw_only=True)
+    class Noted(Counting):
         name: ClassVar[str] = "noted"
         fails: bool = False
 

@@ -11,6 +11,7 @@ from ranktilt import Collection, DataError, Run, UserError, audit, ranker
 from ranktilt.errors import DataWarning, counted
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.replay import Replay
+from tests.rankers.entries import entries
 from tests.refusals import refused
 from tests.toy import collection_of, run_of, toy, write, write_run
 
@@ -19,13 +20,6 @@ SCORES = {
     "q2": {"d2-llm": -1.0, "d2-human": -2.0},
     "q3": {"d3-human": 0.1},
 }
-
-
-def entries(run: Run) -> dict[str, list[tuple[str, float]]]:
-    out: dict[str, list[tuple[str, float]]] = {query: [] for query in run.queries}
-    for query, doc, _, score in run.frame().iter_rows():
-        out[query].append((doc, score))
-    return out
 
 
 def replayed(tmp_path: Path, scores: dict[str, dict[str, float]], collection: Collection | None = None) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -173,7 +173,7 @@ class Table:
     """Whether its caption is printed in a terminal and in Markdown too."""
     below: tuple[Sentence, ...] = ()
     spans: tuple[tuple[str, int], ...] = ()
-    """A row above the titles on a page: a heading, empty for none, and how many columns it stands over."""
+    """A row above the titles, on a page and in panels: a heading, empty for none, and how many columns it spans."""
     folded: bool = False
     """Whether a reader of a page unfolds it: what another table or figure says in short."""
     intervals: Literal["row", "cell", "page"] = "cell"
@@ -215,6 +215,26 @@ class Table:
             for row in self.rows
         ]
         return pandas.DataFrame(records, columns=titles)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """A paper's table: tables below each other under one caption, each with its own as title."""
+
+    kind: ClassVar[str] = "panels"
+    name: str
+    """By which a text refers to it."""
+    caption: str
+    layout: str
+    """Which table of which paper it follows."""
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+    """Below it."""
+    remarks: tuple[str, ...] = ()
+    """For those who make it, not for a paper's reader."""
+    made: tuple[str, ...] = ()
+    """The commands and files behind it."""
+    only: tuple[Medium, ...] = ("markdown", "latex")
 
 
 @dataclass(frozen=True)
@@ -301,7 +321,7 @@ class Explorer:
     only: tuple[Medium, ...] = PAGE
 
 
-Block = Table | Figure | Facts | Pairs | Points | Lines | Code | Explorer
+Block = Table | Panels | Figure | Facts | Pairs | Points | Lines | Code | Explorer
 
 
 @dataclass(frozen=True)
@@ -376,6 +396,6 @@ def shown_lines(lines: Iterable[Sentence], medium: Medium, *, notes: bool = True
     return [line for line in lines if (not line.only or medium in line.only) and (notes or line.emphasis != "quiet")]
 
 
-def printed(blocks: tuple[Block, ...] | list[Block]) -> tuple[Section, ...]:
+def printed(blocks: Sequence[Block]) -> tuple[Section, ...]:
     """Return one section of blocks, for a result whose page needs no headings."""
     return (Section("result", "Result", (), tuple(blocks)),)

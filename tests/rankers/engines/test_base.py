@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from ranktilt import Collection, DataError, Run, UserError, audit
+from ranktilt import Collection, DataError, UserError, audit
 from ranktilt.auditing.options import CHOICES
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.base import LiveEngine, Session
 from tests.rankers.contract import with_queries
+from tests.rankers.entries import entries
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy
 
@@ -34,13 +35,6 @@ class Fake(LiveEngine):
 
     def __repr__(self) -> str:
         return "fake"
-
-
-def entries(run: Run) -> dict[str, list[tuple[str, float]]]:
-    found: dict[str, list[tuple[str, float]]] = {query: [] for query in run.queries}
-    for query, document, _, score in run.frame().iter_rows():
-        found[query].append((document, score))
-    return found
 
 
 def always(*hits: tuple[str, float]) -> Answer:

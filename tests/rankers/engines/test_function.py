@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt import Collection, Run, UserError, ranker
+from ranktilt import Collection, UserError, ranker
 from ranktilt.rankers.engines.function import Engine
 from tests.rankers.contract import Make
+from tests.rankers.entries import ids
 from tests.rankers.live import LiveContract
 from tests.refusals import refused
 from tests.toy import toy, write, write_cocktail
@@ -72,10 +73,6 @@ class TestEngine(LiveContract):
 GOOD = "def search(query, k):\n    return [('d1-human', 2.0), ('d2-llm', 1.0)][:k]\n"
 
 
-def ids(run: Run) -> list[list[str]]:
-    return [run.ids.gather(run.docs[a:b]).to_list() for a, b in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
-
-
 def test_the_text_is_read_and_printed() -> None:
     one = ranker("engine:my_engine:search(concurrency=2,timeout=5,attempts=1,max_failed=0.1,unknown=drop)@50")
     assert one == Engine("my_engine:search", k=50, concurrency=2, timeout=5, attempts=1, max_failed=0.1, unknown="drop")
@@ -86,7 +83,7 @@ def test_the_text_is_read_and_printed() -> None:
 def test_a_module_of_the_current_folder_is_asked(module: Module) -> None:
     name = module(GOOD)
     run = Engine(f"{name}:search", k=2).rank(toy())
-    assert ids(run) == [["d1-human", "d2-llm"]] * 3
+    assert list(ids(run).values()) == [["d1-human", "d2-llm"]] * 3
     assert run.spec["function"]["file"] == f"{name}.py"
     assert len(run.spec["function"]["sha256"]) == 64
 
@@ -96,12 +93,12 @@ def test_a_module_of_a_package_is_asked(module: Module, tmp_path: Path) -> None:
     (tmp_path / f"{package}.py").unlink()
     write(tmp_path / package / "__init__.py", "")
     write(tmp_path / package / "inner.py", GOOD)
-    assert ids(Engine(f"{package}.inner:search", k=1).rank(toy())) == [["d1-human"]] * 3
+    assert list(ids(Engine(f"{package}.inner:search", k=1).rank(toy())).values()) == [["d1-human"]] * 3
 
 
 def test_a_generator_is_read(module: Module) -> None:
     code = "def search(query, k):\n    for n in (1, 2):\n        yield f'd{n}-human', -n\n"
-    assert ids(Engine(f"{module(code)}:search", k=2).rank(toy())) == [["d1-human", "d2-human"]] * 3
+    assert list(ids(Engine(f"{module(code)}:search", k=2).rank(toy())).values()) == [["d1-human", "d2-human"]] * 3
 
 
 def test_async_functions_share_a_loop(module: Module) -> None:
@@ -116,7 +113,7 @@ async def search(query: str, k: int):
         await asyncio.sleep(0.001)
     return [("d1-human", 1.0)]
 """
-    assert ids(Engine(f"{module(code)}:search", k=1, attempts=1).rank(toy())) == [["d1-human"]] * 3
+    assert list(ids(Engine(f"{module(code)}:search", k=1, attempts=1).rank(toy())).values()) == [["d1-human"]] * 3
 
 
 def test_an_async_function_that_hangs_is_given_up(module: Module) -> None:

@@ -16,11 +16,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, MissingExtra, Run, UserError, ranker
+from ranktilt import Collection, MissingExtra, UserError, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.milvus import Milvus, signed
 from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes, insertion_order
+from tests.rankers.entries import ids, scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy, write
 
@@ -32,18 +33,6 @@ from pymilvus import DataType, Function, FunctionType, MilvusClient  # noqa: E40
 @pytest.fixture
 def place(tmp_path: Path) -> str:
     return str(tmp_path / "index.db")
-
-
-def ids(run: Run) -> dict[str, list[str]]:
-    bounds = zip(run.offsets[:-1], run.offsets[1:], strict=True)
-    return {q: run.ids.gather(run.docs[a:b]).to_list() for q, (a, b) in zip(run.queries, bounds, strict=True)}
-
-
-def scores(run: Run) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {query: {} for query in run.queries}
-    for query, document, _, score in run.frame().iter_rows():
-        found[query][document] = score
-    return found
 
 
 def indexes(place: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt import Collection, DataError, Run, ranker
+from ranktilt import Collection, DataError, ranker
 from ranktilt.models.pairs import TextPairs, TokenLimits
 from ranktilt.models.scorer import PairScorer, sigmoid
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
@@ -18,6 +18,7 @@ from ranktilt.rankers.replay import Replay
 from ranktilt.rankers.rerank.base import ReRanker
 from ranktilt.rankers.rerank.monot5 import MonoT5
 from tests.rankers.contract import Make, RankerContract
+from tests.rankers.entries import scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, run_of, toy, write_run
 
@@ -65,13 +66,6 @@ def shared(tmp_path: Path) -> Shared:
     return Shared(str(tmp_path))
 
 
-def ranked(run: Run) -> dict[str, dict[str, float]]:
-    table: dict[str, dict[str, float]] = {query: {} for query in run.queries}
-    for query, doc, _, score in run.frame().iter_rows():
-        table[query][doc] = score
-    return table
-
-
 def letter_tokenizer(folder: Path) -> None:
     """One token a word, and one before and behind."""
     tokenizers = pytest.importorskip("tokenizers")
@@ -99,7 +93,7 @@ def test_every_candidate_comes_back_once_with_its_score(shared: Shared) -> None:
     }
     expected["q3"] = {"d3-llm": 2.0}
     run = shared.rank(collection, candidates)
-    assert ranked(run) == expected
+    assert scores(run) == expected
     assert run.ids is collection.ids
 
 

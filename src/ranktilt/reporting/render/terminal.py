@@ -93,7 +93,7 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
 
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
     if isinstance(block, Points | Pairs):
-        yield from map(Text, _listed(block))
+        yield from map(Text, _list_lines(block))
     elif isinstance(block, Lines):
         for line in shown_lines(block.lines, "terminal", notes=notes):
             yield Text(line.text, style=_EMPHASIS[line.emphasis])
@@ -101,7 +101,7 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
         yield from _table(block, console, notes=notes)
 
 
-def _listed(block: Points | Pairs) -> list[str]:
+def _list_lines(block: Points | Pairs) -> list[str]:
     if isinstance(block, Points):
         return list(block.items)
     wide = max(len(name) for name, _ in block.pairs)

@@ -14,9 +14,8 @@ from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import signed
-from ranktilt.reporting.papers.grid import Grid, Panel, Row
-from ranktilt.reporting.papers.layouts import LAYOUTS
-from ranktilt.reporting.papers.names import dataset_name, generator
+from ranktilt.reporting.document import Cell, Column, Panels, Row, Table
+from ranktilt.reporting.papers.layouts import LAYOUTS, dataset_name, generator
 from ranktilt.reporting.papers.results import made_by
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
@@ -28,12 +27,12 @@ WORDS = 120
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class _ChosenPair:
     query: str
-    text: str
+    question: str
     points: float
     """The query's part of Relative Δ, summed over the rankers; NaN where it does not count."""
-    sides: tuple[str, str]
+    texts: tuple[str, str]
 
 
 def has_texts(opened: Opened) -> bool:
@@ -50,39 +49,35 @@ def has_pairs(opened: Opened) -> bool:
     return bool(_strongest(opened.audit, _points(opened.audit, a, b), _relevant_pairs(opened.collection, a, b)))
 
 
-def chosen_pairs(opened: Opened, table: str, *, queries: Sequence[str] = ()) -> Grid:
-    """Choose pairs of texts and lay them out side by side."""
+def chosen_pairs(opened: Opened, name: str, *, queries: Sequence[str] = ()) -> Panels:
+    """Choose pairs of texts and lay them out side by side, a panel a query."""
     audit, collection = opened.audit, opened.collection
     if collection is None:
-        raise UserError(f"{table} needs the texts of the collection, which could not be opened")
+        raise UserError(f"{name} needs the texts of the collection, which could not be opened")
     a, b = audit.tilted_pairs[0]
-    points = _points(audit, a, b)
-    pairs = _relevant_pairs(collection, a, b)
-    asked = _named(queries, pairs, collection) if queries else _strongest(audit, points, pairs)
-    if not asked:
-        raise UserError(f"{table}: no query has a relevant pair of {a} and {b}")
+    points, pairs = _points(audit, a, b), _relevant_pairs(collection, a, b)
+    wanted = _named(queries, pairs, collection) if queries else _strongest(audit, points, pairs)
+    if not wanted:
+        raise UserError(f"{name}: no query has a relevant pair of {a} and {b}")
     known = dict(zip(audit.queries, points.tolist(), strict=True))
-    found = [_pair(opened.runs, collection, pairs, name, known.get(name, np.nan)) for name in asked]
-    names = ("Human-Written", "LLM-Generated") if a == "human" else (a, b)
-    header = tuple((name, 1) for name in names)
-    panels = tuple(Panel(f"Query: {one.text}", (header,), (Row((), one.sides),)) for one in found)
-    return Grid(
-        table,
-        LAYOUTS[table].paper,
-        _caption(audit, table, b),
-        (),
-        panels,
+    found = [_pair(opened.runs, collection, pairs, query, known.get(query, np.nan)) for query in wanted]
+    titles = ("Human-Written", "LLM-Generated") if a == "human" else (a, b)
+    columns = tuple(Column(title, number=False) for title in titles)
+    return Panels(
+        name,
+        _caption(audit, name, b),
+        f"Layout: {LAYOUTS[name].paper}.",
+        tuple(Table(f"Query: {one.question}", columns, (Row(tuple(map(Cell, one.texts))),)) for one in found),
         tuple(_notes(opened, found, named=bool(queries))),
         made=made_by(audit.spec),
-        prose=True,
     )
 
 
-def _caption(audit: Audit, table: str, source: str) -> str:
+def _caption(audit: Audit, name: str, source: str) -> str:
     model, degree = generator(source)
     written = f"LLM text by {model}" + (f" at temperature {degree}" if degree else "")
     where = ", ".join(filter(None, (dataset_name(folder(audit.spec)), written)))
-    return f"{LAYOUTS[table].title}. {where}."
+    return f"{LAYOUTS[name].title}. {where}."
 
 
 def _points(audit: Audit, a: str, b: str) -> npt.NDArray[np.float64]:
@@ -112,29 +107,22 @@ def _strongest(audit: Audit, points: npt.NDArray[np.float64], pairs: pl.DataFram
 
 
 def _named(queries: Sequence[str], pairs: pl.DataFrame, collection: Collection) -> list[str]:
-    for name in queries:
-        if name not in collection.queries["id"]:
-            raise unknown("query", name, collection.judged["id"].to_list()[:20])
-        if name not in pairs["query_id"]:
-            raise UserError(f"query {name!r} has no pair of texts that are both relevant to it")
+    for query in queries:
+        if query not in collection.queries["id"]:
+            raise unknown("query", query, collection.judged["id"].to_list()[:20])
+        if query not in pairs["query_id"]:
+            raise UserError(f"query {query!r} has no pair of texts that are both relevant to it")
     return list(dict.fromkeys(queries))
 
 
-def _pair(runs: Sequence[Run], collection: Collection, pairs: pl.DataFrame, query: str, points: float) -> _Chosen:
-    mine = pairs.filter(pl.col("query_id") == query)
-    row = mine.row(_furthest(runs, mine, query), named=True)
-    texts = dict(collection.docs.select("id", "text").filter(pl.col("id").is_in([row["doc_id"], row["b"]])).iter_rows())
-    asked = collection.queries.filter(pl.col("id") == query)["text"][0]
-    return _Chosen(query, asked, points, (_cut(texts[row["doc_id"]]), _cut(texts[row["b"]])))
-
-
-def _furthest(runs: Sequence[Run], pairs: pl.DataFrame, query: str) -> int:
-    """Row of the pair that the runs set furthest apart, by the discounts of both ranks; the first without runs."""
-    apart = np.zeros(pairs.height)
-    for run in runs:
-        worth = _discounts(run, query)
-        apart += [abs(worth.get(a, 0.0) - worth.get(b, 0.0)) for a, b in pairs.select("doc_id", "b").iter_rows()]
-    return int(np.argmax(apart))
+def _pair(runs: Sequence[Run], collection: Collection, pairs: pl.DataFrame, query: str, points: float) -> _ChosenPair:
+    """The pair of a query that the runs set furthest apart, by the discounts of both ranks; the first without runs."""
+    found = pairs.filter(pl.col("query_id") == query).select("doc_id", "b").rows()
+    worth = [_discounts(run, query) for run in runs]
+    a, b = max(found, key=lambda pair: sum(abs(one.get(pair[0], 0.0) - one.get(pair[1], 0.0)) for one in worth))
+    texts = dict(collection.docs.select("id", "text").filter(pl.col("id").is_in([a, b])).iter_rows())
+    question = collection.queries.filter(pl.col("id") == query)["text"][0]
+    return _ChosenPair(query, question, points, (_cut(texts[a]), _cut(texts[b])))
 
 
 def _discounts(run: Run, query: str) -> dict[str, float]:
@@ -152,11 +140,11 @@ def _cut(text: str) -> str:
     return " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
 
 
-def _notes(opened: Opened, found: Sequence[_Chosen], *, named: bool) -> list[str]:
+def _notes(opened: Opened, found: Sequence[_ChosenPair], *, named: bool) -> list[str]:
     audit = opened.audit
     rankers = counted(len(audit.runs), "ranker", "rankers")
     measure = repr(audit.measures[0])
-    said = ", ".join(f"{one.query} {signed(one.points)}" for one in found if one.points == one.points)
+    parts = ", ".join(f"{one.query} {signed(one.points)}" for one in found if one.points == one.points)
     notes = []
     which = "whose documents stand furthest apart in the rankings" if opened.runs else "of the highest grade"
     if not named:
@@ -164,10 +152,10 @@ def _notes(opened: Opened, found: Sequence[_Chosen], *, named: bool) -> list[str
             f"Chosen: of {counted(len(audit.queries), 'query', 'queries')} the {len(found)} that contribute most to "
             f"Relative Δ of {measure}, {rankers} added up; of each the relevant pair {which}."
         )
-    if said:
+    if parts:
         notes.append(
-            f"Parts of Relative Δ in points, {rankers} added up (+ favours {audit.tilted_pairs[0][0]}): {said}."
+            f"Parts of Relative Δ in points, {rankers} added up (+ favours {audit.tilted_pairs[0][0]}): {parts}."
         )
-    if any(side.endswith("…") for one in found for side in one.sides):
+    if any(text.endswith("…") for one in found for text in one.texts):
         notes.append(f"Texts are cut after {WORDS} words.")
     return notes

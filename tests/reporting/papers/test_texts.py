@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, Run, UserError, audit
-from ranktilt.reporting.papers.chosen import PAIRS, WORDS, chosen_pairs, has_texts
+from ranktilt.reporting.papers.texts import PAIRS, WORDS, chosen_pairs, has_texts
 from ranktilt.reporting.reload import Opened
 from tests.reporting.audits import ordered, twins, uneven
 from tests.toy import collection_of, run_of
@@ -24,10 +24,10 @@ def bed() -> tuple[Collection, Audit, Run]:
 
 def questions(collection: Collection, audited: Audit, *names: str, runs: tuple[Run, ...] = ()) -> list[str]:
     """Titles of the chosen pairs."""
-    return [panel.title for panel in chosen_pairs(Opened(audited, collection, runs), "dai-10", queries=names).panels]
+    return [panel.caption for panel in chosen_pairs(Opened(audited, collection, runs), "dai-10", queries=names).tables]
 
 
-def asked(collection: Collection) -> Collection:
+def titled(collection: Collection) -> Collection:
     """The same collection with each query's id as its text."""
     return Collection(collection.docs, collection.queries.with_columns(text=pl.col("id")), collection.qrels)
 
@@ -35,7 +35,7 @@ def asked(collection: Collection) -> Collection:
 class TestQueries:
     def test_those_that_contribute_most_are_chosen(self) -> None:
         collection, found, _ = bed()
-        assert questions(asked(collection), found) == ["Query: q3", "Query: q7"]
+        assert questions(titled(collection), found) == ["Query: q3", "Query: q7"]
 
     def test_their_parts_are_those_of_relative_delta(self) -> None:
         # Means are .5 each; q3 gives 200·1/(10·1) = 20 points, q7 takes them.
@@ -59,9 +59,9 @@ class TestQueries:
 
     def test_queries_can_be_named(self) -> None:
         collection, found, _ = bed()
-        grid = chosen_pairs(Opened(found, asked(collection)), "dai-10", queries=["q5", "q0", "q5"])
-        assert [panel.title for panel in grid.panels] == ["Query: q5", "Query: q0"]
-        assert not any(note.startswith("Chosen") for note in grid.notes)
+        block = chosen_pairs(Opened(found, titled(collection)), "dai-10", queries=["q5", "q0", "q5"])
+        assert [panel.caption for panel in block.tables] == ["Query: q5", "Query: q0"]
+        assert not any(note.startswith("Chosen") for note in block.notes)
 
     def test_an_unknown_query_is_named_with_the_nearest(self) -> None:
         collection, found, _ = bed()
@@ -95,37 +95,37 @@ class TestPair:
     @pytest.mark.parametrize(("grades", "pair"), [((1, 2), "b"), ((2, 1), "a"), ((1, 1), "a")])
     def test_without_runs_the_highest_grade_counts(self, grades: tuple[int, int], pair: str) -> None:
         collection, found, _ = self.graded(*grades)
-        (panel,) = chosen_pairs(Opened(found, collection), "dai-10").panels
-        assert panel.rows[0].texts == (f"human text {pair}", f"llm text {pair}")
+        (panel,) = chosen_pairs(Opened(found, collection), "dai-10").tables
+        assert tuple(cell.text for cell in panel.rows[0]) == (f"human text {pair}", f"llm text {pair}")
 
     def test_with_runs_the_pair_furthest_apart_counts(self) -> None:
         collection, found, run = self.graded(2, 1)
-        (panel,) = chosen_pairs(Opened(found, collection, (run,)), "dai-10").panels
-        assert panel.rows[0].texts == ("human text b", "llm text b")
+        (panel,) = chosen_pairs(Opened(found, collection, (run,)), "dai-10").tables
+        assert tuple(cell.text for cell in panel.rows[0]) == ("human text b", "llm text b")
 
     def test_a_run_that_found_nothing_for_the_query_sets_no_pair_apart(self) -> None:
         collection, found, run = self.graded(1, 2)
         silent = replace(run, queries=("another",))
-        (panel,) = chosen_pairs(Opened(found, collection, (silent,)), "dai-10").panels
-        assert panel.rows[0].texts == ("human text b", "llm text b")
+        (panel,) = chosen_pairs(Opened(found, collection, (silent,)), "dai-10").tables
+        assert tuple(cell.text for cell in panel.rows[0]) == ("human text b", "llm text b")
 
     def test_the_table_is_two_texts_below_their_query(self) -> None:
         collection, found, _ = self.graded(1, 1)
-        grid = chosen_pairs(
+        block = chosen_pairs(
             Opened(replace(found, spec={**found.spec, "command": "ranktilt audit X"}), collection), "dai-10"
         )
-        assert grid.panels[0].title == "Query: the question"
-        assert grid.panels[0].header == ((("Human-Written", 1), ("LLM-Generated", 1)),)
-        assert grid.caption.endswith("to which both are relevant. LLM text by llm.")
-        assert (grid.prose, grid.stub, grid.made) == (True, (), ("Made by: ranktilt audit X",))
+        assert block.tables[0].caption == "Query: the question"
+        assert [column.title for column in block.tables[0].columns] == ["Human-Written", "LLM-Generated"]
+        assert block.caption.endswith("to which both are relevant. LLM text by llm.")
+        assert block.made == ("Made by: ranktilt audit X",)
 
     def test_a_long_text_is_cut_and_the_table_says_so(self) -> None:
         collection, found, _ = self.graded(1, 1)
         words = [f"w{n}" for n in range(WORDS + 1)]
         docs = collection.docs.with_columns(text=pl.lit(" ".join(words)))
-        grid = chosen_pairs(Opened(found, Collection(docs, collection.queries, collection.qrels)), "dai-10")
-        assert grid.panels[0].rows[0].texts[0] == " ".join(words[:WORDS]) + " …"
-        assert grid.notes[-1] == f"Texts are cut after {WORDS} words."
+        block = chosen_pairs(Opened(found, Collection(docs, collection.queries, collection.qrels)), "dai-10")
+        assert block.tables[0].rows[0][0].text == " ".join(words[:WORDS]) + " …"
+        assert block.notes[-1] == f"Texts are cut after {WORDS} words."
 
 
 class TestHasTexts:
@@ -145,4 +145,5 @@ class TestHasTexts:
         collection = twins(3, ("gpt", "llama"))
         run = ordered(collection, [("gpt", "llama")] * 3, "bm25")
         found = audit(collection, run, ["nDCG@1"], resamples=100)
-        assert chosen_pairs(Opened(found, collection), "dai-10").panels[0].header == ((("gpt", 1), ("llama", 1)),)
+        (panel, *_) = chosen_pairs(Opened(found, collection), "dai-10").tables
+        assert [column.title for column in panel.columns] == ["gpt", "llama"]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
+import numpy as np
+
 from ranktilt._version import __version__
 from ranktilt.errors import unknown
 from ranktilt.optional import need
@@ -91,29 +93,21 @@ _BESIDE, _BETWEEN = SMALL * (2.2 + 0.6), SMALL * 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Plate:
-    """One figure and its caption.
-
-    Parameters
-    ----------
-    name : str
-        Of its file, without what tells several results apart and without the format.
-    figure : matplotlib.figure.Figure
-        Drawn, with no title inside.
-    title : str
-        What it shows, in a few words.
-    says : str
-        How it is read, and the numbers that a caption needs.
-    """
+class PaperFigure:
+    """One figure and its caption."""
 
     name: str
+    """Of its file, without what tells several results apart and without the format."""
     figure: Any
+    """As matplotlib drew it, with no title inside."""
     title: str
+    """What it shows, in a few words."""
     says: str
+    """How it is read, and the numbers that a caption needs."""
 
 
 @contextmanager
-def inked() -> Iterator[None]:
+def paper_style() -> Iterator[None]:
     """Draw with our own settings, whatever the reader's are, and say nothing; afterwards all is as it was."""
     loud = logging.getLogger("matplotlib")
     before = loud.level
@@ -138,17 +132,17 @@ def blank(width: float, height: float) -> Any:
     return library("matplotlib.figure").Figure((width, height), layout="constrained")
 
 
-def ink(plate: Plate, format: str) -> bytes:
+def file_of(drawn: PaperFigure, format: str) -> bytes:
     """Write a figure as the bytes of a file, the same at every time."""
     if format not in FORMATS:
         raise unknown("format of a figure", format, FORMATS)
-    title, says, maker = label(plate.title), label(plate.says), f"RankTilt {__version__}"
+    title, says, maker = label(drawn.title), label(drawn.says), f"RankTilt {__version__}"
     about = {
         "svg": {"Title": title, "Description": says, "Creator": maker, "Date": None},
         "pdf": {"Title": title, "Subject": says, "Creator": maker, "Producer": "matplotlib", "CreationDate": None},
     }[format]
     buffer = io.BytesIO()
-    plate.figure.savefig(buffer, format=format, metadata=about)
+    drawn.figure.savefig(buffer, format=format, metadata=about)
     data = buffer.getvalue()
     if format == "svg":  # what a browser reads aloud
         data = data.replace(b"<svg ", b'<svg role="img" ', 1)
@@ -198,7 +192,7 @@ def lines_of(parts: Sequence[str], room: float, *, size: float = SMALL) -> str:
     return "\n".join(rows)
 
 
-def sides(a: str, b: str, room: float) -> str:
+def favours(a: str, b: str, room: float) -> str:
     """Say what the signs of a tilt mean, in lines of so many points."""
     parts = [f"{sign} {fitted(f'favours {name}', room - 2 * SMALL)}" for sign, name in zip("+−", (a, b), strict=True)]
     return lines_of(parts, room)
@@ -227,6 +221,31 @@ def _abreast(texts: Sequence[str], room: float) -> int:
 def slug(text: str) -> str:
     """Make a part of a file's name: small letters, digits, points and hyphens, no more than sixty."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower())[:60].strip("-.") or "x"
+
+
+def panels(figure: Any, rows: int, columns: int, count: int, below: str) -> list[Any]:
+    """Return so many panels on shared scales; the lowest of each column is labelled below."""
+    every = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
+    for place, axes in enumerate(every[:count]):
+        if place + columns >= count:
+            axes.set_xlabel(below)
+            axes.tick_params(labelbottom=True)
+    for axes in every[count:]:
+        axes.set_axis_off()
+    return every[:count]
+
+
+def level_band(axes: Any, level: float, margin: float) -> None:
+    """Draw the level value of a tilt, and shade what counts as level."""
+    if margin:
+        axes.axhspan(level - margin, level + margin, color=PALE, linewidth=0, zorder=0)
+    axes.axhline(level, color=DARK, linewidth=0.7, zorder=1)
+
+
+def error_bars(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> Any:
+    """Return the lengths of bars below and above values; none where they are undefined."""
+    at = np.asarray(values, dtype=float)
+    return np.clip(np.nan_to_num([at - np.asarray(lows), np.asarray(highs) - at]), 0, None)
 
 
 def colour(number: int) -> str:

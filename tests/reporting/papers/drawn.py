@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
-from ranktilt.reporting.papers.figures_style import Plate, inked
+from ranktilt.reporting.papers.style import PaperFigure, paper_style
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @contextmanager
-def drawn(plates: Iterable[Plate]) -> Iterator[list[Plate]]:
-    """Draw plates with our settings, laid out as they are saved."""
+def gallery(made: Mapping[str, Callable[[], Iterable[PaperFigure]]]) -> Iterator[Callable[[str], list[PaperFigure]]]:
+    """Figures by name in our style, laid out as they are saved; each is drawn once."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    with inked():
-        found = list(plates)
-        for plate in found:
-            FigureCanvasAgg(plate.figure).draw()
-        yield found
+    found = dict[str, list[PaperFigure]]()
+
+    def figures(name: str) -> list[PaperFigure]:
+        if name not in found:
+            found[name] = list(made[name]())
+            for one in found[name]:
+                FigureCanvasAgg(one.figure).draw()
+        return found[name]
+
+    with paper_style():
+        yield figures
 
 
 def texts(figure: Any) -> list[Any]:
