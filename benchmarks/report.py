@@ -70,7 +70,7 @@ def after_audit(folder: Path, given: argparse.Namespace) -> Measured:
     """Make the page in a process that has just loaded, ranked and audited."""
     import ranktilt as rt
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.views.report import report_page
+    from ranktilt.reporting.report import report_page
 
     collection = rt.load(folder / "data" if (folder / "data").is_dir() else nfcorpus() or folder)
     specs = QUICK_RANKERS if (folder / "data").is_dir() else RANKERS
@@ -86,8 +86,7 @@ def after_audit(folder: Path, given: argparse.Namespace) -> Measured:
 
 def from_file(folder: Path, given: argparse.Namespace) -> Measured:
     """Make the page from what ``--save`` wrote: read, open again, check, write."""
-    from ranktilt.reporting.views.report import report_page
-    from ranktilt.reports import opened
+    from ranktilt.reporting.report import opened, report_page
 
     watch = Watch()
     with watch("open"):

@@ -46,8 +46,7 @@ from ranktilt.llm.journal import JournalRecord
 from ranktilt.probes.validation import validate
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.reload import Opened
-from ranktilt.reporting.views.report import report_page
-from ranktilt.reports import read_result
+from ranktilt.reporting.report import read_result, report_page
 from ranktilt.run import Run
 
 LIMIT = 5

@@ -251,7 +251,8 @@ class Copy:
         """Run pytest; return its exit code, or None if it had to be stopped."""
         # Without xdist's variables: this may itself run in a worker.
         environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST_")}, "PYTHONPATH": os.pathsep.join([str(self.root / "src"), str(Path(__file__).parent)]),
+            **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST_")},
+            "PYTHONPATH": os.pathsep.join([str(self.root / "src"), str(Path(__file__).parent)]),
             "HF_HUB_OFFLINE": "1", "CI": "1", **variables,
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ranktilt.rankers.base import Ranker
     from ranktilt.registry import ranker
     from ranktilt.reporting.output import table
-    from ranktilt.reports import report
+    from ranktilt.reporting.report import report
     from ranktilt.run import Run
     from ranktilt.training.cross_encoder import train_cross_encoder
 
@@ -88,7 +88,7 @@ _NAMES = {
     "nDCG": "measures.ndcg",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
-    "report": "reports",
+    "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
     "save": "datasets.save",
     "save_rewritten": "generation.rewrite.save",

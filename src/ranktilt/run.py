@@ -14,8 +14,8 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import write_files
-from ranktilt.io.runfile import RunFile, line_of, read_run_file, read_spec, unwritable
+from ranktilt.io.files import nth_line, write_files
+from ranktilt.io.runfile import RunFile, read_run_file, read_spec, unwritable
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -319,7 +319,7 @@ def _refuse_duplicates(path: Path, run: Run, found: RunFile) -> None:
     repeated = found.frame.select(pl.struct("query_id", "doc_id").is_first_distinct().not_()).to_series()
     row = int(repeated.arg_max() or 0)
     query, doc = found.frame.select("query_id", "doc_id").row(row)
-    line = line_of(path, row) if found.has_lines and path.is_file() else None
+    line = nth_line(path, row) if found.has_lines and path.is_file() else None
     raise DataError(path, f"document {doc!r} comes twice for query {query!r}", line=line)
 
 

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ranktilt.auditing.changes import TiltChange
+from ranktilt.auditing.effects import Change
 from ranktilt.auditing.gate import Gate, GateRow, check_growth, check_tilt, gate, worst
 from ranktilt.auditing.result import Audit
 from ranktilt.errors import UserError
+from ranktilt.measures.base import measure
+from ranktilt.measures.contrast import RelativeDelta
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.effects import tilt
 from tests.reporting.audits import clear
@@ -102,14 +104,15 @@ class TestTilt:
         assert check_tilt(one, limit).outcome == check_tilt(one.swapped(), limit).outcome
 
 
-def change(low: float, high: float, **fields: Any) -> TiltChange:
+def change(low: float, high: float, **fields: Any) -> Change:
     made: dict[str, Any] = {
-        "run": "r", "old_run": "r", "measure": "RR", "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
+        "run": "r", "old_run": "r", "estimand": RelativeDelta(of=measure("RR")),
+        "new": 30.0, "old": 10.0, "value": 20.0, "low": 0.0, "high": 0.0,
         "error": 1.0, "p": NAN, "p_corrected": NAN, "queries": 50, "excluded": 0, "a": "human", "b": "llm",
         "votes": 50, "tests": 1, "dropped": 0, "level_new": 0.0, "level_old": 0.0, "growth": (low + high) / 2,
         "growth_low": low, "growth_high": high, "growth_error": 2.0, "twins": True,
     }  # fmt: skip
-    return TiltChange(**{**made, **fields})
+    return Change(**{**made, **fields})
 
 
 class TestGrowth:
@@ -397,23 +400,9 @@ class TestCalibration:
         found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
         assert sum(f.exit_code == 1 for f in found) <= 18
 
-    def test_nor_where_both_are_tilted_alike(self) -> None:
-        rng = np.random.default_rng(78)
-        found = [gate(noisy(rng, lift=0.1), baseline=noisy(rng, lift=0.1), resamples=499) for _ in range(200)]
-        assert 1 <= sum(f.exit_code == 1 for f in found) <= 18
-
     def test_a_doctored_regression_is_caught(self) -> None:
         rng = np.random.default_rng(79)
         assert all(outcome(noisy(rng, lift=0.15), baseline=noisy(rng)) == ("tilted", 1) for _ in range(20))
-
-    def test_whichever_way_the_tilt_points(self) -> None:
-        rng = np.random.default_rng(80)
-        found = [(noisy(rng, lift=-0.15), noisy(rng)) for _ in range(20)]
-        assert all(outcome(new, baseline=old) == ("tilted", 1) for new, old in found)
-
-    def test_an_improvement_is_level(self) -> None:
-        rng = np.random.default_rng(81)
-        assert all(outcome(noisy(rng), baseline=noisy(rng, lift=0.15)) == ("level", 0) for _ in range(20))
 
     def test_some_points_allowed_show_no_worse_than_before(self) -> None:
         """Without them what did not change is hardly ever decided."""

@@ -173,7 +173,7 @@ def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> Non
     assert [arm.source for arm in found.sources] == ["llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0", "llm"]
     assert found.tilts[3].value == pytest.approx(-150)
     assert found.trends[0].temperatures == (0.2, 0.7, 1.0)
-    assert "no temperature is known of llm, in no trend (--at llm=T)" in found.notes
+    assert "no temperature is known of llm, in no trend (--source-temperature llm=T)" in found.notes
     assert [arm.source for arm, _ in found.points(found.runs[0], "nDCG@1", "llm")] == [
         "llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0",
     ]  # fmt: skip
@@ -182,7 +182,7 @@ def test_a_source_without_a_temperature_is_in_the_table_and_in_no_trend() -> Non
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        ({"a": {}, "b": {}}, r"no temperature is known of a, b: .* or name it: --at a=0.2"),
+        ({"a": {}, "b": {}}, r"no temperature is known of a, b: .* or name it: --source-temperature a=0.2"),
         ({}, "nothing to study: only source 'human'"),
     ],
 )
@@ -356,12 +356,6 @@ def test_json_holds_the_whole_study() -> None:
 def test_one_seed_gives_one_study() -> None:
     one, two, other = (made(seed=seed).to_json() for seed in (0, 0, 1))
     assert one == two != other
-
-
-def test_the_collection_is_left_as_it_was() -> None:
-    collection = studied()
-    made(collection)
-    assert collection == studied()
 
 
 def test_notes_that_all_audits_share_are_told_once() -> None:

@@ -31,7 +31,7 @@ def test_demo_is_an_audit_of_the_bundled_collection(cli: Cli, tmp_path: Path) ->
 
 
 def test_demo_without_the_neural_extra_says_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ranktilt.cli.demo.find_spec", lambda name: None)
+    monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: None)
     code, out, err = cli("demo", "-m", "P@1", "--format", "csv")
     assert code == 0
     assert {line.partition(",")[0] for line in out.splitlines()[1:]} == {"tfidf", "bm25"}
@@ -45,8 +45,8 @@ def test_demo_takes_the_neural_retriever_where_it_is(cli: Cli, monkeypatch: pyte
         asked.extend(specs)
         raise rt.UserError("stop")
 
-    monkeypatch.setattr("ranktilt.cli.demo.find_spec", lambda name: name)
-    monkeypatch.setattr("ranktilt.cli.options.rankers", stop)
+    monkeypatch.setattr("ranktilt.cli.audit.find_spec", lambda name: name)
+    monkeypatch.setattr("ranktilt.cli.options.read_rankers", stop)
     assert refused(cli, "demo") == "stop"
     assert asked == ["tfidf", "bm25", "dense:minilm"]
 

@@ -16,7 +16,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt import Audit
-from ranktilt.cli.report import size
+from ranktilt.cli.output import file_size
 from ranktilt.reporting.papers.cells import read_cells
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.reload import NO_LISTS
@@ -194,14 +194,14 @@ def test_figures_go_into_a_folder(cli: Cli, here: Path, form: str) -> None:
         (["audit.json", "-o", "-"], "-o writes a file, not to standard output (-)"),
         (["audit.json", "-o", "gone/a.html"], "-o gone/a.html: there is no folder gone; make it first"),
         (["audit.json", "-o", "audit.json"], "-o audit.json: this file is read too; choose another place"),
-        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected an audit, a validation or a study as JSON"),
+        (["audit.json", "cells.csv", "-o", "a.html"], "cells.csv: expected a result of RankTilt as JSON"),
         (["audit.json", "--layout", "dai-3", "--format", "latex", "-o", "a.md"], "-o a.md: expected a name that"),
         (["audit.json", "--layout", "dai-33"], "unknown layout 'dai-33'; did you mean 'dai-3'?"),
         (["gone.json", "-o", "a.html"], "gone.json: cannot be read: No such file or directory"),
         (["gone.csv", "--layout", "paper"], "gone.csv: cannot be read: No such file or directory"),
         (["/dev/zero", "-o", "a.html"], "/dev/zero: expected a file, got a pipe or device, which"),
         (["toy", "-o", "a.html"], "toy: expected a file, got a folder"),
-        (["audit.json", "page.html", "-o", "a.html"], "page.html: expected an audit, a validation or a study as JSON"),
+        (["audit.json", "page.html", "-o", "a.html"], "page.html: expected a result of RankTilt as JSON"),
     ],
 )  # fmt: skip
 def test_one_line_says_what_is_wrong_and_nothing_is_written(
@@ -266,7 +266,7 @@ def test_texts_of_documents_do_not_run_or_break_the_page(cli: Cli, tmp_path: Pat
     ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (6_249_000, "6.2 MB")]
 )
 def test_sizes_are_said_in_three_digits(count: int, said: str) -> None:
-    assert size(count) == said
+    assert file_size(count) == said
 
 
 def test_an_audit_by_hand_needs_no_command(cli: Cli, tmp_path: Path) -> None:

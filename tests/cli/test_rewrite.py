@@ -350,7 +350,7 @@ def test_no_key_reaches_a_file(cli: Cli, folder: Path, monkeypatch: pytest.Monke
         (["--dry-run", "--prompt", "{tmp}/q.txt"], "{tmp}/q.txt: {{query}} cannot be filled in"),
         (["--dry-run", "--prompt", "{tmp}/none.txt"], "{tmp}/none.txt: expected {{text}}, the place"),
         (["--dry-run", "--split", "dev"], "{tmp}/in/qrels: unknown split 'dev'"),
-        (["--dry-run", "--of", "llm"], "unknown source 'llm' (valid: human)"),
+        (["--dry-run", "--source-to-rewrite", "llm"], "unknown source 'llm' (valid: human)"),
         (["-o", "{tmp}/out"], "openai:tiny"),
         (["--dry-run", "--llm", "gpt-4o"], "unknown language model 'gpt-4o'"),
         (["--dry-run", "--device", "cpu"], "--device is for a transformers: model (--batch, --device); leave it out"),

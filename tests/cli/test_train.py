@@ -16,7 +16,7 @@ from tests.training.material import QUICK, marked_folder
 pytestmark = pytest.mark.neural
 FEW = (
     "--steps", "6", "--batch", "8", "--negatives", "3", "--max-query-tokens", "6", "--max-document-tokens", "16",
-    "--rate", "3e-3", "--precision", "float32",
+    "--learning-rate", "3e-3", "--precision", "float32",
 )  # fmt: skip
 
 FLATTERED = (
@@ -183,7 +183,7 @@ def test_no_kind_shows_which_there_are(cli: Cli) -> None:
     ("option", "value", "message"),
     [
         ("--steps", "abc", "--steps: expected a whole number, got 'abc'"),
-        ("--rate", "x", "--rate: expected a number, got 'x'"),
+        ("--learning-rate", "x", "--learning-rate: expected a number, got 'x'"),
     ],
 )
 def test_a_number_that_is_none_is_named(cli: Cli, folder: Path, option: str, value: str, message: str) -> None:

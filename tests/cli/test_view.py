@@ -188,8 +188,8 @@ def test_a_finished_page_is_shown_alone(cli: Cli, files: dict[str, Path]) -> Non
     [
         (None, "cannot be read: No such file or directory"),
         (b"", "the file is empty"),
-        (b"{]", "expected an audit, a validation or a study as JSON"),
-        (json.dumps({"format": "other"}).encode(), "expected an audit, a validation or a study, got format 'other'"),
+        (b"{]", "expected a result of RankTilt as JSON"),
+        (json.dumps({"format": "other"}).encode(), "expected a result of RankTilt, got format 'other'"),
         (b"\x1f\x8b\x08\x00\x00", "cannot be read to its end: "),
     ],
 )

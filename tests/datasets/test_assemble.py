@@ -9,6 +9,7 @@ from ranktilt.datasets.assemble import judged, only_judged, read_rows, unjudged
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
 from tests.datasets.hub_cache import rows
+from tests.refusals import refused
 from tests.toy import collection_of, raw_docs, write, write_beir, write_cocktail
 
 
@@ -36,9 +37,8 @@ def test_only_judged_needs_judgments(tmp_path: Path) -> None:
 
 
 def test_another_choice_of_documents_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused("unknown choice of documents 'juged'; did you mean 'judged'? (valid: all, judged)"):
         load(write_beir(tmp_path), docs="juged")
-    assert str(caught.value) == ("unknown choice of documents 'juged'; did you mean 'judged'? (valid: all, judged)")
 
 
 def test_rows_of_either_kind_are_one(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_judgments_without_lines_are_counted_as_pairs() -> None:
     docs = pl.DataFrame({"id": ["a"], "text": ["x"], "source": ["human"], "origin": ["a"]})
     queries = pl.DataFrame({"id": ["q"], "text": ["x"]})
     qrels = pl.DataFrame({"query_id": ["q", "q", "r"], "doc_id": ["b", "c", "b"], "grade": [1, 1, 1]})
-    with pytest.raises(DataError) as caught:
-        judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
-    assert str(caught.value) == (
+    with refused(
         "irds:x: 3 judgments of 2 unknown documents (first: 'b'); 1 judgment of 1 unknown query (first: 'r'); "
-        "--ignore-unknown (ignore_unknown=True) keeps them out of group measures"
-    )
+        "--ignore-unknown (ignore_unknown=True) keeps them out of group measures",
+        DataError,
+    ):
+        judged((docs, docs["id"]), queries, qrels, "irds:x", spec={})
     kept = judged((docs, docs["id"]), queries, qrels, "irds:x", spec={}, ignore_unknown=True)
     assert (kept.qrels.height, kept.spec["ignore_unknown"]) == (3, True)
 

@@ -13,6 +13,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError
 from ranktilt.optional import nothing_fetched
 from tests.datasets.hub_cache import zipped
+from tests.refusals import refused
 from tests.toy import TEXTS, TITLES, jsonl, raw_docs, raw_qrels, raw_queries, tsv, write
 
 pytest.importorskip("ir_datasets")
@@ -87,13 +88,6 @@ def test_title_text_and_judgments_of_beir(home: Path) -> None:
         "split": "test",
         "layout": "irds",
     }
-
-
-def test_each_subset_has_its_own_queries_and_judgments(home: Path) -> None:
-    beir(home)
-    collection = load("irds:beir/scifact/train")
-    assert collection.queries["id"].to_list() == ["q1"]
-    assert collection.qrels.rows() == [("q1", "d1", 1)]
 
 
 def test_msmarco_and_its_judged_queries(home: Path) -> None:
@@ -174,16 +168,10 @@ def test_a_collection_without_queries(home: Path) -> None:
     assert text.endswith(" more")
 
 
-@pytest.mark.parametrize(
-    ("name", "start"),
-    [
-        ("beir/scifct/test", "unknown collection 'beir/scifct/test'; did you mean 'beir/scifact/test'? (valid: "),
-        ("beir/scifact/tset", "unknown collection 'beir/scifact/tset'; did you mean 'beir/scifact/test'? (valid: "),
-        ("msmarco-pasage", "unknown collection 'msmarco-pasage'; did you mean 'msmarco-passage'? (valid: "),
-    ],
-)
-def test_an_unknown_name(home: Path, name: str, start: str) -> None:
-    assert message(f"irds:{name}").startswith(f"irds:{name}: {start}")
+def test_an_unknown_name(home: Path) -> None:
+    for name, near in (("beir/scifact/tset", "beir/scifact/test"), ("msmarco-pasage", "msmarco-passage")):
+        start = f"irds:{name}: unknown collection {name!r}; did you mean {near!r}? (valid: "
+        assert message(f"irds:{name}").startswith(start)
 
 
 def test_a_split_beside_the_id(home: Path) -> None:
@@ -290,11 +278,8 @@ def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
             yield Judgment("q", "d", 1)
             yield Judgment("q", "e", grade)
 
-    with pytest.raises(UserError) as caught:
+    with refused(f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"):
         _qrels(Judged(), Named("irds", "some/set"))
-    assert str(caught.value) == (
-        f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"
-    )
 
 
 def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:

@@ -13,7 +13,8 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.datasets.mix import mix
 from ranktilt.datasets.save import save
-from ranktilt.errors import DataWarning, UserError
+from ranktilt.errors import DataWarning
+from tests.refusals import refused
 from tests.toy import QRELS, QUERIES, TEXTS, TITLES, Table, collection_of, toy, write_beir
 
 
@@ -42,10 +43,6 @@ def quietly(*parts: Collection) -> Collection:
 
 
 # Ids
-
-
-def test_two_sides_with_shared_ids_are_the_toy() -> None:
-    assert mix(side("human"), side("llm")) == toy()
 
 
 def test_the_rows_are_those_of_the_first_then_those_of_the_next() -> None:
@@ -100,12 +97,6 @@ def test_an_origin_of_the_same_collection_is_renamed_with_it() -> None:
     ]
 
 
-def test_three_sources_are_three_versions() -> None:
-    mixed = mix(part("human", "a"), part("x", "a"), part("y", "a"))
-    assert mixed.sources == ("human", "x", "y")
-    assert set(mixed.docs["origin"]) == {"a-human"}
-
-
 def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
     saved = load(save(mix(side("human"), side("llm")), tmp_path, layout="cocktail"))
     mixed = mix(saved, part("gpt", "d1", "d2", "d3"))
@@ -116,23 +107,6 @@ def test_a_third_version_joins_twins_that_were_saved(tmp_path: Path) -> None:
 def test_further_columns_are_kept_side_by_side() -> None:
     mixed = mix(part("human", "a", year=1999), part("llm", "b", origin="a", model="m", year=0.5))
     assert mixed.docs.select("year", "model").rows() == [(1999.0, None), (0.5, "m")]
-
-
-def test_what_is_given_twice_is_kept_once() -> None:
-    mixed = mix(part("human", "a", "b"), part("human", "b", "c"))
-    assert mixed.ids.to_list() == ["a", "b", "c"]
-    assert mixed.queries.rows() == [("q", "?")]
-
-
-def test_one_collection_alone_stays_as_it_is() -> None:
-    assert mix(toy()) == toy()
-
-
-def test_the_parts_are_left_as_they_are() -> None:
-    human, llm = side("human"), side("llm")
-    mix(human, llm)
-    assert human == side("human")
-    assert llm == side("llm")
 
 
 def test_the_spec_says_what_was_mixed(tmp_path: Path) -> None:
@@ -161,17 +135,15 @@ def test_a_judgment_of_its_own_is_not_overruled() -> None:
     assert judgments(mixed) == {("q", "a-human"): 2, ("q", "a-llm"): 0}
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
-def test_the_origin_s_grade_is_inherited_before_a_higher_one(order: tuple[int, ...]) -> None:
+def test_the_origin_s_grade_is_inherited_before_a_higher_one() -> None:
     parts = [part("human", "a", qrels={"q": {"a": 1}}), part("x", "a", qrels={"q": {"a": 3}}), part("y", "a")]
-    mixed = mix(*(parts[i] for i in order))
+    mixed = mix(*parts)
     assert judgments(mixed) == {("q", "a-human"): 1, ("q", "a-x"): 3, ("q", "a-y"): 1}
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
-def test_without_the_origin_s_the_highest_grade_is_inherited(order: tuple[int, ...]) -> None:
+def test_without_the_origin_s_the_highest_grade_is_inherited() -> None:
     parts = [part("human", "a"), part("x", "a", qrels={"q": {"a": 1}}), part("y", "a", qrels={"q": {"a": 3}})]
-    mixed = mix(*(parts[i] for i in order))
+    mixed = mix(*parts)
     assert judgments(mixed) == {("q", "a-human"): 3, ("q", "a-x"): 1, ("q", "a-y"): 3}
 
 
@@ -210,7 +182,7 @@ def test_a_judgment_of_another_collection_s_document_follows_its_name() -> None:
     assert judgments(mixed) == {("q", "b-human"): 1}
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.permutations([0, 1, 2]), st.lists(st.sampled_from([None, 0, 1, 2]), min_size=6, max_size=6))
 def test_the_order_makes_no_difference(order: list[int], grades: list[int | None]) -> None:
     parts = []
@@ -253,13 +225,6 @@ def test_without_a_human_source_the_first_is_held_against() -> None:
     assert said(part("x", "a", "b"), part("y", "a")) == ["1 'x' documents have no 'y' version: b-x"]
 
 
-def test_complete_twins_are_mixed_without_a_word() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mixed = mix(side("human"), side("llm"))
-    assert not mixed.unpaired("human", "llm").height
-
-
 @pytest.mark.parametrize(
     ("one", "two", "message"),
     [
@@ -277,6 +242,5 @@ def test_complete_twins_are_mixed_without_a_word() -> None:
     ],
 )
 def test_what_differs_is_named(one: Collection, two: Collection, message: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused(f"{message} between the collections"):
         mix(one, two)
-    assert str(caught.value) == f"{message} between the collections"

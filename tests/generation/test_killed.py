@@ -56,7 +56,7 @@ def url(log: Path) -> Iterator[str]:
         server.terminate()
 
 
-@pytest.fixture(params=[200, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.fixture(params=[120, pytest.param(2_000, marks=pytest.mark.slow)])
 def documents(request: pytest.FixtureRequest) -> int:
     count: int = request.param
     return count

@@ -180,12 +180,6 @@ def test_the_spec_names_folder_and_split(tmp_path: Path) -> None:
     assert (spec["path"], spec["split"]) == (str(tmp_path), "test")
 
 
-def test_the_collection_is_left_as_it_was() -> None:
-    collection = made()
-    pool(collection, [ranker("bm25")])
-    assert collection == made()
-
-
 # A pooled collection
 
 

@@ -21,7 +21,6 @@ LEVELS: list[list[str]] = [
     ["probes", "generation", "training"],
     ["reporting"],
     ["registry"],
-    ["reports"],
     ["cli"],
 ]
 LEVEL = {part: level for level, parts in enumerate(LEVELS) for part in parts}

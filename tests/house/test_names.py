@@ -27,41 +27,10 @@ NAMES = {
 CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
-REPEATED_CLASSES = {
-    "Cell",
-    "Cells",
-    "Grid",
-    "Interval",
-    "Pool",
-    "Row",
-}
-LARGE_ROOMS = {
-    "auditing": 23,
-    "cli": 27,
-}
+REPEATED_CLASSES: set[str] = set()
+LARGE_ROOMS: dict[str, int] = {}
 RIDDLES = {
-    "Asked",
-    "Plate",
-    "Spot",
-    "_Sides",
-    "_arms",
-    "_around",
-    "_asked",
-    "_body",
-    "_listed",
-    "_made",
-    "_own",
-    "_plate",
-    "_rank_plate",
-    "_sides",
-    "_what",
-    "asked",
-    "inked",
     "listed",
-    "nets",
-    "places",
-    "sides",
-    "there",
 }
 
 

@@ -19,6 +19,7 @@ from ranktilt.errors import DataWarning, UserError
 from ranktilt.io import vectors as vectorfile
 from ranktilt.io.cache import KEY_BYTES, Keys, VectorCache, Vectors, cache_folder, content_keys
 from ranktilt.io.vectors import Shard
+from tests.refusals import refused
 from tests.toy import no_room, write
 
 SHORT = st.binary(max_size=3).map(lambda value: value.ljust(3, b"\0"))
@@ -52,9 +53,6 @@ def test_the_environment_names_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
     assert not (tmp_path / "mine").exists()
-
-
-def test_the_folder_may_be_named_from_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKTILT_CACHE", "~/vectors")
     assert cache_folder() == Path.home() / "vectors"
 
@@ -95,18 +93,15 @@ def test_keys_are_equal_where_texts_are(texts: list[str]) -> None:
 
 def test_what_was_stored_is_found(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "new" / "folder")
+    nothing, values = got(cache, content_keys(["a", "b"]))
+    assert (nothing.tolist(), values.shape) == ([False, False], (2, 0))
+    assert not (tmp_path / "new").exists()
     cache.put(content_keys(["a", "b"]), vectors([1, 2, 3], [4, 5, 6]))
-    found, values = got(cache, content_keys(["b", "x", "a", "b"]))
+    found, stored = cache.get(content_keys(["b", "x", "a", "b"]))
     assert found.tolist() == [True, False, True, True]
-    assert values.tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
+    values = stored.read(0, 4)
+    assert values.tolist() == stored.take(range(4)).tolist() == [[4, 5, 6], [0, 0, 0], [1, 2, 3], [4, 5, 6]]
     assert values.dtype == np.float32
-
-
-def test_an_empty_cache_knows_nothing(tmp_path: Path) -> None:
-    found, values = got(VectorCache(tmp_path / "absent"), content_keys(["a", "b"]))
-    assert found.tolist() == [False, False]
-    assert values.shape == (2, 0)
-    assert not (tmp_path / "absent").exists()
 
 
 @settings(max_examples=30)
@@ -118,17 +113,6 @@ def test_floats_come_back_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, 
     found, again = got(cache, keys[::-1])
     assert found.all()
     assert again.tobytes() == values[::-1].tobytes()
-
-
-def test_keys_that_end_in_zero_bytes_are_told_apart(tmp_path: Path) -> None:
-    keys = raw_keys(b"\x01", b"\x01\x00\x01", b"", b"\x00\x01", b"\x01" * KEY_BYTES, b"\xff", b"\x01\x01")
-    values = np.arange(len(keys), dtype=np.float32)[:, None]
-    cache = VectorCache(tmp_path)
-    cache.put(keys, values)
-    found, again = got(cache, keys)
-    assert found.all()
-    assert again.tolist() == values.tolist()
-    assert not cache.get(raw_keys(b"\x01\x00\x00\x01", b"\x00\x00\x01", b"\xff\x01"))[0].any()
 
 
 @settings(max_examples=30)
@@ -146,24 +130,6 @@ def test_any_keys_over_any_shards(
     assert values.sum(axis=1).tolist() == [numbers.get(value, 0.0) for value in sought]
 
 
-def test_a_key_stored_twice_is_found_once(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    for _ in range(2):
-        cache.put(content_keys(["a"]), vectors([7, 8]))
-    assert got(cache, content_keys(["a"]))[1].tolist() == [[7, 8]]
-
-
-def test_many_shards_are_searched(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    texts = [str(i) for i in range(60)]
-    for i in range(0, 60, 3):
-        cache.put(content_keys(texts[i : i + 3]), vectors([i], [i + 1], [i + 2]))
-    assert len(shards(tmp_path)) == 20
-    found, values = got(cache, content_keys([*texts, "60"]))
-    assert found.tolist() == [True] * 60 + [False]
-    assert values[:60, 0].tolist() == list(range(60))
-
-
 # Shared
 
 
@@ -175,40 +141,7 @@ def test_two_caches_on_one_folder_see_each_other(tmp_path: Path) -> None:
         assert got(cache, content_keys(["a", "b"]))[1].tolist() == [[1], [2]]
 
 
-WRITER = """
-import sys
-from pathlib import Path
-import numpy as np
-from ranktilt.io.cache import VectorCache, content_keys
-
-folder, name = Path(sys.argv[1]), sys.argv[2]
-cache = VectorCache(folder)
-for i in range(20):
-    cache.put(content_keys([f"{name}{i}", f"both{i}"]), np.array([[i], [-i]], dtype=np.float32))
-"""
-
-
-def test_two_processes_store_at_once(tmp_path: Path) -> None:
-    folder = tmp_path / "cache"
-    command = [sys.executable, "-c", WRITER, str(folder)]
-    writers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE) for name in "ab"]
-    for writer in writers:
-        _, complaint = writer.communicate(timeout=60)
-        assert (writer.returncode, complaint) == (0, b"")
-    for name, sign in (("a", 1), ("b", 1), ("both", -1)):
-        found, values = got(VectorCache(folder), content_keys(f"{name}{i}" for i in range(20)))
-        assert found.all()
-        assert values[:, 0].tolist() == [sign * i for i in range(20)]
-
-
 # Interrupted and damaged
-
-
-def test_a_stray_temporary_file_is_passed_over(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    cache.put(content_keys(["a"]), vectors([1]))
-    write(tmp_path / "0123.tmp", b"half a sha")
-    assert got(cache, content_keys(["a"]))[1].tolist() == [[1]]
 
 
 @pytest.mark.parametrize("keep", [0, 3, 60, -1])
@@ -224,14 +157,6 @@ def test_a_truncated_shard_is_passed_over_and_said(tmp_path: Path, keep: int) ->
     assert values.tolist() == [[0, 0], [3, 4]]
     message = f"{damaged}: a damaged file of the cache is passed over, what it held is made again: "
     assert [str(w.message).startswith(message) for w in caught] == [True]
-
-
-def test_what_a_damaged_shard_held_can_be_stored_again(tmp_path: Path) -> None:
-    cache = VectorCache(tmp_path)
-    write(tmp_path / "0.vectors", b"damaged")
-    cache.put(content_keys(["a"]), vectors([1]))
-    with pytest.warns(DataWarning, match="damaged file"):
-        assert cache.get(content_keys(["a"]))[0].tolist() == [True]
 
 
 def changed(data: bytes, kind: str) -> bytes:
@@ -315,11 +240,6 @@ def test_a_put_that_fails_midway_leaves_nothing_and_says_why(tmp_path: Path) -> 
 # Not writable
 
 
-def test_a_writable_folder_is_left_as_it_was(tmp_path: Path) -> None:
-    VectorCache(tmp_path / "new").require_writable()
-    assert shards(tmp_path / "new") == []
-
-
 @pytest.mark.parametrize("below", ["", "deeper/still"])
 def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path, below: str) -> None:
     folder = write(tmp_path / "f", "kept") / below
@@ -358,13 +278,6 @@ def test_rows_are_read_in_the_order_asked_for(
     assert block.dtype == np.float32
     assert block.flags.c_contiguous
     assert (stored.shape, len(stored)) == ((40, 2), 40)
-
-
-def test_what_was_not_found_is_read_as_zeros(tmp_path: Path) -> None:
-    cache, keys = stored_numbers(tmp_path)
-    found, stored = cache.get(np.concatenate([keys[3:5], content_keys(["unknown"])]))
-    assert found.tolist() == [True, True, False]
-    assert stored.take([2, 0, 2, 1]).tolist() == [[0, 0], [3, -3], [0, 0], [4, -4]]
 
 
 READER = """
@@ -418,18 +331,14 @@ def test_float16_is_stored_in_half_and_read_as_float32(tmp_path: Path) -> None:
 
 def test_numbers_beyond_float16_are_refused(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path, dtype="float16")
-    with pytest.raises(UserError) as caught:
+    with refused(f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"):
         cache.put(content_keys(["a"]), vectors([1, 65_520]))
-    assert str(caught.value) == f"{tmp_path}: float16 cannot hold numbers beyond 65,504; choose store=float32"
     assert shards(tmp_path) == []
 
 
 def test_an_unknown_store_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused("unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"):
         VectorCache(tmp_path, dtype="float61")
-    assert str(caught.value) == (
-        "unknown store of vectors 'float61'; did you mean 'float16'? (valid: float32, float16)"
-    )
 
 
 # Many files
@@ -473,7 +382,7 @@ from ranktilt.io.cache import VectorCache, content_keys
 cache, name = VectorCache(Path(sys.argv[1])), sys.argv[2]
 print("ready", flush=True)
 for i in range(150):
-    cache.put(content_keys([f"{name}{i}"]), np.full((1, 3), i, dtype=np.float32))
+    cache.put(content_keys([f"{name}{i}", f"both{i}"]), np.full((2, 3), i, dtype=np.float32))
     found, stored = cache.get(content_keys(f"{name}{j}" for j in range(i + 1)))
     assert found.all() and stored.read(0, i + 1)[:, 0].tolist() == list(range(i + 1))
 """
@@ -486,7 +395,8 @@ def test_processes_that_merge_and_read_do_not_meet(tmp_path: Path) -> None:
         _, complaint = one.communicate(timeout=120)
         assert (one.returncode, complaint) == (0, b"")
     assert len(shards(tmp_path)) <= 66
-    assert got(VectorCache(tmp_path), content_keys(f"a{i}" for i in range(150)))[0].all()
+    for name in ("a", "b", "both"):
+        assert got(VectorCache(tmp_path), content_keys(f"{name}{i}" for i in range(150)))[0].all()
 
 
 ENDLESS = """
@@ -538,17 +448,36 @@ def test_what_is_kept_is_written_beside_it_and_use_leaves_its_time(tmp_path: Pat
     assert about.stat().st_mtime > 0
 
 
-def test_a_folder_that_says_nothing_of_itself_is_read(tmp_path: Path) -> None:
-    cache, keys = stored_numbers(tmp_path)
-    (tmp_path / "about.json").unlink()
-    found, values = got(cache, keys)
-    assert found.all()
-    assert values[:, 0].tolist() == list(range(40))
-    assert not (tmp_path / "about.json").exists()
-
-
 def test_a_folder_that_was_pruned_meanwhile_is_made_again(tmp_path: Path) -> None:
     cache, _ = stored_numbers(tmp_path / "cache")
     shutil.rmtree(tmp_path / "cache")
     cache.put(content_keys(["a"]), vectors([1, 2]))
     assert got(cache, content_keys(["a"]))[1].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(("dimension", "dtype", "rows"), [(2, "<f4", 32768), (3, "<f2", 43690), (70_000, "<f4", 1)])
+def test_a_quarter_of_a_megabyte_shares_a_checksum(dimension: int, dtype: str, rows: int) -> None:
+    assert vectorfile.rows_at_once(dimension, dtype) == rows
+
+
+def test_the_size_of_a_file_is_that_of_header_keys_vectors_and_checksums(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectorfile, "_CHECKED_BYTES", 64)  # eight vectors of two float32: five checksums
+    stored_numbers(tmp_path, each=40)
+    (path,) = tmp_path.glob("*.vectors")
+    size = 64 + 40 * 16 + 40 * 2 * 4 + (5 + 1) * 4
+    assert path.stat().st_size == size
+    for data in (path.read_bytes() + b"\0", path.read_bytes()[:-1]):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=f"it has {len(data):,} bytes, not {size:,}$"):
+            Shard.open(path)
+
+
+@pytest.mark.parametrize("head", [b"RANKTILU" + b"\2", b"RANKTILT" + b"\0", b"RANKTILT" + b"\3"])
+def test_a_file_of_another_format_or_a_later_version_is_not_read(tmp_path: Path, head: bytes) -> None:
+    stored_numbers(tmp_path, each=40)
+    (path,) = tmp_path.glob("*.vectors")
+    path.write_bytes(head + path.read_bytes()[9:])
+    with pytest.raises(ValueError, match="no file of vectors that this version reads"):
+        Shard.open(path)

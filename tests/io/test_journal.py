@@ -203,11 +203,7 @@ with Journal(Path(sys.argv[1])) as journal:
 
 @pytest.mark.parametrize("wal", [True, False])
 def test_processes_that_append_at_the_same_time_lose_nothing(journal: Journal, wal: bool) -> None:
-    code = (
-        APPENDING
-        if wal
-        else f"from ranktilt.io import journal_mode\njournal_mode.on_network = lambda _: True{APPENDING}"
-    )
+    code = APPENDING if wal else f"from ranktilt.io import journal\njournal._on_network = lambda _: True{APPENDING}"
     command = [sys.executable, "-c", code, str(journal.folder)]
     processes = [subprocess.Popen([*command, name]) for name in "ab"]
     assert [process.wait() for process in processes] == [0, 0]
@@ -253,6 +249,14 @@ def test_another_mode_where_other_machines_come_in(
     monkeypatch.setattr(Path, "read_text", lambda p, **o: mounts if str(p) == "/proc/mounts" else read(p, **o))
     journal.append(records("a"))
     assert mode(journal) == wanted
+
+
+def test_wal_where_nothing_tells_the_file_systems(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(*_: object, **__: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    assert not journal_module._on_network(journal.folder)
 
 
 # What earlier versions kept
@@ -333,6 +337,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(journal: Journal, start: int)
     content = bytearray(journal.path.read_bytes())
     content[start:] = b"\xa5" * (len(content) - start)
     journal.path.write_bytes(content)
+    assert start or count_records(journal.folder) == 0
     for act in (lambda: journal.read(["k7"]), lambda: journal.lease(["new"])):
         with pytest.raises(UserError, match=r"journal\.sqlite: is damaged \(.*\); move it away, and its answers"):
             act()

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from ranktilt import audit
 from ranktilt.errors import DataError, DataWarning, UserError
 from ranktilt.io import files
-from ranktilt.io.runfile import line_of, read_run_file, unwritable
+from ranktilt.io.runfile import read_run_file, unwritable
 from ranktilt.run import Run
+from tests.refusals import refused
 from tests.toy import run_of, toy, write
 
-SIZES = [3, 10**6]
+pytestmark = pytest.mark.usefixtures("chunks")
+
 FIVE = "query-id, Q0, document-id, rank, score"
 SIX = "tag (6 fields, as in the first line)"
 FOUR = "query-id, document-id, rank, score (4 fields, as in the first line)"
@@ -60,10 +62,11 @@ def test_four_columns_are_query_document_rank_and_score(tmp_path: Path, blank: s
 @pytest.mark.parametrize("name", ["run", "run.json", "run.txt.gz"])
 def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
     assert rows(tmp_path, "q Q0 d 1 2 t\n", name=name) == [("q", "d", 2.0)]
+    assert read_run_file(tmp_path / name).has_lines
     assert rows(tmp_path, '{"q": {"d": 2}}', name=name) == [("q", "d", 2.0)]
+    assert not read_run_file(tmp_path / name).has_lines
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -87,18 +90,13 @@ def test_the_name_does_not_tell_the_format(tmp_path: Path, name: str) -> None:
         ("q Q0 a 1 2\nr Q0 a 1 2\n \nq Q0 a 2 1\n", "4: document 'a' comes twice for query 'q'"),
     ],
 )  # fmt: skip
-def test_a_bad_line_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, content: str, message: str
-) -> None:
-    monkeypatch.setattr(files, "CHUNK", size)
+def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None:
     assert fault(tmp_path, content).startswith(f"run:{message}")
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_line_of_an_entry_counts_blank_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(files, "CHUNK", size)
+def test_the_line_of_an_entry_counts_blank_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "run", "\na\n \t\n\nb\r\n\r\nc")
-    assert [line_of(path, row) for row in range(3)] == [2, 5, 7]
+    assert [files.nth_line(path, row) for row in range(3)] == [2, 5, 7]
 
 
 # No field is cut or unquoted, whatever is in it: commas, quotes, number signs, other scripts' blanks.
@@ -109,7 +107,7 @@ BLANK = st.text(" \t\x0b\x0c", min_size=1, max_size=3)
 
 
 @settings(max_examples=80)
-@given(st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6), BLANK, st.sampled_from(SIZES))
+@given(st.lists(st.tuples(ID, ID, st.booleans()), min_size=1, max_size=6), BLANK, st.sampled_from([3, 10**6]))
 def test_ids_of_any_characters_between_any_blanks(
     tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[str, str, bool]], blank: str, size: int
 ) -> None:
@@ -143,9 +141,8 @@ def test_a_rank_that_is_no_whole_number_is_refused_only_where_it_is_read(tmp_pat
 
 
 def test_another_order_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused("unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"):
         Run.load(write(tmp_path / "run", "q Q0 a 1 2 t\n"), score_order="ranks")
-    assert str(caught.value) == "unknown score order 'ranks'; did you mean 'rank'? (valid: score, rank)"
 
 
 @pytest.mark.parametrize(
@@ -182,19 +179,11 @@ def test_ranks_that_fit_the_scores_are_not_mentioned(tmp_path: Path, lines: list
     assert len(rows(tmp_path, "\n".join(lines))) == len(lines)
 
 
-def test_nothing_is_said_where_the_ranks_decide(tmp_path: Path) -> None:
-    assert rows(tmp_path, "q Q0 a 1 1 t\nq Q0 b 2 2 t\n", score_order="rank") == [("q", "a", -1.0), ("q", "b", -2.0)]
-
-
 # JSON
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("mark", ["", "\ufeff", " \r\n\t"])
-def test_json_holds_an_object_of_documents_a_query(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, mark: str
-) -> None:
-    monkeypatch.setattr(files, "CHUNK", size)
+def test_json_holds_an_object_of_documents_a_query(tmp_path: Path, mark: str) -> None:
     content = '{"q 1": {"d\\u00fc": 3, "e": -1.5e-2},\r\n "q2": {"dü": 0.1}}\n'
     assert rows(tmp_path, mark + content) == [("q 1", "dü", 3.0), ("q 1", "e", -0.015), ("q2", "dü", 0.1)]
 
@@ -217,6 +206,8 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
         ('{"q": {"d": "0.5"}}', f"{WHERE} the string \"0.5\""),
         ('{"q": {"a": 1, "d": true}}', f"{WHERE} true"),
         ('{"q": {"d": null}}', f"{WHERE} null"),
+        ('{"q": {"d": "' + "x" * 78 + '"}}', f"{WHERE} the string \"{'x' * 78}\""),
+        ('{"q": {"d": "' + "x" * 79 + '"}}', f"{WHERE} the string \"{'x' * 78}…"),
         ('{"q": {"d": {"score": 1}}}', f"{WHERE} an object"),
         ('{"q": {"d": []}}', f"{WHERE} a list"),
         ('{"q": {"d": NaN}}', f"{WHERE} NaN"),
@@ -232,10 +223,11 @@ def test_a_json_query_may_have_no_document(tmp_path: Path) -> None:
         ('{"q": {"d": 1},\n "r" {"d": 1}}', f"run:2: {SHAPE}, got broken JSON (Expecting ':' delimiter, column 6)"),
         ('{"q": {"d": 1', f"run:1: {SHAPE}, got broken JSON"),
         ('{"qid": "1"}\n{"qid": "2"}\n', f"run:2: {SHAPE}, got more behind it"),
+        ('\n\n\n\n\n{"q":\n{"d" 1}}', "run:7: expected one JSON object"),
         ('{"q": ' * 100_000, f"run: {SHAPE}: "),
         (b'{"q": {"\xff": 1}}', "run:1: invalid UTF-8 at byte 8 of the file"),
     ],
-    ids=range(25),
+    ids=range(28),
 )  # fmt: skip
 def test_what_is_wrong_with_json_is_named_by_query_and_document(
     tmp_path: Path, content: str | bytes, message: str
@@ -249,10 +241,6 @@ def test_what_is_wrong_with_json_is_named_by_query_and_document(
 @pytest.mark.parametrize("content", ['[{"q": 1}]', '\n [{"q": {"d": 1}},\n {"r": {"d": 1}}]\n', "[]", "[1 ]"])
 def test_a_json_list_is_no_run(tmp_path: Path, content: str) -> None:
     assert fault(tmp_path, content) == "run: expected {query: {document: score}}, got a list"
-
-
-def test_a_query_may_be_called_like_the_beginning_of_a_list(tmp_path: Path) -> None:
-    assert Run.load(write(tmp_path / "run", "[1] Q0 a 1 2 t\n")).queries == ("[1]",)
 
 
 def test_json_has_no_ranks(tmp_path: Path) -> None:
@@ -314,26 +302,19 @@ def test_a_real_json_run_is_scored_as_its_lines_say(shared_data: Path, tmp_path:
     assert best == [(line["qid"], max(line["rel"].values())) for line in lines]
 
 
-def test_a_query_id_may_begin_with_a_brace(tmp_path: Path) -> None:
-    file = write(tmp_path / "run.trec", '{ Q0 d1 1 0.5 tag\n{"q" Q0 d2 1 0.25 tag\n')
-    assert Run.load(file).frame().select("query_id", "doc_id", "score").rows() == [
-        ("{", "d1", 0.5),
-        ('{"q"', "d2", 0.25),
-    ]
-
-
 @pytest.mark.parametrize(
     ("content", "found"),
     [
         ('{"q1": {"d1": 1,\n"d2": 2}}', [("q1", "d2", 2.0), ("q1", "d1", 1.0)]),
         ("\nq1 Q0 d1 1 2 t\nq1 Q0 d2 2 1 t\n", [("q1", "d1", 2.0), ("q1", "d2", 1.0)]),
-        ("{ Q0 d1 1 2 t\n{ Q0 d2 2 1 t\n", [("{", "d1", 2.0), ("{", "d2", 1.0)]),
+        ('{"a": {"b": 1, "c": 2 }}', [("a", "c", 2.0), ("a", "b", 1.0)]),
+        ('{ Q0 d1 1 2 t\n{"q" Q0 d2 2 1 t\n', [("{", "d1", 2.0), ('{"q"', "d2", 1.0)]),
         ("[ Q0 d1 1 2 t\n", [("[", "d1", 2.0)]),
         ("q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "document 'd' comes twice for query 'q'"),
         ('{"q": {"d": 1}', "expected one JSON object {query: {document: score}}, got broken JSON"),
         (b"q Q0 d 1 2 t\nq Q0 \xff 2 1 t\n", "invalid UTF-8 at byte 18 of the file"),
     ],
-    ids=["json", "trec", "brace", "bracket", "twice", "broken", "utf8"],
+    ids=["json", "trec", "like-trec", "brace", "bracket", "twice", "broken", "utf8"],
 )
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_run_is_read_through_a_pipe(content: str | bytes, found: list[Row] | str, packed: bool) -> None:
@@ -352,23 +333,19 @@ def test_a_run_is_read_through_a_pipe(content: str | bytes, found: list[Row] | s
         os.close(out)
 
 
-def test_json_behind_blank_lines_is_told_by_its_own_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHUNK", 3)
-    message = fault(tmp_path, '\n\n\n\n\n{"q":\n{"d" 1}}')
-    assert message.startswith("run:7: expected one JSON object")
-
-
-def test_json_whose_first_line_could_be_trec_is_json(tmp_path: Path) -> None:
-    file = write(tmp_path / "run.json", '{"a": {"b": 1, "c": 2 }}')
-    assert Run.load(file).frame().select("query_id", "doc_id", "score").rows() == [("a", "c", 2.0), ("a", "b", 1.0)]
-
-
 @pytest.mark.parametrize("score", ["0", "1.5"])
 def test_ranks_with_one_score_for_all_are_warned_of(tmp_path: Path, score: str) -> None:
     lines = [f"q{q} Q0 d{d} {d} {score} tag" for q in (1, 2) for d in (1, 2, 3)]
     file = write(tmp_path / "run.trec", "\n".join([*lines, "q3 Q0 d1 1 0.5 tag"]))
     with pytest.warns(DataWarning, match=r"run\.trec: all scores are equal in 2 of 2 queries, though the rank column"):
         Run.load(file)
+
+
+@pytest.mark.parametrize("others", [2, 3])
+def test_one_score_for_all_in_half_of_the_queries_or_fewer_is_not_warned_of(tmp_path: Path, others: int) -> None:
+    lines = [f"q{q} Q0 d{d} {d} 1 tag" for q in (1, 2) for d in (1, 2, 3)]
+    lines += [f"r{q} Q0 d{d} {d} {4 - d} tag" for q in range(others) for d in (1, 2, 3)]
+    assert len(rows(tmp_path, "\n".join(lines))) == 3 * (2 + others)
 
 
 @pytest.mark.parametrize(
@@ -409,6 +386,12 @@ def test_a_sidecar_of_another_kind_is_one_line(tmp_path: Path, content: str | by
     said = fault(tmp_path, "q Q0 d 1 2 t")
     assert said.startswith(f"run.json: {message}")
     assert "\n" not in said
+
+
+def test_shares_of_a_sidecar_may_be_whole_numbers_and_fractions(tmp_path: Path) -> None:
+    cut = {"limit": 1, "share": {"human": 1, "llm": 0.5}}
+    write(tmp_path / "run.json", json.dumps({"x": 1, "truncated": cut}))
+    assert Run.load(write(tmp_path / "run", "q Q0 d 1 2 t")).spec["truncated"] == cut
 
 
 def test_a_sidecar_may_be_a_folder_or_a_name_too_long(tmp_path: Path) -> None:

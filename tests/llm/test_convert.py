@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scripts.convert_llama2c import BYTES, Shape, Unfit, convert, main, merges, read_model, read_tokens, tokenizer
+from scripts.convert_llama2c import BYTES, Shape, Unfit, main, merges, read_model, read_tokens, tokenizer
 from tests.house import tree
 from tests.llm.stories import END, SENTENCES, STEPS
 
@@ -265,10 +265,3 @@ def test_the_chat_template_joins_messages_and_nothing_else(stories: Path) -> Non
     assert words.apply_chat_template(messages, tokenize=False, add_generation_prompt=True) == "<s>Be kind.\nOnce"
     assert words.padding_side == "left"
     assert words.model_max_length == 512
-
-
-def test_a_converted_model_is_written_over(tmp_path: Path) -> None:
-    model, tokens = model_file(tmp_path / "m.bin"), tokens_file(tmp_path / "t.bin", ABC)
-    for _ in range(2):
-        convert(model, tokens, tmp_path / "out")
-    assert len(list((tmp_path / "out").iterdir())) == 5

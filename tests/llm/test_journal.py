@@ -101,13 +101,6 @@ def test_another_attempt_is_another_request_with_the_next_seed(journal: Journal)
     assert len({line["key"] for line in lines}) == 3
 
 
-def test_without_a_seed_none_is_sent(journal: Journal) -> None:
-    llm = Echo()
-    ask(llm, [*requests("one"), *requests("one", attempt=2)], journal)
-    assert llm.seeds == [None, None]
-    assert len(llm.asked) == 2
-
-
 def test_the_journal_says_what_was_asked(journal: Journal) -> None:
     ask(Echo("m"), [Request(Prompt("text", system="rewrite"), "hash of the text")], journal, Sampling(max_tokens=9))
     [line] = contents(journal.folder)

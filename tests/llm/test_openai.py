@@ -11,18 +11,18 @@ import threading
 import time
 import traceback
 import zlib
-from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ranktilt.errors import DataWarning, UserError
-from ranktilt.llm.base import Answer, Failure, Prompt, Reply, Sampling
+from ranktilt.llm.base import Answer, Failure, Prompt, Reply
 from ranktilt.llm.openai import OpenAI, batches
 from tests.llm.server import PASSING, Faults, Raw, Server, vector
+from tests.refusals import refused
 
 pytest.importorskip("openai")
 
@@ -100,24 +100,6 @@ def test_a_prompt_s_own_seed_goes_before_the_common_one() -> None:
     assert [body["seed"] for body in server.bodies] == [1, 5]
 
 
-def test_every_prompt_is_answered_once_over_few_connections() -> None:
-    with Server() as server:
-        replies = list(model(server, concurrency=8).generate(prompts(200)))
-    assert sorted(reply.number for reply in replies) == list(range(200))
-    for reply in replies:
-        assert reply.answer is not None
-        assert reply.answer.text == f"And it slept, Cat {reply.number} sat on the mat."
-    assert len(server.requests) == 200
-    assert server.connections <= 8
-
-
-def test_replies_that_come_together_are_given_together() -> None:
-    with Server(delay=0.01) as server:
-        arrived = list(model(server, concurrency=16).arrivals(prompts(64), Sampling()))
-    assert sum(len(batch) for batch in arrived) == 64
-    assert all(arrived)
-
-
 # What is not sent, and what is not read
 
 
@@ -172,8 +154,7 @@ class Endless(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("status", [200, 503])
+@pytest.mark.parametrize(("packed", "status"), [(True, 200), (False, 503)])
 def test_an_answer_without_an_end_is_not_read(packed: bool, status: int) -> None:
     kind = type("Kind", (Endless,), {"packed": packed, "status": status, "sent": 0})
     with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
@@ -201,20 +182,13 @@ def test_the_limit_of_an_answer_is_exact_and_each_text_has_its_own() -> None:
 # Faults that pass
 
 
-@pytest.mark.parametrize("fault", ["429", "429-retry-after", "500", "503", "drop", "malformed", "empty-choices"])
+@pytest.mark.parametrize("fault", ["429-retry-after", "503", "drop", "malformed", "empty-choices"])
 def test_a_passing_fault_is_asked_again(fault: str) -> None:
     with Server(script=[fault, fault]) as server:
         reply = one(server)
     assert reply.answer is not None
     assert (reply.answer.text, reply.calls) == (ANSWER, 3)
     assert server.faulted == [fault, fault, None]
-
-
-def test_a_hang_is_given_up_and_asked_again() -> None:
-    with Server(script=["hang"]) as server:
-        reply = one(server, timeout=0.3)
-    assert reply.answer is not None
-    assert (reply.answer.text, reply.calls) == (ANSWER, 2)
 
 
 def test_a_server_that_is_too_slow_for_all_is_told() -> None:
@@ -244,13 +218,6 @@ def test_a_dropped_connection_says_so_in_the_end() -> None:
     assert reply.failure.message.startswith("connection failed: ")
 
 
-def test_malformed_json_is_shown_in_the_end() -> None:
-    with Server(script=[None, "malformed", "malformed"]) as server:
-        reply = list(model(server, concurrency=1, retries=1).generate(prompts(2)))[1]
-    assert reply.failure is not None
-    assert reply.failure.message.startswith('malformed JSON: \'{"id"')
-
-
 def test_a_key_in_what_is_no_json_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Server(script=[None, Raw(200, f"You sent {' ' * 30} Bearer {KEY} to me")]) as server:
@@ -262,22 +229,6 @@ def test_an_error_inside_a_200_is_an_error() -> None:
     inside = Raw(200, {"error": {"message": "upstream is busy", "code": 502}})
     with Server(script=[inside, inside, None]) as server:
         assert one(server).calls == 3
-
-
-def test_a_request_to_wait_holds_all_requests_of_the_client() -> None:
-    with Server(script=["429-retry-after"], retry_after="0.4", delay=0.02) as server:
-        list(model(server, concurrency=3).generate(prompts(30)))
-    times = [time for _, _, time in server.requests]
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    assert max(gaps) >= 0.35
-    assert len(times) == 31
-
-
-def test_a_date_to_wait_for_is_kept() -> None:
-    until = time.time() + 1.0
-    with Server(script=["429-retry-after"], retry_after=formatdate(until, usegmt=True)) as server:
-        one(server)
-    assert server.requests[1][2] >= int(until) - 0.05
 
 
 # Faults of one prompt
@@ -367,11 +318,10 @@ def test_another_model_is_told_once_and_recorded() -> None:
 # A mixture
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_everything_completes_at_30_percent_of_faults(seed: int) -> None:
+def test_everything_completes_at_30_percent_of_faults() -> None:
     # All hangs at the beginning: each costs the whole time limit, which must be long enough for a busy machine.
     kinds = [kind for kind in PASSING if kind != "hang"]
-    faults = Faults(seed=seed, share=0.3, kinds=kinds)
+    faults = Faults(seed=1, share=0.3, kinds=kinds)
     with Server(script=["hang"] * 5, faults=faults, retry_after="0.001") as server:
         replies = list(model(server, concurrency=16, timeout=1.5, retries=12).generate(prompts(400)))
     assert sorted(reply.number for reply in replies if reply.answer) == list(range(400))
@@ -513,9 +463,9 @@ def test_a_key_in_what_is_kept_is_refused(monkeypatch: pytest.MonkeyPatch, name:
 # What the environment says of the way
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 @pytest.mark.parametrize(
-    ("variable", "value"), [("HTTP_PROXY", "http://127.0.0.1:9"), ("ALL_PROXY", "socks5://127.0.0.1:9")]
+    ("host", "variable", "value"),
+    [("localhost", "HTTP_PROXY", "http://127.0.0.1:9"), ("127.0.0.1", "ALL_PROXY", "socks5://127.0.0.1:9")],
 )
 def test_a_server_on_this_machine_is_asked_without_the_proxy(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, host: str
@@ -554,9 +504,8 @@ def test_a_blank_base_url_is_none(monkeypatch: pytest.MonkeyPatch, blank: str) -
 def test_no_key_for_a_server_elsewhere(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
     if value is not None:
         monkeypatch.setenv("OPENAI_API_KEY", value)
-    with pytest.raises(UserError) as caught:
+    with refused("openai:gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY"):
         OpenAI("gpt-4o-mini").check()
-    assert str(caught.value) == "openai:gpt-4o-mini needs a key: set the environment variable OPENAI_API_KEY"
     with pytest.raises(UserError, match=r"any word will do for a server that asks for none$"):
         OpenAI("tiny", base_url="http://gpu.example:8000/v1").check()
 
@@ -571,11 +520,8 @@ def test_generate_checks_before_it_asks() -> None:
 @pytest.mark.parametrize("value", ["sk-ключ", "sk a", "sk\x00"[:2] + "\x7f"])
 def test_a_key_with_odd_signs_is_not_sent(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", value)
-    with pytest.raises(UserError) as caught:
+    with refused("the environment variable OPENAI_API_KEY holds signs that no key has: copy the key again"):
         OpenAI("gpt-4o-mini").check()
-    assert (
-        str(caught.value) == "the environment variable OPENAI_API_KEY holds signs that no key has: copy the key again"
-    )
 
 
 def test_a_key_loses_the_line_end_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -606,9 +552,8 @@ def test_identity_and_card_name_model_and_server() -> None:
     ],
 )
 def test_options_out_of_range(options: dict[str, int], message: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused(message):
         OpenAI("tiny", **options)  # type: ignore[arg-type]
-    assert str(caught.value) == message
 
 
 # Vectors
@@ -636,7 +581,7 @@ def test_every_text_gets_its_vector() -> None:
     assert sorted(len(body["input"]) for body in server.bodies) == [22, 64, 64]
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "drop", "malformed", "empty"])
+@pytest.mark.parametrize("fault", ["429", "empty"])
 def test_vectors_come_after_a_passing_fault(fault: str) -> None:
     with Server(script=[fault]) as server:
         found = gathered(model(server), TEXTS)

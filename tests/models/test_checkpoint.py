@@ -14,6 +14,7 @@ from ranktilt.models import device as devices
 from ranktilt.models.checkpoint import fingerprint, first_line
 from ranktilt.models.encoder import Encoder, encoder
 from tests.rankers.tiny import write_json
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -121,11 +122,8 @@ def test_weights_of_a_short_name_are_found_in_the_hubs_cache(tmp_path: Path, mon
 def test_a_short_name_without_a_checkpoint_asks_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = replace(models.MODELS["dense:minilm"], name="mine", hub="")
     monkeypatch.setitem(models.MODELS, "dense:mine", mine)
-    with pytest.raises(UserError) as caught:
+    with refused("model 'mine' has no weights on the hub; give the folder that holds yours in its place"):
         module.find("mine", for_="dense:mine")
-    assert str(caught.value) == (
-        "model 'mine' has no weights on the hub; give the folder that holds yours in its place"
-    )
 
 
 def test_a_folder_comes_before_every_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,9 +147,8 @@ def test_a_folder_comes_before_every_name(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, modules: list[Any], named: str) -> None:
     write_json(tmp_path / "modules.json", modules)
-    with pytest.raises(UserError) as caught:
+    with refused(f"{tmp_path}: its module {named} is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: its module {named} is code of the model's own, which is never run"
 
 
 @pytest.mark.parametrize(
@@ -168,9 +165,8 @@ def test_modules_that_are_not_the_librarys_are_refused(tmp_path: Path, modules: 
 )
 def test_classes_that_a_part_names_are_refused(tmp_path: Path, file: str, content: Any, named: str) -> None:
     write_json(tmp_path / file, content)
-    with pytest.raises(UserError) as caught:
+    with refused(f"{tmp_path}: its part {named!r} is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: its part {named!r} is code of the model's own, which is never run"
 
 
 def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
@@ -188,9 +184,8 @@ def test_classes_of_the_libraries_are_left_alone(tmp_path: Path) -> None:
 def test_an_architecture_of_the_models_own_is_refused(tmp_path: Path, place: str) -> None:
     pytest.importorskip("transformers")
     write_json(tmp_path / place, {"model_type": "own", "auto_map": {"AutoModel": "own.Model"}})
-    with pytest.raises(UserError) as caught:
+    with refused(f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"):
         module.refuse_code(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: its architecture 'own' is code of the model's own, which is never run"
 
 
 @pytest.mark.neural

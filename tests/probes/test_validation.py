@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.equivalence import equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.probes.equivalence import equivalences
 from ranktilt.probes.overlap import shared_terms
 from ranktilt.probes.statistics import statistics
 from ranktilt.probes.validation import Validation, validate
@@ -60,7 +60,7 @@ def test_identical_sides_are_equivalent_and_equal_in_everything() -> None:
     same = docs.with_columns(text=pl.concat([human["text"], human["text"]]))
     found = validate(Collection(same, three().queries, three().qrels), [ranker("bm25")], similarity=LETTERS)
     (row,) = found.effectiveness
-    assert (row.difference, row.outcome, row.p_different) == (0.0, "equivalent", 1.0)
+    assert (row.value, row.outcome, row.p) == (0.0, "equivalent", 1.0)
     assert found.overlaps[0].jaccard.mean == found.overlaps[0].overlap.mean == 1.0
     near = found.similarities[0]
     assert near.cosine.values == pytest.approx(1.0)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import Equivalence
+from ranktilt.auditing.effects import Equivalence
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
+from ranktilt.measures.base import measure as to_measure
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.probes.overlap import Overlap
 from ranktilt.probes.similarity import Map, Separation, Similarity
@@ -59,31 +60,40 @@ def toy_similarity(source: str = "llm", seed: int = 0, *, map: bool = True) -> S
 
 def toy_effectiveness(source: str = "llm", measure: str = "nDCG@10") -> tuple[Equivalence, ...]:
     """A row for each outcome that there is."""
-    numbers = {"measure": measure, "source": source, "margin": 0.02, "excluded": 2, "pairs": PAIRS, "left_out": 3}
+    numbers = {
+        "estimand": to_measure(measure),
+        "a": "human",
+        "b": source,
+        "error": np.nan,
+        "margin": 0.02,
+        "excluded": 2,
+        "pairs": PAIRS,
+        "left_out": 3,
+    }
     return (
         Equivalence(
-            run="bm25", on_reference=0.322, on_source=0.318, difference=0.004, low=-0.003, high=0.011,
-            p_different=0.262, p_corrected=0.524, p_equivalent=0.00001, smallest=0.0099, outcome="equivalent",
+            run="bm25", parts={"mean_a": 0.322, "mean_b": 0.318}, value=0.004, low=-0.003, high=0.011,
+            p=0.262, p_corrected=0.524, p_equivalent=0.00001, smallest=0.0099, outcome="equivalent",
             queries=300, **numbers,
         ),
         Equivalence(
-            run="tfidf", on_reference=0.301, on_source=0.29, difference=0.011, low=0.004, high=0.018,
-            p_different=0.002, p_corrected=0.008, p_equivalent=0.006, smallest=0.0169,
+            run="tfidf", parts={"mean_a": 0.301, "mean_b": 0.29}, value=0.011, low=0.004, high=0.018,
+            p=0.002, p_corrected=0.008, p_equivalent=0.006, smallest=0.0169,
             outcome="different within the margin", queries=300, **numbers,
         ),
         Equivalence(
-            run="dense:minilm", on_reference=0.316, on_source=0.38, difference=-0.064, low=-0.09, high=-0.038,
-            p_different=0.00001, p_corrected=0.00005, p_equivalent=0.999, smallest=0.0857, outcome="different",
+            run="dense:minilm", parts={"mean_a": 0.316, "mean_b": 0.38}, value=-0.064, low=-0.09, high=-0.038,
+            p=0.00001, p_corrected=0.00005, p_equivalent=0.999, smallest=0.0857, outcome="different",
             queries=300, **numbers,
         ),
         Equivalence(
-            run="bm25@5", on_reference=0.25, on_source=0.245, difference=0.005, low=-0.031, high=0.041,
-            p_different=0.785, p_corrected=0.785, p_equivalent=0.206, smallest=0.0352, outcome="inconclusive",
+            run="bm25@5", parts={"mean_a": 0.25, "mean_b": 0.245}, value=0.005, low=-0.031, high=0.041,
+            p=0.785, p_corrected=0.785, p_equivalent=0.206, smallest=0.0352, outcome="inconclusive",
             queries=300, **numbers,
         ),
         Equivalence(
-            run="tfidf@1", on_reference=0.5, on_source=0.4, difference=0.1, low=np.nan, high=np.nan,
-            p_different=np.nan, p_corrected=np.nan, p_equivalent=np.nan, smallest=np.nan, outcome="not tested",
+            run="tfidf@1", parts={"mean_a": 0.5, "mean_b": 0.4}, value=0.1, low=np.nan, high=np.nan,
+            p=np.nan, p_corrected=np.nan, p_equivalent=np.nan, smallest=np.nan, outcome="not tested",
             queries=1, **numbers,
         ),
     )  # fmt: skip

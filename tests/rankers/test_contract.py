@@ -37,17 +37,11 @@ class TestLexical(RankerContract):
 
     @pytest.fixture(
         params=[
-            "bm25",
-            "bm25(method=robertson,analyzer=paper)",
-            "bm25(method=atire,analyzer=whitespace)",
-            "bm25(method=bm25l,analyzer=german)",
-            "bm25(method=bm25+,analyzer=russian)",
-            "tfidf",
-            "bm25@4>>counting",
-            "tfidf(analyzer=whitespace)@3>>counting(tail=keep)",
-            "bm25>>counting>>counting(tail=keep)",
+            "bm25", "bm25(method=robertson,analyzer=paper)", "bm25(method=atire,analyzer=whitespace)",
+            "bm25(method=bm25l,analyzer=german)", "bm25(method=bm25+,analyzer=russian)", "tfidf",
+            "tfidf(analyzer=whitespace)@3>>counting(tail=keep)", "bm25>>counting>>counting(tail=keep)",
         ]
-    )
+    )  # fmt: skip
     def make(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Make:
         if "paper" in request.param:
             pytest.importorskip("nltk")
@@ -69,12 +63,9 @@ class TestReplay(RankerContract):
 class TestNeural(RankerContract):
     @pytest.fixture(
         params=[
-            "dense:{tiny}",
-            "dense:{tiny}(similarity=dot,precision=bfloat16)",
             "dense:{tiny}(max_tokens=5,text=text)",
-            "bm25@4>>dense:{tiny}",
+            "dense:{tiny}(similarity=dot,precision=bfloat16)",
             "tfidf@2>>dense:{tiny}(similarity=dot,tail=keep)",
-            "dense:{tiny}@4>>cross-encoder:{one}",
             "dense:{tiny}@3>>cross-encoder:{two}(limits=paper,precision=bfloat16)",
             "tfidf@4>>cross-encoder:{one}(max_document_tokens=3,tail=keep)",
             "dense:{tiny}@4>>monobert:{two}",

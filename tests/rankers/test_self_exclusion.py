@@ -111,10 +111,6 @@ def test_true_takes_every_id_that_coincides() -> None:
     assert left_out(collection(queries, DOCS), True) == {"1": ["1"]}
 
 
-def test_false_takes_none() -> None:
-    assert left_out(collection({"0": "words number 0"}, DOCS), False) == {}
-
-
 def test_only_judged_queries_are_asked_and_counted() -> None:
     queries = {"p": "x", "0": "y", "1": "number 1", "q": "w"}
     assert left_out(collection(queries, DOCS, judged=["1", "q"])) == {"1": ["1"]}

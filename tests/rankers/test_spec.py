@@ -6,27 +6,11 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.rankers.spec import Stage, parse_stages
+from tests.refusals import refused
 
 NASTY = [
-    "",
-    " ",
-    '"',
-    "\\",
-    '\\"',
-    ">>",
-    ">",
-    "a>",
-    ">b",
-    "@3",
-    "a@3",
-    "(x=1)",
-    "a,b",
-    "a=b",
-    "a b",
-    " a ",
-    "\n",
-    "\t\x0b",
-]
+    "", " ", '"', "\\", '\\"', ">>", ">", "a>", ">b", "@3", "a@3", "(x=1)", "a,b", "a=b", "a b", " a ", "\n", "\t\x0b",
+]  # fmt: skip
 texts = st.one_of(st.sampled_from(NASTY), st.text(), st.text(alphabet='ab"\\()@,=> \n'))
 names = st.from_regex(r"[A-Za-z_][\w.+-]*", fullmatch=True)
 options = st.dictionaries(st.from_regex(r"[A-Za-z_]\w*", fullmatch=True), texts, max_size=3)
@@ -56,14 +40,6 @@ stages = st.builds(Stage, names, st.none() | texts, options, st.none() | st.inte
 )
 def test_a_stage_is_read(text: str, expected: Stage) -> None:
     assert parse_stages(text) == [expected]
-
-
-def test_stages_are_split_at_the_arrows_that_are_not_quoted() -> None:
-    assert parse_stages('bm25@100 >> x:"a>>b" >>y(o=1)') == [
-        Stage("bm25", k=100),
-        Stage("x", "a>>b"),
-        Stage("y", None, {"o": "1"}),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -117,15 +93,13 @@ def test_what_does_not_follow_the_grammar_is_named(text: str, part: str) -> None
 
 @pytest.mark.parametrize(("text", "piece"), [("bm25(k1)", "k1"), ("bm25(k1=1,)", ""), ("bm25(1k=2)", "1k=2")])
 def test_an_option_without_name_or_value_is_named(text: str, piece: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with refused(f"cannot read option {piece!r} of ranker {text!r}: expected option=value"):
         parse_stages(text)
-    assert str(caught.value) == f"cannot read option {piece!r} of ranker {text!r}: expected option=value"
 
 
 def test_an_option_given_twice_is_refused() -> None:
-    with pytest.raises(UserError) as caught:
+    with refused("option 'b' of ranker 'bm25(b=0.1,b=0.2)' is given twice"):
         parse_stages("bm25(b=0.1,b=0.2)")
-    assert str(caught.value) == "option 'b' of ranker 'bm25(b=0.1,b=0.2)' is given twice"
 
 
 @pytest.mark.parametrize(

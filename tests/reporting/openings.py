@@ -10,7 +10,7 @@ import polars as pl
 
 from ranktilt import Audit, Collection, Run, audit
 from ranktilt.reporting.reload import Opened
-from ranktilt.reporting.views.report import report_page
+from ranktilt.reporting.report import report_page
 from tests.reporting.audits import ordered, twins
 from tests.toy import run_of
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ranktilt import Audit, audit
-from ranktilt.reporting.views.audit_method import audit_notes
+from ranktilt.reporting.views.audit_legend import audit_notes
 from tests.reporting.audits import small, three, uneven
 from tests.reporting.openings import opened, ungrouped, unjudged, with_spec
 from tests.toy import run_of, toy

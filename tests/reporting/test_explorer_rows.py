@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 
 from ranktilt import Collection
-from ranktilt.auditing.contributions import contributions
+from ranktilt.auditing.breakdown import contributions
 from ranktilt.reporting.document import Table
-from ranktilt.reporting.explorer.rows import MOST
+from ranktilt.reporting.explorer.section import MOST
 from tests.reporting.audits import twins
 from tests.reporting.explored import explored, opened
 from tests.toy import run_of, toy

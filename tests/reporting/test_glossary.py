@@ -11,8 +11,7 @@ import ranktilt as rt
 from ranktilt import Audit
 from ranktilt.reporting.glossary.glossary import Glossary, visible
 from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
-from ranktilt.reporting.glossary.term import Term
-from ranktilt.reporting.glossary.terms import TERMS
+from ranktilt.reporting.glossary.terms import TERMS, Term
 from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
@@ -202,7 +201,7 @@ def test_text_around_a_term_is_escaped() -> None:
         ("dense:minilm: the score gap", ["dense:minilm", "score gap"]),
         ("replay:runs/a.trec favours x", ["replay:runs/a.trec", "favours"]),
         ("ΔNDSR@20 and pair rank gap point to x, within ±5 points", ["ΔNDSR@20", "pair rank gap", "points"]),
-        ("run.trec, a/run, run=1 and --level", []),
+        ("run.trec, a/run, run=1 and --level-margin", []),
         ("bm25(k1=0.9,b=0.4)", ["bm25"]),
     ],
 )

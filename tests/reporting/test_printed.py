@@ -20,10 +20,11 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow
 from ranktilt.probes.distribution import Cosines, Distribution
 from ranktilt.reporting.output import FORMATS, notebook
-from ranktilt.reporting.views import calibrate, validate_text, view
+from ranktilt.reporting.views import calibrate, validate, view
 from ranktilt.reporting.views import check as check_view
 from ranktilt.reporting.views import compare as compare_view
 from ranktilt.reporting.views import study as study_view
+from ranktilt.reporting.views.validate_sections import bars
 from tests.auditing.arrays import audit_of
 from tests.auditing.test_gate import HUMAN, LEVEL, UNSURE
 from tests.probes.validations import toy_validation
@@ -356,7 +357,7 @@ LEGENDS = [
         ["Verdict on nDCG@1; * corrected p < .05 (Bonferroni over 6 tests; the larger p of a paired t", "by id."],
     ),
     (
-        lambda: validate_text.legend(toy_validation()),
+        lambda: validate.legend(toy_validation()),
         ["paired t test (Holm over 4 tests)", "against ±0.02, uncorrected: below 0.05", "Inconclusive is not"],
     ),
 ]  # fmt: skip
@@ -370,7 +371,7 @@ def test_legends_name_tests_correction_and_ties(made: Any, words: list[str]) -> 
 
 def test_legends_are_silent_about_what_is_not_there() -> None:
     assert "Trend:" not in " ".join(study_view.legend(temperatures(sources=["llm-tmp0.2"])))
-    assert len(validate_text.legend(toy_validation(("human",)))) == 1
+    assert len(validate.legend(toy_validation(("human",)))) == 1
     both = [audit_of(np.full((1, 1, 1, 30), 0.5), groups=())] * 2
     assert "Relative" not in table(compare(*both, resamples=100))
 
@@ -395,14 +396,14 @@ class TestBars:
         ],
     )
     def test_by_hand(self, values: list[float], bins: int, drawn: str) -> None:
-        assert validate_text.bars(Distribution("x", np.array(values)), bins) == drawn
+        assert bars(Distribution("x", np.array(values)), bins) == drawn
 
     def test_what_lies_below_nothing_is_in_the_first_bar(self) -> None:
-        assert validate_text.bars(Cosines("x", np.array([-0.7, 0.8])), 2) == "██"
+        assert bars(Cosines("x", np.array([-0.7, 0.8])), 2) == "██"
 
 
 class TestNotebook:
-    @every
+    @pytest.mark.parametrize("name", ["audit, card", "gate", "models", "study", "validation"])
     def test_a_result_shows_itself_without_scripts_and_network(self, name: str) -> None:
         text = result(name)._repr_html_() if hasattr(result(name), "_repr_html_") else notebook(result(name))
         page = Markup(text)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves
 from ranktilt.reporting.figures.drawing import COLOURS, DASHES
-from ranktilt.reporting.figures.ranks import GROUP_COLOURS, curves
 
 
 def test_curves_stand_over_ranks_from_one_on_a_logarithmic_axis() -> None:

@@ -16,9 +16,9 @@ from ranktilt.errors import UserError
 from ranktilt.reporting.explorer.section import BUDGET
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views.audit import audit_headline
 from ranktilt.reporting.views.audit import view as audit_contents
-from ranktilt.reporting.views.report import report_page
 from ranktilt.reporting.views.study import headline as study_headline
 from ranktilt.reporting.views.validate import headline as validation_headline
 from tests.probes.validations import toy_validation
@@ -70,7 +70,7 @@ def test_one_result_is_its_own_page() -> None:
 
 
 def test_nothing_is_no_report() -> None:
-    with pytest.raises(UserError, match="a report needs a result: an audit, a validation or a study"):
+    with pytest.raises(UserError, match="a report needs a result, such as an audit"):
         report_page([])
 
 

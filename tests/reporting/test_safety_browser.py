@@ -15,7 +15,7 @@ import pytest
 from ranktilt import audit
 from ranktilt.cli.serving import PageServer
 from ranktilt.reporting.reload import Opened
-from ranktilt.reporting.views.report import report_page
+from ranktilt.reporting.report import report_page
 from tests.reporting.browser import Browser, Chromium
 from tests.toy import collection_of, run_of
 

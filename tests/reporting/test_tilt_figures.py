@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranktilt.reporting.figures.ranks import curves
-from ranktilt.reporting.figures.tilts import Mark, Side, Spot, scatter, tilts
+from ranktilt.reporting.figures.charts import curves
+from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, Side, scatter, tilts
 
 NAN = float("nan")
 HOSTILE = '<b>&amp;</b><a href="javascript:x">\u202e%{x}'
@@ -32,20 +32,20 @@ def texts(drawing: dict[str, Any]) -> list[str]:
     return [note["text"] for note in drawing["layout"]["annotations"]]
 
 
-def spot(x: float, value: float, label: str = "run", side: Side = "unsure") -> Spot:
-    return Spot(Mark(label, value, value - 5, value + 5, side, hover=(label,)), x, x - 2, x + 2)
+def point(x: float, value: float, label: str = "run", side: Side = "unsure") -> ScatterPoint:
+    return ScatterPoint(Mark(label, value, value - 5, value + 5, side, hover=(label,)), x, x - 2, x + 2)
 
 
-def beside(*spots: Spot) -> dict[str, Any]:
-    return scatter(spots, x="x", y="y", margin=5.0, names=NAMES)
+def beside(*points: ScatterPoint) -> dict[str, Any]:
+    return scatter(points, x="x", y="y", margin=5.0, names=NAMES)
 
 
 FIGURES = [
     drawn({"run": [mark(NAN, "unsure", detectable=NAN)]}),
     drawn({"run": [mark()], "other": [mark(), mark(side="level")]}),
     drawn({}),
-    beside(spot(NAN, 1), spot(1, NAN)),
-    beside(spot(1, 1)),
+    beside(point(NAN, 1), point(1, NAN)),
+    beside(point(1, 1)),
     curves({"a": [1.0, NAN]}, x="x", y="y", levels=[NAN, 50.0]),
     curves({}, x="x", y="y"),
 ]
@@ -62,7 +62,7 @@ def test_no_name_is_read_as_markup() -> None:
     one = Mark(HOSTILE, 1, 0, 2, "first", hover=(HOSTILE,))
     every = (
         tilts({HOSTILE: [one, one]}, x=HOSTILE, sides=(HOSTILE, HOSTILE), margin=1, names=names),
-        scatter([Spot(one, 1, 0, 2)], x=HOSTILE, y=HOSTILE, margin=1, names=names),
+        scatter([ScatterPoint(one, 1, 0, 2)], x=HOSTILE, y=HOSTILE, margin=1, names=names),
         curves({HOSTILE: [1.0]}, x=HOSTILE, y=HOSTILE),
     )
     for drawing in every:
@@ -169,7 +169,7 @@ def test_axis_is_symmetric_and_holds_every_interval(found: list[tuple[float, flo
 
 
 def test_scatter_draws_points_with_both_intervals() -> None:
-    drawing = beside(spot(40, -12), spot(43, 84, side="first"))
+    drawing = beside(point(40, -12), point(43, 84, side="first"))
     found = traces(drawing)
     assert (found["inconclusive"]["x"], found["inconclusive"]["y"]) == ([40], [-12])
     assert (found["favours a"]["x"], found["favours a"]["y"]) == ([43], [84])
@@ -178,28 +178,28 @@ def test_scatter_draws_points_with_both_intervals() -> None:
 
 
 def test_scatter_leaves_out_what_has_no_place() -> None:
-    drawing = beside(spot(NAN, 1), spot(1, NAN), spot(1, 2))
+    drawing = beside(point(NAN, 1), point(1, NAN), point(1, 2))
     assert [trace["x"] for trace in drawing["data"]] == [[1]]
     assert len(drawing["layout"]["annotations"]) == 1
 
 
 def test_few_points_are_named_and_many_are_not() -> None:
-    few = beside(*(spot(n, n, f"run {n}") for n in range(12)))
+    few = beside(*(point(n, n, f"run {n}") for n in range(12)))
     assert sorted(texts(few)) == sorted(f"run {n}" for n in range(12))
-    assert beside(*(spot(n, n) for n in range(13)))["layout"]["annotations"] == []
+    assert beside(*(point(n, n) for n in range(13)))["layout"]["annotations"] == []
 
 
 def test_stages_of_a_ranker_stand_on_lines_of_their_own() -> None:
-    assert texts(beside(spot(1, 1, "bm25@100>>monot5"))) == ["bm25@100<br>&gt;&gt;monot5"]
+    assert texts(beside(point(1, 1, "bm25@100>>monot5"))) == ["bm25@100<br>&gt;&gt;monot5"]
 
 
 def test_names_of_near_points_go_to_different_corners() -> None:
-    notes = beside(spot(1, 1, "one"), spot(1, 1, "two"), spot(9, 9, "far"))["layout"]["annotations"]
+    notes = beside(point(1, 1, "one"), point(1, 1, "two"), point(9, 9, "far"))["layout"]["annotations"]
     corners = [(note["xanchor"], note["yanchor"]) for note in notes if note["text"] != "far"]
     assert len(set(corners)) == 2
 
 
 @pytest.mark.parametrize(("x", "anchor"), [(0, "left"), (100, "right")])
 def test_names_at_the_border_point_inward(x: float, anchor: str) -> None:
-    notes = beside(spot(0, 0, "a" * 20), spot(100, 50, "b" * 20))["layout"]["annotations"]
+    notes = beside(point(0, 0, "a" * 20), point(100, 50, "b" * 20))["layout"]["annotations"]
     assert next(note for note in notes if note["x"] == x)["xanchor"] == anchor

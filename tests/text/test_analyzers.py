@@ -5,7 +5,7 @@ import warnings
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection
@@ -139,6 +139,7 @@ def test_english_departs_from_porters_paper_as_his_program_and_lucene_do(word: s
     assert words(word) == [stem]
 
 
+@settings(max_examples=40)
 @given(
     root=st.text(alphabet="aeioublst", max_size=5),
     ending=st.sampled_from(
@@ -180,23 +181,8 @@ def test_paper_keeps_case_and_splits_as_the_treebank_does() -> None:
     pytest.importorskip("nltk")
     text = "Don't panic. The cat's 3.5% rise (the first) isn't running."
     expected = [
-        "Do",
-        "n't",
-        "panic",
-        ".",
-        "The",
-        "cat",
-        "'s",
-        "3.5",
-        "%",
-        "rise",
-        "(",
-        "first",
-        ")",
-        "n't",
-        "running",
-        ".",
-    ]
+        "Do", "n't", "panic", ".", "The", "cat", "'s", "3.5", "%", "rise", "(", "first", ")", "n't", "running", ".",
+    ]  # fmt: skip
     assert words(text, "paper") == expected
 
 

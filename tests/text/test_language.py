@@ -9,7 +9,6 @@ from ranktilt.text.language import language, other_language, profiles
 # Two sentences a language, on dancing bees and on honey in jars.
 LISTED = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").splitlines()
 SENTENCES = {line.split(": ")[0]: line.split(": ", 1)[1].split(" | ") for line in LISTED}
-PAIRS = [(a, b) for a in SENTENCES for b in SENTENCES]
 NEAR = {"Danish", "Norwegian"}
 
 
@@ -26,11 +25,14 @@ def test_a_language_is_named(name: str) -> None:
     assert [language(words(text)) for text in SENTENCES[name]] == [name, name]
 
 
-@pytest.mark.parametrize(("here", "there"), [pair for pair in PAIRS if pair[0] != pair[1] and set(pair) != NEAR])
-def test_a_text_in_another_language_is_found(here: str, there: str) -> None:
+@pytest.mark.parametrize("here", list(SENTENCES))
+def test_a_text_in_another_language_is_found(here: str) -> None:
+    others = {there: texts for there, texts in SENTENCES.items() if there != here and {here, there} != NEAR}
     for source in SENTENCES[here]:
-        for text in SENTENCES[there]:
-            assert other_language(words(source), words(text))
+        missed = [
+            there for there, texts in others.items() for t in texts if not other_language(words(source), words(t))
+        ]
+        assert not missed
 
 
 @pytest.mark.parametrize("name", list(SENTENCES))

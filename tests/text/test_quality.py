@@ -101,11 +101,10 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize("start", OPENINGS)
-@pytest.mark.parametrize("gap", [" ", "\n\n"])
-def test_an_opening_is_found_and_removed_to_the_letter(start: str, gap: str) -> None:
-    text = series(start + gap + BODY)
-    assert quality.opening(text).to_list() == [start]
-    assert quality.without_opening(text).to_list() == [BODY]
+def test_an_opening_is_found_and_removed_to_the_letter(start: str) -> None:
+    text = series(f"{start} {BODY}", f"{start}\n\n{BODY}")
+    assert quality.opening(text).to_list() == [start, start]
+    assert quality.without_opening(text).to_list() == [BODY, BODY]
 
 
 @pytest.mark.parametrize("start", ["Here is a summary:", "Here's a short, concise summary:"])
@@ -128,11 +127,6 @@ def test_what_a_person_may_begin_with_is_no_opening(text: str) -> None:
 def test_an_opening_is_one_at_the_start_only() -> None:
     text = f"{BODY} Here is a rewritten version of the passage: {BODY}"
     assert quality.opening(series(text)).null_count() == 1
-    assert quality.without_opening(series(text)).to_list() == [text]
-
-
-def test_a_text_without_opening_stays_to_the_letter() -> None:
-    text = f'  "{BODY}"\n'
     assert quality.without_opening(series(text)).to_list() == [text]
 
 
@@ -211,45 +205,17 @@ def test_what_a_person_may_write_is_no_refusal(text: str) -> None:
 
 
 WHOLE = [
-    "Bees dance.",
-    "Do bees dance?",
-    "Bees dance!  \n",
-    'She said: "Bees dance."',
-    "She said: \u201cbees dance.\u201d",
-    "She said: \u201cbees dance\u201d.",
-    "(Bees dance.)",
-    "**Bees dance.**",
-    "Bees dance. (Frisch, 1927)",
-    "Bees dance. [12]",
-    "Bees dance.[3][4]",
-    "Bees dance.12",
-    "Bees dance.1,2",
-    "As shown by Frisch et al.",
-    "More at https://example.org/bees/12",
-    "More at <https://example.org/bees>.",
-    "蜜蜂会跳舞。",
-    "मधुमक्खियाँ नाचती हैं।",
-    "هل ترقص النحلة؟",
-    "ผึ้งเต้นรำ",
-    "Bees dance.\u00bb",
-]
+    "Bees dance.", "Do bees dance?", "Bees dance!  \n", 'She said: "Bees dance."', "She said: \u201cbees dance.\u201d",
+    "She said: \u201cbees dance\u201d.", "(Bees dance.)", "**Bees dance.**", "Bees dance. (Frisch, 1927)",
+    "Bees dance. [12]", "Bees dance.[3][4]", "Bees dance.12", "Bees dance.1,2", "As shown by Frisch et al.",
+    "More at https://example.org/bees/12", "More at <https://example.org/bees>.", "蜜蜂会跳舞。", "मधुमक्खियाँ नाचती हैं।",
+    "هل ترقص النحلة؟", "ผึ้งเต้นรำ", "Bees dance.\u00bb",
+]  # fmt: skip
 CUT = [
-    "Bees dance",
-    "Bees dance and",
-    "Bees dance,",
-    "Bees dance:",
-    "Bees dance;",
-    "Bees dance -",
-    "Bees dance (by night)",
-    "Bees dance...",
-    "Bees dance\u2026",
-    'Bees dance..."',
-    "The share of bees was 0.12",
-    "Bees dance. Note:",
-    "Bees dance. (ABSTRACT TRUNCATED AT 250 WORDS)",
-    "蜜蜂会跳",
-    "* bees\n* flowers",
-]
+    "Bees dance", "Bees dance and", "Bees dance,", "Bees dance:", "Bees dance;", "Bees dance -",
+    "Bees dance (by night)", "Bees dance...", "Bees dance\u2026", 'Bees dance..."', "The share of bees was 0.12",
+    "Bees dance. Note:", "Bees dance. (ABSTRACT TRUNCATED AT 250 WORDS)", "蜜蜂会跳", "* bees\n* flowers",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", WHOLE)
@@ -260,11 +226,6 @@ def test_a_whole_text_is_not_cut_off(text: str) -> None:
 @pytest.mark.parametrize("text", CUT)
 def test_a_text_that_stops_in_the_middle_is_cut_off(text: str) -> None:
     assert quality.cut_off(series(text)).to_list() == [True]
-
-
-@pytest.mark.parametrize("text", ["", " \n"])
-def test_an_empty_text_is_not_cut_off(text: str) -> None:
-    assert quality.cut_off(series(text)).to_list() == [False]
 
 
 @pytest.mark.parametrize(
@@ -295,11 +256,6 @@ def test_shared_terms_by_hand(a: str, b: str, jaccard: float, overlap: float) ->
     np.testing.assert_array_equal(quality.overlap(series(a), series(b)), [overlap])
 
 
-def test_no_pairs_have_no_similarity() -> None:
-    assert quality.jaccard(series(), series()).shape == (0,)
-    assert quality.overlap(series(), series()).dtype == np.float64
-
-
 def test_many_pairs_are_compared_a_slice_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     a = series(*("x " * (i % 3) + f"y{i % 5}" for i in range(50)))
     b = series(*("x y0" for _ in range(50)))
@@ -319,12 +275,6 @@ def test_similarity_agrees_with_sets(pairs: list[tuple[str, str]]) -> None:
     expected = [len(x & y) / len(x | y) if x | y else np.nan for x, y in terms]
     np.testing.assert_allclose(quality.jaccard(a, b), expected, rtol=1e-12)
     np.testing.assert_array_equal(quality.jaccard(a, b), quality.jaccard(b, a))
-
-
-@given(st.lists(PROSE, max_size=8))
-@settings(max_examples=40)
-def test_words_agree_with_splitting(texts: list[str]) -> None:
-    assert quality.words(series(*texts)).to_list() == [len(text.split()) for text in texts]
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def stop_at(step: int, body: Path, folder: Path, **more: Any) -> None:
 
 
 @pytest.mark.usefixtures("at_every_step")
-@pytest.mark.parametrize("step", [1, 3, 5, 6])
+@pytest.mark.parametrize("step", [1, 5])
 def test_an_interrupted_training_ends_with_the_same_weights(tiny: Path, tmp_path: Path, step: int) -> None:
     stop_at(step, tiny, tmp_path / "model")
     assert not (tmp_path / "model" / "model.safetensors").exists()

@@ -1,7 +1,7 @@
 """What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ranktilt as rt
@@ -97,6 +97,7 @@ def test_versions_of_other_sources_count_when_a_source_is_chosen() -> None:
     assert learned(both, sources=["llm"]) == {"red apples": ({"red apples too"}, {"red cars"})}
 
 
+@settings(max_examples=40)
 @given(grades=st.lists(st.integers(-1, 2), min_size=12, max_size=12), data=st.data())
 def test_a_negative_is_never_relevant_nor_a_version_of_what_is(grades: list[int], data: st.DataObject) -> None:
     sources = data.draw(st.sampled_from([None, ["human"], ["llm"], ["human", "llm"]]))

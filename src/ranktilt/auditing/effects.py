@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.io.artifact import Coded, read_fields, register
+from ranktilt.auditing.groups import ALL
+from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
-from ranktilt.statistics.correction import correct, detectable_effect
+from ranktilt.statistics.correction import detectable_effect
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -173,16 +174,8 @@ class Effect:
     def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
         """Say which side is favoured: corrected p < .05 and the interval excludes the level value.
 
-        Parameters
-        ----------
-        level : float, optional
-            Half-width, in the estimand's unit, of what counts as level.
-
-        Returns
-        -------
-        {"a", "b", "level", "inconclusive"}
-            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value. Neither
-            where there are too few queries for any test (`testable`).
+        ``level`` where the whole interval lies within ±`level`, in the estimand's unit, of the level value; neither
+        where there are too few queries for any test (`testable`).
         """
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
@@ -194,7 +187,7 @@ class Effect:
         """Name of the group `a` or `b`; empty for neither."""
         return {"a": self.a, "b": self.b}.get(which, "")
 
-    def swapped(self) -> Effect:
+    def swapped(self) -> Self:
         """Return the same answer seen from the other side: every sign turned. A ratio of two groups stays as it is."""
         if self.estimand.directed:
             return self
@@ -204,7 +197,7 @@ class Effect:
             band_low=-self.band_high + 0.0, band_high=-self.band_low + 0.0, parts={k: parts[k] for k in self.parts},
         )  # fmt: skip
 
-    def seen_from(self, a: str) -> Effect:
+    def seen_from(self, a: str) -> Self:
         """Return it with `a` as the first group."""
         return self if self.a == a else self.swapped()
 
@@ -213,17 +206,120 @@ class Effect:
         fields = {"extra" if name == "parts" else name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**fields, "estimand": repr(self.estimand), "extra": dict(self.parts), **self.derived()}
 
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Effect:
-        """Make it from what `row` gives, or older versions wrote; null stands for NaN."""
-        return read_fields(cls, upgraded([row])[0])
-
     def derived(self) -> dict[str, Any]:
         """Return what a file tells besides its fields."""
         return {
             "measure": self.measure, "kind": self.estimand.key, "name": self.name, "level": self.level,
             "mean_a": self.mean_a, "mean_b": self.mean_b, "detectable": self.detectable,
         }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Effect):
+    """New − old of one run, in points: of its effectiveness, where both groups are ``all``, or of its Relative Δ.
+
+    `value` above 0: the new run is more effective, or lies further toward `a`, which need not mean that it tilts more:
+    that is the `growth`.
+    """
+
+    old_run: str
+    new: float
+    old: float
+    """What both runs say by themselves over the compared queries, in percent."""
+    level_new: float = 0.0
+    level_old: float = 0.0
+    """What favours nobody: 0 for twins, the middle of each run's random band otherwise."""
+    growth: float = np.nan
+    """|new − level_new| − |old − level_old|: above 0, the new run tilts more, whichever way."""
+    growth_low: float = np.nan
+    growth_high: float = np.nan
+    """Its 95 % bootstrap interval; the levels are taken as known."""
+    growth_error: float = np.nan
+
+    @property
+    def of_tilt(self) -> bool:
+        """Whether it is one of Relative Δ and not of effectiveness."""
+        return isinstance(self.estimand, RelativeDelta)
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
+        return self.p_corrected < ALPHA and bool(self.leans)
+
+    @property
+    def growth_detectable(self) -> float:
+        """Smallest absolute growth that these queries detect with 80 % power by a test of its own."""
+        return detectable_effect(self.growth_error, queries=self.votes)
+
+    def swapped(self) -> Self:
+        """Return the same change seen from the other side; a tilt grows whichever way it points."""
+        negated = {name: -getattr(self, name) + 0.0 for name in ("new", "old", "level_new", "level_old")}
+        return replace(super().swapped(), **negated)
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides its fields."""
+        return {**super().derived(), "growth_detectable": self.growth_detectable}
+
+    @classmethod
+    def upgraded(cls, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a row in a file today's fields: those of older versions name a measure only."""
+        if "estimand" in row:
+            return dict(row)
+        of = f"RelativeDelta({row['measure']})" if "growth" in row else row["measure"]
+        return {"a": ALL, "b": ALL, **row, "estimand": of}
+
+
+Outcome = Literal["equivalent", "different within the margin", "different", "inconclusive", "not tested"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equivalence(Effect):
+    """Effectiveness of a ranker on each side alone: `a` is the reference, and `value` the mean difference, −1 to 1.
+
+    Positive where the reference's side is searched better; the interval and `p` (two-sided) are Student's t.
+    """
+
+    margin: float
+    """The largest difference that would not matter."""
+    p_equivalent: float
+    """The larger p of two one-sided paired t tests of a difference beyond ±margin (Schuirmann 1987)."""
+    smallest: float
+    """The smallest margin that these queries would have shown equivalence for."""
+    outcome: Outcome = "not tested"
+    pairs: int
+    """Pairs of documents that both sides are made of."""
+    left_out: int
+    """Documents of both sources without a twin, which neither side holds."""
+
+    @property
+    def source(self) -> str:
+        """The source that is held against the reference."""
+        return self.b
+
+    @property
+    def statement(self) -> str:
+        """The outcome in words, with the margin."""
+        return {
+            "equivalent": f"equivalent within ±{self.margin:g}",
+            "different within the margin": f"different within ±{self.margin:g}",
+        }.get(self.outcome, self.outcome)
+
+    def derived(self) -> dict[str, Any]:
+        """Return what a file tells besides its fields."""
+        beside = {
+            "source": self.b, "on_reference": self.mean_a, "on_source": self.mean_b, "difference": self.value,
+            "p_different": self.p, "verdict": self.statement,
+        }  # fmt: skip
+        return {**super().derived(), **beside}
+
+    @classmethod
+    def upgraded(cls, row: Mapping[str, Any], reference: str) -> dict[str, Any]:
+        """Give a row in a file today's fields: those of older versions call some of them otherwise."""
+        if "estimand" in row:
+            return dict(row)
+        parts = {"mean_a": row["on_reference"], "mean_b": row["on_source"]}
+        named = {"estimand": row["measure"], "a": reference, "b": row["source"], "extra": parts}
+        return {**row, **named, "value": row["difference"], "p": row["p_different"], "error": None}
 
 
 register(Estimand, repr, estimand)
@@ -260,18 +356,6 @@ def _notation(kind: str, name: str) -> str:
     if kind == "score gap":
         return "ScoreGap"
     raise ValueError(f"kind: unknown {kind!r}")
-
-
-def corrected(found: Sequence[Effect], correction: str) -> tuple[Effect, ...]:
-    """Correct the p of all effects of one table together; those that only describe keep their own."""
-    family = [np.nan if e.estimand.descriptive else e.p for e in found]
-    tests = max(sum(p == p for p in family), 1)
-    return tuple(
-        replace(e, p_corrected=e.p, tests=1)
-        if e.estimand.descriptive
-        else replace(e, p_corrected=float(p), tests=tests)
-        for e, p in zip(found, correct(family, correction), strict=True)
-    )
 
 
 def conflicts(found: Iterable[Effect]) -> str:

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.changes import Match, TiltChange, match, tilt_changes
-from ranktilt.auditing.effects import FEW_QUERIES, Effect
+from ranktilt.auditing.compare import Match, change_tasks, match
+from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
 from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.inference import tilt_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
@@ -186,13 +187,13 @@ def gate(
     check_resamples(resamples)
     limit = MAX_TILT if max_tilt is None and baseline is None else max_tilt
     chosen = _chosen(audit, measures, runs, pairs)
-    changes: list[TiltChange] = []
+    changes: list[Change] = []
     notes: tuple[str, ...] = ()
     if baseline is not None:
         alone = len(audit.runs) == len(baseline.runs) == 1  # before some of several were chosen
         found = _whole(match(chosen, baseline, alone=alone))
         notes = found.notes
-        changes = tilt_changes(found, resamples=resamples, seed=seed, test=False)
+        changes = tilt_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed, test=False)
     rows = []
     for index, tilt in enumerate(chosen.tilts):
         checks = [] if limit is None else [check_tilt(tilt, limit)]
@@ -237,7 +238,7 @@ def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
     return LimitCheck("tilt", outcome, tilt.value, tilt.low, tilt.high, floor, ceiling, reason)
 
 
-def check_growth(change: TiltChange, least: float) -> LimitCheck:
+def check_growth(change: Change, least: float) -> LimitCheck:
     """Hold the interval of |Δnew| − |Δold| against the growth that is allowed."""
     low, high = change.growth_low, change.growth_high
     found = f"growth {signed(change.growth)} points {bounds(low, high)} since the baseline"

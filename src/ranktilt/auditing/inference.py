@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -11,18 +11,22 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.effects import Effect, corrected
-from ranktilt.measures.base import Estimand
+from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
+from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import relative_delta
+from ranktilt.statistics.bootstrap import Interval as Spread
 from ranktilt.statistics.bootstrap import interval, resampled_means, together
-from ranktilt.statistics.permutation import shuffle_p, sign_flip_ps, sign_test_p, t_test_p
+from ranktilt.statistics.correction import correct
+from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
+from ranktilt.statistics.permutation import Systems, shuffle_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
-from ranktilt.statistics.two_way import Cells, widened
+from ranktilt.statistics.two_way import Clusters, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Task = TypeVar("Task", bound="OverQueries")
 Found = TypeVar("Found")
+Row = TypeVar("Row", bound=Effect)
 
 
 class OverQueries(Protocol):
@@ -126,7 +130,7 @@ class Sample:
 
     `one` and `two` hold, for each query, the values of both groups for a contrast of two groups; total and weight for
     all others, of which the value is ``Σ total / Σ weight``. `chance`: what random labels give, or labels exchanged
-    within origins. `cells`: what documents of twins add. `distinct`: the query that each query repeats, its own for
+    within origins. `clusters`: what documents of twins add. `distinct`: the query that each query repeats, its own for
     most.
     """
 
@@ -139,7 +143,7 @@ class Sample:
     parts: Mapping[str, float] = field(default_factory=dict)
     twins: bool = True
     chance: Chance | None = None
-    cells: Cells | None = None
+    clusters: Clusters | None = None
     distinct: Ints | None = None
 
     @property
@@ -211,14 +215,16 @@ def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
 
 def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: InferenceOptions) -> list[float]:
     """The p over queries of each sample of twins; NaN for the others."""
-    nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
-    tests = {i: members[i].estimand.paired_test for i in nets}
-    flipped = [i for i in nets if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
-    signs = sign_flip_ps([nets[i] for i in flipped], resamples=how.resamples, seed=how.seed)
+    differences = {
+        i: s.estimand.differences(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins
+    }
+    tests = {i: members[i].estimand.paired_test for i in differences}
+    flipped = [i for i in differences if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
+    signs = sign_flip_ps([differences[i] for i in flipped], resamples=how.resamples, seed=how.seed)
     ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
-    for i in nets.keys() - set(flipped):
-        up, down = int((nets[i] > 0).sum()), int((nets[i] < 0).sum())
-        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(nets[i])
+    for i in differences.keys() - set(flipped):
+        up, down = int((differences[i] > 0).sum()), int((differences[i] < 0).sum())
+        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(differences[i])
     return list(ps.values())
 
 
@@ -230,12 +236,12 @@ def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: f
     if chance is not None:
         low, high = chance.low, chance.high
         p = max(p, chance.p) if sample.twins else chance.p
-    if sample.cells is not None and len(rows[0]):
+    if sample.clusters is not None and len(rows[0]):
         resampled = _two_way(sample, rows, of.value(one, two), resampled)
     spread, n = interval(resampled), int(mask.sum())
     votes = int(of.informative(*rows).sum())
-    if sample.cells is not None:
-        votes = min(votes, int(np.count_nonzero(np.bincount(sample.cells.origin))))
+    if sample.clusters is not None:
+        votes = min(votes, int(np.count_nonzero(np.bincount(sample.clusters.origin))))
     return Effect(
         sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
         np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
@@ -245,11 +251,145 @@ def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: f
 
 def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
     """Widen resampled values by what documents add to their variance."""
-    if sample.cells is None or value != value:
+    if sample.clusters is None or value != value:
         return resampled
     ratio = value / sample.estimand.per_ratio
     residuals = sample.estimand.residuals(*rows, ratio)
-    return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
+    return np.clip(widened(resampled, value, residuals, sample.clusters.variance(ratio)), *sample.estimand.bounds)
+
+
+def corrected(found: Sequence[Row], correction: str) -> tuple[Row, ...]:
+    """Correct the p of all effects of one table together; those that only describe keep their own."""
+    family = [np.nan if e.estimand.descriptive else e.p for e in found]
+    tests = max(sum(p == p for p in family), 1)
+    return tuple(
+        replace(e, p_corrected=e.p, tests=1)
+        if e.estimand.descriptive
+        else replace(e, p_corrected=float(p), tests=tests)
+        for e, p in zip(found, correct(family, correction), strict=True)
+    )
+
+
+class ChangeTask(NamedTuple):
+    """Per-query values of one question under a new and an old run, before any statistics."""
+
+    run: str
+    old_run: str
+    estimand: Estimand
+    a: str
+    b: str
+    columns: Columns
+    """Of the new and the old run in turn, for each group."""
+    levels: tuple[float, float] = (0.0, 0.0)
+    twins: bool = True
+
+    @property
+    def family(self) -> bytes:
+        """Equal for comparisons over the same queries."""
+        return self.columns.family
+
+    def change(self, new: float, old: float, spread: Spread, p: float, **more: float) -> Change:
+        """Make the row, whose p is not corrected yet."""
+        queries = self.columns.queries
+        return Change(
+            self.run, self.estimand, self.a, self.b, new - old, *spread[:3], p, np.nan, queries,
+            len(self.columns.mask) - queries, spread.dropped, twins=self.twins, votes=self.columns.votes,
+            old_run=self.old_run, new=new, old=old, **more,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
+    """Compare effectiveness, both runs resampled together; sign flips test it.
+
+    Exchanging the audits negates every difference exactly.
+    """
+
+    def compared(members: list[ChangeTask]) -> Iterator[Change]:
+        columns = [c for task in members for c in task.columns.sums]
+        *sums, sizes = resampled_means([*columns, members[0].columns.sizes], resamples=resamples, seed=seed)
+        differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
+        ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
+        for task, new, old, p in zip(members, sums[::2], sums[1::2], ps, strict=True):
+            now, before = (100 * task.columns.means).tolist()
+            yield task.change(now, before, interval(100 * (new / sizes - old / sizes)), p)
+
+    return by_family(tasks, compared)
+
+
+def tilt_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
+    """Compare Relative Δ; the test exchanges the two runs query by query, and p is NaN without `test`.
+
+    Exchanging the audits negates every difference exactly.
+    """
+
+    def compared(members: list[ChangeTask]) -> Iterator[Change]:
+        means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
+        every = [
+            Systems(new_a, new_b, old_a, old_b) for new_a, old_a, new_b, old_b in (t.columns.sums for t in members)
+        ]
+        ps = swap_ps(every, relative_delta, resamples=resamples, seed=seed) if test else [np.nan] * len(every)
+        for task, samples, p in zip(members, means, ps, strict=True):
+            yield _tilt_change(task, samples, p)
+
+    return by_family(tasks, compared)
+
+
+def _tilt_change(task: ChangeTask, samples: Floats, p: float) -> Change:
+    level, old_level = task.levels
+    deltas, old_deltas = relative_delta(samples[:2], samples[2:])
+    grown = interval(np.abs(deltas - level) - np.abs(old_deltas - old_level))
+    new, old = relative_delta(task.columns.means[:2], task.columns.means[2:]).tolist()
+    return task.change(
+        new, old, interval(deltas - old_deltas), p, level_new=level, level_old=old_level,
+        growth=abs(new - level) - abs(old - old_level), growth_low=grown.low, growth_high=grown.high,
+        growth_error=grown.error,
+    )  # fmt: skip
+
+
+class EquivalenceTask(NamedTuple):
+    """Per-query values of one ranker and measure on each side alone; NaN where a side has nothing relevant."""
+
+    run: str
+    measure: Measure
+    a: str
+    b: str
+    one: Floats
+    two: Floats
+    pairs: int
+    left_out: int
+
+
+def equivalence_rows(tasks: Sequence[EquivalenceTask], *, margin: float, alpha: float) -> tuple[Equivalence, ...]:
+    """Test each difference by two one-sided paired t tests, and by the two-sided one, corrected by Holm over all rows.
+
+    The p of equivalence is not corrected: that *all* rows are equivalent is a claim that each must carry, which keeps
+    the level (Berger 1982).
+    """
+    rows = corrected([_equivalence(task, margin, alpha) for task in tasks], "holm")
+    return tuple(replace(row, outcome=outcome(row.p_equivalent, row.p_corrected, alpha)) for row in rows)
+
+
+def outcome(p_equivalent: float, p_different: float, alpha: float) -> Outcome:
+    """Tell what two p-values show together; that no difference is shown is never equivalence."""
+    if np.isnan(p_equivalent) or np.isnan(p_different):
+        return "not tested"
+    if p_equivalent < alpha:
+        return "different within the margin" if p_different < alpha else "equivalent"
+    return "different" if p_different < alpha else "inconclusive"
+
+
+def _equivalence(task: EquivalenceTask, margin: float, alpha: float) -> Equivalence:
+    defined = ~(np.isnan(task.one) | np.isnan(task.two))
+    one, two = task.one[defined], task.two[defined]
+    difference = one - two
+    value, mean_a, mean_b = (float(np.mean(x)) if len(x) else np.nan for x in (difference, one, two))
+    low, high = t_interval(difference)
+    return Equivalence(
+        task.run, task.measure, task.a, task.b, value, low, high, standard_error(difference), t_test_p(difference),
+        np.nan, len(difference), int((~defined).sum()), parts={"mean_a": mean_a, "mean_b": mean_b}, margin=margin,
+        p_equivalent=tost_p(difference, margin), smallest=smallest_margin(difference, alpha), pairs=task.pairs,
+        left_out=task.left_out,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

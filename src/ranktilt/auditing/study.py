@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.effects import LEVEL, TABLE_COLUMNS, Effect, corrected, upgraded
-from ranktilt.auditing.inference import Columns, Trend, TrendTask, trends
+from ranktilt.auditing.effects import LEVEL, TABLE_COLUMNS, Effect, upgraded
+from ranktilt.auditing.inference import Columns, Trend, TrendTask, corrected, trends
 from ranktilt.auditing.options import check_choices
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study_sources import StudySource, StudySources, only, study_sources

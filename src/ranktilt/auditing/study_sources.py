@@ -56,7 +56,7 @@ def study_sources(
     if all(math.isnan(t) for t in known.values()):
         raise UserError(
             f"no temperature is known of {', '.join(chosen)}: give the documents a column {TEMPERATURE!r}, or name it: "
-            f"--at {chosen[0]}=0.2"
+            f"--source-temperature {chosen[0]}=0.2"
         )
     origins, coverage = _common(collection, reference, chosen)
     series = _series(collection, known)
@@ -117,7 +117,9 @@ def _temperatures(
         notes.append(f"temperature read from the name of the source, for want of a column: {', '.join(read)}")
     without = [name for name in sources if math.isnan(found[name])]
     if without:
-        notes.append(f"no temperature is known of {', '.join(without)}, in no trend (--at {without[0]}=T)")
+        notes.append(
+            f"no temperature is known of {', '.join(without)}, in no trend (--source-temperature {without[0]}=T)"
+        )
     return found, notes
 
 

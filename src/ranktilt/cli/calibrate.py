@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import Output, reporting, with_command
-from ranktilt.cli.places import collection_files
-
-if TYPE_CHECKING:
-    pass
+from ranktilt.cli.output import Output, collection_files
 
 FAILED = 1
 
 
-def command(
+@options.verb
+def calibrate(
     folder: Annotated[
         Path | None,
         typer.Argument(metavar="[DIR]", help="A collection: BEIR, Cocktail or the papers' layout (default: bundled)."),
@@ -41,37 +38,28 @@ def command(
     labellings: Annotated[
         int, typer.Option("--labellings", metavar="N", help="Draws of random labels, at least 20, for each ranker.")
     ] = 25,
-    split: Annotated[
-        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
-    ] = None,
-    text: options.Text = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")] = 0,
-    device: options.Device = None,
-    threads: options.Threads = None,
-    format: options.Format = options.Formats.table,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
-) -> None:
+    split: options.Split = None,
+    seed: options.Seed = 0,
+    neural: options.RankerOptions,
+    output: Output,
+) -> int:
     """Test the instrument where the right answer is known: exit 0 if all is as expected, 1 if not."""
-    with reporting(quiet=quiet):
-        from ranktilt.auditing.calibration.calibrate import DEPTHS, calibrate
+    from ranktilt.auditing.calibration.calibrate import DEPTHS
+    from ranktilt.auditing.calibration.calibrate import calibrate as run_calibration
 
-        out = Output(format, json, quiet)
-        out.check(inputs=collection_files(folder))
-        rankers = options.rankers(ranker or ["tfidf", "bm25"], text=text, device=device)
-        if folder is None:
-            from ranktilt.datasets.bundled.reader import bundled
+    output.check(*collection_files(folder))
+    rankers = neural.rankers(ranker or ["tfidf", "bm25"])
+    if folder is None:
+        from ranktilt.datasets.bundled.reader import bundled
 
-            collection = bundled()
-        else:
-            from ranktilt.datasets.load import load
+        collection = bundled()
+    else:
+        from ranktilt.datasets.load import load
 
-            collection = load(folder, split=split, ignore_unknown=True)
-        result = calibrate(
-            collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws,
-            labellings=labellings, seed=seed,
-        )  # fmt: skip
-        out.deliver(with_command(result))
-    if not result.passed:
-        raise typer.Exit(FAILED)
+        collection = load(folder, split=split, ignore_unknown=True)
+    result = run_calibration(
+        collection, rankers, measure or None, depths=depth or DEPTHS, sample=sample, draws=draws,
+        labellings=labellings, seed=seed,
+    )  # fmt: skip
+    output.deliver(result)
+    return 0 if result.passed else FAILED

@@ -1,41 +1,101 @@
-"""``ranktilt compare``: whether the new ranker tilts more than the old one."""
+"""``ranktilt compare`` and ``gate``: what two audits, or one and a limit, decide."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import Output, reporting, with_command
-
-if TYPE_CHECKING:
-    pass
+from ranktilt.cli.output import Output, check_paths, text_of, with_command
 
 
-def command(
+@options.verb
+def compare(
     new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit (ranktilt audit --json).")],
     old: Annotated[Path, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")],
     *,
     correction: options.Correction = options.Corrections.holm,
     resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and exchanges.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")] = 0,
-    format: options.Format = options.Formats.table,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    seed: options.Seed = 0,
+    output: Output,
 ) -> None:
     """Say whether the new ranker tilts more than the old one, from two audits over the same queries.
 
     Differences are new - old, in points, with paired intervals and tests. One run on each side are compared whatever
     they are called, otherwise runs of one name.
     """
-    with reporting(quiet=quiet):
-        from ranktilt.auditing.compare import compare
-        from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.compare import compare as compare_audits
+    from ranktilt.auditing.result import Audit
 
-        out = Output(format, json, quiet)
-        out.check(inputs=[new, old])
-        audits = Audit.load(new), Audit.load(old)
-        out.deliver(with_command(compare(*audits, correction=correction, resamples=resamples, seed=seed)))
+    output.check(new, old)
+    audits = Audit.load(new), Audit.load(old)
+    output.deliver(compare_audits(*audits, correction=correction, resamples=resamples, seed=seed))
+
+
+@options.verb
+def gate(
+    audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json).")],
+    *,
+    max_tilt: Annotated[
+        float | None,
+        typer.Option(
+            "--max-tilt", min=0, metavar="X",
+            help="Most Relative Δ in %, either way (default: 15, or no limit where a baseline is given).",
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="OLD.json", help="An audit over the same queries; the tilt may not grow."),
+    ] = None,
+    min_effect: Annotated[
+        float, typer.Option("--min-effect", min=0, metavar="X", help="Points by which the tilt may grow all the same.")
+    ] = 0.0,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", metavar="MEASURE", help="A measure of the audit (default: its first one)."),
+    ] = None,
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="NAME", help="A run of the audit (default: all).")
+    ] = None,
+    pair: Annotated[
+        list[str] | None, typer.Option("--pair", metavar="A,B", help="Two groups of the audit (default: all pairs).")
+    ] = None,
+    inconclusive: Annotated[
+        options.OnInconclusive, typer.Option("--inconclusive", help="Exit 3 or 0 where nothing is decided.")
+    ] = options.OnInconclusive.fail_,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=100, help="Bootstrap resamples of the growth since the baseline.")
+    ] = 10_000,
+    seed: options.Seed = 0,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE.xml", help="Write JUnit XML.")] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option("--markdown", metavar="FILE.md", help="Write a summary for a pull request; - for stdout."),
+    ] = None,
+    output: Output,
+) -> int:  # fmt: skip
+    """Pass or fail an audit: exit 0 level, 1 tilted, 3 inconclusive (2 is an error).
+
+    Level: the 95 % interval lies inside the limit. Tilted: it lies wholly beyond. Inconclusive: anything else. With
+    --baseline, of the growth of the tilt on the same queries: tilted if its interval lies above --min-effect, level if
+    no part of it does. The worst of all comparisons counts, 1 before 3 before 0.
+    """
+    pairs = options.read_pairs(pair)
+    from ranktilt.auditing.gate import gate as gate_audit
+    from ranktilt.auditing.result import Audit
+    from ranktilt.reporting.render.junit import junit as junit_xml
+
+    paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
+    check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
+    found = gate_audit(
+        Audit.load(audit), max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs,
+        baseline=None if baseline is None else Audit.load(baseline), min_effect=min_effect,
+        inconclusive=inconclusive, resamples=resamples, seed=seed,
+    )  # fmt: skip
+    found = with_command(found)
+    output = replace(output, format=options.Formats.markdown) if markdown == "-" else output
+    output.deliver(found, {junit: lambda: junit_xml(found), markdown: lambda: text_of(found, "markdown").encode()})
+    return found.exit_code

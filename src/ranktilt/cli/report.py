@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import ENDINGS, check_ending, reporting, results, say
-from ranktilt.cli.places import check_places
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import ENDINGS, check_ending, check_paths, file_size, print_result
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.files import cannot_write, require_place, write_files
 
@@ -20,13 +20,13 @@ TABLES, FIGURES = ("latex", "markdown", "csv"), ("svg", "pdf")
 FORMATS = ("html", *TABLES, *FIGURES)
 LAYOUT = "paper"
 _WITH_TEXTS = (None, LAYOUT, "dai-10", "dai-11")
-_UNITS = ((1e6, "MB"), (1e3, "kB"))
 
 
-def command(
+@options.verb
+def report(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Audits, validations, studies (JSON); of a layout also cells (CSV)."),
+        typer.Argument(metavar="FILE…", help="Audits and other results (JSON); of a layout also cells (CSV)."),
     ],
     *,
     output: Annotated[
@@ -50,26 +50,23 @@ def command(
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
     ] = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> None:  # fmt: skip
     """Write results as one page that opens anywhere, as a paper's table, or as figures.
 
     Ranked lists are those that an audit keeps; its collection is read again as it names it. What is gone or has changed
     is left out, and the page says so.
     """
-    with reporting(quiet=quiet):
-        form = _form(format, layout)
-        _check(form, output, layout, files, no_texts=no_texts)
-        if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
-            raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
-        if form == "html":
-            _page(files, output, texts=not no_texts, quiet=quiet)
-        elif form in FIGURES:
-            _figures(files, output or Path(), form, quiet=quiet)
-        else:
-            text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or (), quiet=quiet)
-            _deliver(text, output)
+    form = _form(format, layout)
+    _check(form, output, layout, files, no_texts=no_texts)
+    if query and (form not in TABLES or layout not in _WITH_TEXTS or no_texts):
+        raise UserError("--query is about the tables of texts: --layout dai-10, dai-11 or paper, with texts")
+    if form == "html":
+        _page(files, output, texts=not no_texts)
+    elif form in FIGURES:
+        _figures(files, output or Path(), form)
+    else:
+        text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or ())
+        _deliver(text, output)
 
 
 def _form(format: str | None, layout: str | None) -> str:
@@ -92,12 +89,12 @@ def _check(form: str, output: Path | None, layout: str | None, files: Sequence[P
             raise UserError("the page needs a file: -o report.html")
         return
     try:
-        _check_place(output, form, files)
+        _check_path(output, form, files)
     except OSError as error:  # a folder on the way may not even be looked into
         raise cannot_write(output, error) from error
 
 
-def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
+def _check_path(output: Path, form: str, files: Sequence[Path]) -> None:
     if not output.absolute().parent.is_dir():
         raise UserError(f"-o {output}: there is no folder {output.parent}; make it first, or choose another place")
     if form in FIGURES:
@@ -109,77 +106,65 @@ def _check_place(output: Path, form: str, files: Sequence[Path]) -> None:
             )
         require_place(output / f"figure.{form}")
         return
-    check_places({"-o": output}, stdout=(), inputs=files)
+    check_paths({"-o": output}, inputs=files)
     other = next((name for name in TABLES if output.suffix.lower() in ENDINGS[name]), None)
     check_ending(output, form, hint=f"; --format {other} makes {output.suffix} files" if other else "")
 
 
-def page_of(files: Sequence[Path], *, texts: bool, quiet: bool) -> bytes:
+def page_of(files: Sequence[Path], *, texts: bool) -> bytes:
     """Make one page of the files of results."""
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.views.report import report_page
-    from ranktilt.reports import opened
+    from ranktilt.reporting.report import opened, report_page
 
     found = opened(files)
     for one in found:
         if isinstance(one, Opened) and one.notes:
             front = "" if one.collection else "Queries, ranked lists and texts are left out. "
-            say(front + " ".join(one.notes), quiet=quiet)
+            note(front + " ".join(one.notes))
     return report_page(found, texts=texts).encode()
 
 
-def _page(files: Sequence[Path], output: Path | None, *, texts: bool, quiet: bool) -> None:
-    page = page_of(files, texts=texts, quiet=quiet)
-    if output is None:
-        with results() as stream:
-            stream.write(page.decode())
-        return
-    write_files({output: page})
-    say(f"{output}: {size(len(page))}", quiet=quiet)
+def _page(files: Sequence[Path], output: Path | None, *, texts: bool) -> None:
+    page = page_of(files, texts=texts)
+    _deliver(page.decode(), output)
+    if output is not None:
+        note(f"{output}: {file_size(len(page))}")
 
 
-def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str], quiet: bool) -> str:
+def _table(files: Sequence[Path], layout: str, form: str, *, texts: bool, queries: Sequence[str]) -> str:
     from ranktilt.auditing.result import Audit
     from ranktilt.reporting.papers.cells import read_cells
     from ranktilt.reporting.papers.tables import PROSE, paper_tables
     from ranktilt.reporting.reload import reload
-    from ranktilt.reports import read_result
+    from ranktilt.reporting.report import PAPER_RESULTS, read_result
 
     found, wanted = [], PROSE if form == "csv" else (LAYOUT, *PROSE)  # a table of texts is no part of a paper as CSV
     for file in dict.fromkeys(files):
-        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file)
+        one: Any = read_cells(file) if file.name.endswith((".csv", ".csv.gz")) else read_result(file, PAPER_RESULTS)
         if texts and layout in wanted and isinstance(one, Audit) and one.spec.get("by") == "source":
             one = replace(reload(one, file), runs=())  # texts are chosen by grade, whatever lists are kept
-            say(" ".join(one.notes), quiet=quiet or one.collection is not None)
+            if one.collection is None:
+                note(" ".join(one.notes))
         found.append(one)
     return paper_tables(found, layout, form, queries=queries)
 
 
 def _deliver(text: str, output: Path | None) -> None:
-    if output is not None:
+    if output is None:
+        print_result(text)
+    else:
         write_files({output: text.encode()})
-        return
-    with results() as stream:
-        stream.write(text)
 
 
-def _figures(files: Sequence[Path], folder: Path, form: str, *, quiet: bool) -> None:
+def _figures(files: Sequence[Path], folder: Path, form: str) -> None:
     from ranktilt.reporting.papers.figures import paper_figures
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reports import opened
+    from ranktilt.reporting.report import PAPER_RESULTS, opened
 
-    found = opened(files)
+    found = opened(files, PAPER_RESULTS)
     drawn = paper_figures(found, format="svg" if form == "svg" else "pdf")
-    for note in (note for one in found if isinstance(one, Opened) for note in one.notes):
-        say(note, quiet=quiet)
+    for sentence in (sentence for one in found if isinstance(one, Opened) for sentence in one.notes):
+        note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})
     for name, data in drawn.items():
-        say(f"{folder / name}: {size(len(data))}", quiet=quiet)
-
-
-def size(count: int) -> str:
-    """Say how large a file is: ``3.2 MB``."""
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"
+        note(f"{folder / name}: {file_size(len(data))}")

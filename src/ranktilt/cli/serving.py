@@ -17,11 +17,11 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
-from ranktilt.cli.output import say
+from ranktilt.cli.notes import say
 from ranktilt.errors import UserError
 
 HOST = "127.0.0.1"
-_PATIENCE = 10.0
+_CLIENT_TIMEOUT = 10.0
 """Seconds that a client may say nothing, or take nothing, before it is dropped."""
 _CLOSED = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
 _OPEN = f"{_CLOSED}script-src 'unsafe-inline'; img-src data: blob:; "
@@ -30,7 +30,7 @@ _POLICY = f"{_OPEN}frame-ancestors 'none'"
 # the address. So it runs in a frame, of which the page around it says where it may lead: nowhere.
 _FRAMED = f"{_OPEN}frame-ancestors 'self'; sandbox allow-scripts"
 _FRAME = f"{_CLOSED}frame-src 'self'; frame-ancestors 'none'"
-_AROUND = """<!DOCTYPE html>
+_OUTER_PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>A finished report, in a frame</title>
 <style>body {{ margin: 0 }} iframe {{ border: 0; width: 100vw; height: 100vh; display: block }}</style>
 </head><body><iframe sandbox="allow-scripts" title="The report" src="{}"></iframe></body></html>
@@ -95,7 +95,7 @@ class PageServer(ThreadingMixIn, TCPServer):
 
     def serve(self, *, browser: bool) -> None:
         """Answer until the process is interrupted or told to end."""
-        with _until_told():
+        with _until_ended():
             if browser:
                 threading.Thread(target=self._show, daemon=True).start()  # a browser in a terminal does not return
             self.serve_forever()
@@ -112,7 +112,7 @@ class PageServer(ThreadingMixIn, TCPServer):
 
 class _Answer(BaseHTTPRequestHandler):
     server: PageServer
-    timeout = _PATIENCE
+    timeout = _CLIENT_TIMEOUT
     policy = _POLICY
     error_content_type = "text/plain; charset=utf-8"
     error_message_format = "%(code)d %(message)s\n"
@@ -130,7 +130,7 @@ class _Answer(BaseHTTPRequestHandler):
         elif hmac.compare_digest(self.path.encode(), self.server.path.encode()):
             framed = self.server.framed
             self._send(
-                _AROUND.format(f"{self.server.path}/page").encode() if framed else self.server.page,
+                _OUTER_PAGE.format(f"{self.server.path}/page").encode() if framed else self.server.page,
                 _FRAME if framed else _POLICY,
             )
         elif self._in_frame() and hmac.compare_digest(self.path.encode(), f"{self.server.path}/page".encode()):
@@ -170,7 +170,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _until_told() -> Iterator[None]:
+def _until_ended() -> Iterator[None]:
     """Take SIGTERM as Ctrl-C, and either as the usual end."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -184,4 +184,4 @@ def _until_told() -> Iterator[None]:
 def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"in use on {HOST}"
-    return f"cannot be had on {HOST}: {error.strerror or error}"
+    return f"is unavailable on {HOST}: {error.strerror or error}"

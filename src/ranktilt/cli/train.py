@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, say
+from ranktilt.cli.notes import note
 
 if TYPE_CHECKING:
     from ranktilt.training.options import Trained
 
-app = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
+train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.callback()
-def _kinds() -> None:
+@train.callback()
+def _train() -> None:
     """Train a ranker on a collection's judgments."""
 
 
-@app.command("cross-encoder")
+@train.command("cross-encoder")
+@options.verb
 def cross_encoder(
-    collection: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A collection: BEIR, Cocktail or the papers' layout.")
-    ],
+    collection: options.Folder,
     *,
     output: Annotated[
         Path,
@@ -34,8 +33,9 @@ def cross_encoder(
             "--output", "-o", metavar="FOLDER", help="Where the model goes; an interrupted training in it goes on."
         ),
     ],
-    body: Annotated[
-        str, typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name.")
+    start_from: Annotated[
+        str,
+        typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name."),
     ] = "minilm",
     split: Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")] = "train",
     source: Annotated[
@@ -53,50 +53,41 @@ def cross_encoder(
     negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive.")] = 4,
     depth: Annotated[int, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents.")] = 100,
     batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs of query and document a step.")] = 32,
-    rate: Annotated[float, typer.Option("--rate", metavar="X", help="Highest learning rate.")] = 1e-4,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")] = 1e-4,
     max_query_tokens: Annotated[int, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there.")] = 30,
     max_document_tokens: Annotated[
         int, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there.")
     ] = 200,
-    text: options.Text = None,
     precision: Annotated[
         options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")
     ] = options.Precisions.auto,
-    seed: Annotated[int, typer.Option("--seed", help="Of every random draw: equal seeds, equal weights.")] = 0,
-    device: options.Device = None,
-    threads: options.Threads = None,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")] = 0,
+    neural: options.RankerOptions,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
-    with reporting(quiet=quiet):
-        from ranktilt.datasets.load import load
-        from ranktilt.training.cross_encoder import train_cross_encoder
-        from ranktilt.training.directory import CHECKPOINT
-        from ranktilt.training.options import Training
+    from ranktilt.datasets.load import load
+    from ranktilt.training.cross_encoder import train_cross_encoder
+    from ranktilt.training.directory import CHECKPOINT
+    from ranktilt.training.options import Training
 
-        chosen = Training(
-            sources=tuple(dict.fromkeys(source)) if source else None, steps=steps, minutes=minutes,
-            negatives=negatives, depth=depth, batch=batch, rate=rate, text=text or "title+text",
-            max_query_tokens=max_query_tokens, max_document_tokens=max_document_tokens, precision=precision,
-            seed=seed, device=device,
-        )  # fmt: skip
-        loaded = load(collection, split=split, ignore_unknown=True)
-        try:
-            trained = train_cross_encoder(loaded, body, output, options=chosen)
-        except KeyboardInterrupt:
-            kept = (output / CHECKPOINT).is_file()
-            say(
-                f"{output}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}",
-                quiet=quiet,
-            )
-            raise
-    say(_summary(trained, collection), quiet=quiet)
+    chosen = Training(
+        sources=tuple(dict.fromkeys(source)) if source else None, steps=steps, minutes=minutes,
+        negatives=negatives, depth=depth, batch=batch, rate=learning_rate, text=neural.text or "title+text",
+        max_query_tokens=max_query_tokens, max_document_tokens=max_document_tokens, precision=precision,
+        seed=seed, device=neural.device,
+    )  # fmt: skip
+    loaded = load(collection, split=split, ignore_unknown=True)
+    try:
+        trained = train_cross_encoder(loaded, start_from, output, options=chosen)
+    except KeyboardInterrupt:
+        kept = (output / CHECKPOINT).is_file()
+        note(f"{output}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}")
+        raise
+    note(_summary(trained, collection))
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
-        say(
+        note(
             "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
-            "name others: --split",
-            quiet=quiet,
+            "name others: --split"
         )
 
 

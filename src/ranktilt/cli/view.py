@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from ranktilt.cli import options
-from ranktilt.cli.output import reporting, results, say
+from ranktilt.cli.notes import is_quiet, note, reporting
+from ranktilt.cli.output import print_result
 from ranktilt.cli.report import page_of
 from ranktilt.errors import DataError, UserError
 
@@ -20,10 +21,11 @@ _BOM = b"\xef\xbb\xbf"
 _HEAD = 1 << 16
 
 
-def command(
+@options.verb
+def view(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Audits, validations, studies (JSON), or one finished report (HTML)."),
+        typer.Argument(metavar="FILE…", help="Audits and other results (JSON), or one finished report (HTML)."),
     ],
     *,
     port: Annotated[
@@ -33,8 +35,6 @@ def command(
     no_texts: Annotated[
         bool, typer.Option("--no-texts", help="Keep queries, ranked lists and documents out of the page.")
     ] = False,
-    quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> None:
     """Show the report in the browser, from this machine to this machine, until Ctrl-C.
 
@@ -45,18 +45,14 @@ def command(
     from ranktilt.cli.serving import PageServer
 
     with PageServer(port) as server:
-        with reporting(quiet=quiet):
+        with reporting(quiet=is_quiet()):
             finished = _finished(files, texts=not no_texts)
             server.framed = bool(finished)
-            server.page = finished or page_of(files, texts=not no_texts, quiet=quiet)
-        with results() as stream:
-            stream.write(f"{server.address}\n")
+            server.page = finished or page_of(files, texts=not no_texts)
+        print_result(f"{server.address}\n")
         if server.framed:
-            say(
-                "The page is finished, and may be anybody's: it is shown in a frame that it cannot lead out of.",
-                quiet=quiet,
-            )
-        say("Serving until Ctrl-C.", quiet=quiet)
+            note("The page is finished, and may be anybody's: it is shown in a frame that it cannot lead out of.")
+        note("Serving until Ctrl-C.")
         server.serve(browser=not no_browser)
 
 

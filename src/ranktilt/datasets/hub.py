@@ -18,8 +18,8 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, read_documents, read_rows, unjudged
-from ranktilt.datasets.named import NO_QRELS, Named, Wanted
-from ranktilt.errors import DataError, UserError, unknown
+from ranktilt.datasets.named import NO_QRELS, Named, Wanted, choose_split
+from ranktilt.errors import DataError, UserError
 from ranktilt.io.cache import cache_folder
 from ranktilt.io.files import cannot_write
 from ranktilt.io.jsonl import stack
@@ -52,10 +52,10 @@ class Inventory:
         if not self.splits:
             shown = ", ".join(self.files) or "none"
             raise UserError(f"{where}: expected judgments in qrels/<split> or <split>.tsv; its files: {shown}")
-        if name is None:
-            name = next(iter(self.splits)) if len(self.splits) == 1 else "test"
-        if name not in self.splits:
-            raise UserError(f"{where}: {unknown('split', name, sorted(self.splits))}; choose one with --split")
+        try:
+            name = choose_split(self.splits, name)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
         return name, self.splits[name]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, only_judged, read_documents, read_rows, unjudged
-from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, read_name
+from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, DataWarning, UserError, unknown
 from ranktilt.io.qrels import read_qrels
 
@@ -58,7 +58,7 @@ def load(
     DataError
         Naming file and line of what is wrong.
     UserError
-        If both a split and a file of judgments are named, or a named collection cannot be had.
+        If both a split and a file of judgments are named, or a named collection is unavailable.
     MissingExtra
         If the library that keeps a named collection is not installed.
     """
@@ -124,10 +124,10 @@ class FolderLayout:
         splits = {f.name.removesuffix(".gz").removesuffix(".tsv"): f for f in files if _is_named(f, _SPLITS)}
         if not splits:
             raise DataError(folder, "expected judgments in qrels/<split>.tsv (or .gz)")
-        if split is None:
-            split = next(iter(splits)) if len(splits) == 1 else "test"
-        if split not in splits:
-            raise DataError(folder, str(unknown("split", split, sorted(splits))) + "; choose one with --split")
+        try:
+            split = choose_split(splits, split)
+        except UserError as error:
+            raise DataError(folder, str(error)) from None
         return split, _plain_or_gz(folder / f"{split}.tsv") or splits[split]
 
 

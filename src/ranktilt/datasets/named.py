@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
 
 KINDS = ("hub", "irds")
 NO_QRELS = "none"
@@ -34,6 +35,15 @@ class Wanted:
     qrels: str | Path | None = None
     ignore_unknown: bool = False
     docs: str = "all"
+
+
+def choose_split(splits: Collection[str], name: str | None) -> str:
+    """Return the split that is named; ``test``, or the only one, where none is. `UserError` if there is none such."""
+    if name is None:
+        name = next(iter(splits)) if len(splits) == 1 else "test"
+    if name not in splits:
+        raise UserError(f"{unknown('split', name, sorted(splits))}; choose one with --split")
+    return name
 
 
 def read_name(path: str | Path, *, revision: str | None = None) -> Named | None:

@@ -86,35 +86,18 @@ class _Pages:
 
 
 def build_nq320k(files: Sequence[str | Path], *, words: int = WORDS, titles: str = "text") -> Built:
-    """Build NQ320K from the files of Natural Questions.
+    """Build NQ320K from the files of Natural Questions, JSON lines, plain or gzip.
 
-    Parameters
-    ----------
-    files : sequence of str or Path
-        The simplified training set (``v1.0-simplified_simplified-nq-train.jsonl.gz``) and the development set
-        (``v1.0-simplified_nq-dev-all.jsonl.gz``); JSON lines, plain or gzip. ``train`` or ``dev`` in a file's name
-        says which it is. Training files are read first, in any order given.
-    words : int, optional
-        Cut texts after so many words, counted between blanks.
-    titles : {"text", "field"}, optional
-        ``"text"``: a text begins with its title, as published, and the field ``title`` stays empty, so that the title
-        is not ranked twice; the column ``page_title`` keeps it. ``"field"``: the title is in ``title`` only.
+    They are the simplified training set (``v1.0-simplified_simplified-nq-train.jsonl.gz``) and the development set
+    (``v1.0-simplified_nq-dev-all.jsonl.gz``); ``train`` or ``dev`` in a file's name says which it is. Training files
+    are read first, in any order given. Texts are cut after so many `words`, counted between blanks. With the titles
+    ``"text"`` a text begins with its title, as published, and the field ``title`` stays empty, so that the title is not
+    ranked twice (the column ``page_title`` keeps it); with ``"field"`` the title is in ``title`` only.
 
-    Returns
-    -------
-    Built
-        One document a page, in order of appearance, and one query a development question with its page as the only
-        relevant document. A page is known again by its folded title; its first appearance gives the text.
+    One document a page, in order of appearance, and one query a development question with its page as the only relevant
+    document. A page is known again by its folded title; its first appearance gives the text. `UserError` if there is no
+    development file, a file's name does not say which it is, or an option is unknown; `DataError` names file and line.
 
-    Raises
-    ------
-    UserError
-        If there is no development file, a file's name does not say which it is, or an option is unknown.
-    DataError
-        Naming file and line: broken JSON, or no question with its page.
-
-    References
-    ----------
     Wang et al., A Neural Corpus Indexer, NeurIPS 2022, whose published notebook counts 109,739 pages; Dai et al.,
     KDD 2024, sec. 3.1. docs/collections.md says which rules are theirs and which are our reading.
     """

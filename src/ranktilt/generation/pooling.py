@@ -36,27 +36,17 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The documents that are worth a rewrite.
+    """The documents that are worth a rewrite."""
 
-    Parameters
-    ----------
-    ids : polars.Series
-        Ids of the chosen documents, in the collection's order.
-    reasons : tuple of Reason
-        Judgments first, then ranker by ranker.
-    documents : int
-        Documents of that source in the collection, chosen or not.
-    queries : int
-        Queries that chose.
-    spec : mapping
-        How it was made: ``of``, ``rankers``, ``depth``, and the collection's ``path`` and ``split``.
-    """
-
-    ids: pl.Series
+    ids: pl.Series  # in the collection's order
     reasons: tuple[Reason, ...]
+    """Judgments first, then ranker by ranker."""
     documents: int
+    """Documents of that source in the collection, chosen or not."""
     queries: int
+    """Queries that chose."""
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """How it was made: ``of``, ``rankers``, ``depth``, and the collection's ``path`` and ``split``."""
 
     @property
     def saved(self) -> int:
@@ -126,22 +116,8 @@ def pool(collection: Collection, rankers: Sequence[Ranker], *, depth: int = USUA
 def pooled(collection: Collection, chosen: Pool) -> Collection:
     """Return the collection as if only a pool had been rewritten: other sources keep the twins of chosen documents.
 
-    Parameters
-    ----------
-    collection : Collection
-        With rewrites of more than the pool.
-    chosen : Pool
-        Of the source ``chosen.spec["of"]``, all of whose documents are kept.
-
-    Returns
-    -------
-    Collection
-        Its documents have a Boolean column ``pool``. Judgments of documents that are left out are left out too.
-
-    Raises
-    ------
-    UserError
-        If a chosen document is not in the collection.
+    Of the pool's own source all documents are kept. Documents have a Boolean column ``pool``; judgments of those left
+    out are left out too. `UserError` if a chosen document is not in the collection.
     """
     strange = chosen.ids.filter(~chosen.ids.is_in(collection.ids.implode()))
     if len(strange):

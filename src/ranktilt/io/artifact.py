@@ -101,23 +101,10 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a result back; it equals the one that was saved.
+        """Read a result back from a file, plain or gzip; it equals the one that was saved.
 
-        Parameters
-        ----------
-        path : str or Path
-            The file, plain or gzip.
-
-        Returns
-        -------
-        Result
-            Of this class.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read, holds another kind of result, is of a newer version or too old a one, or not
-            whole.
+        `DataError` if the file cannot be read, holds another kind of result, is of a version too new or too old, or not
+        whole.
         """
         path = Path(path)
         content = read_json(path, cls.header.noun)

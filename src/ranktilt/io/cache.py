@@ -27,7 +27,7 @@ Vectors = npt.NDArray[np.float32]
 ABOUT = "about.json"
 MOST_FILES, MERGED = 64, 48
 _AT_ONCE = 128
-_PATIENCE = 100
+_TRIES = 100
 
 
 def cache_folder() -> Path:
@@ -127,7 +127,7 @@ class VectorCache:
             raise UserError(f"{self.folder}: float16 cannot hold numbers beyond 65,504; choose store=float32")
         order = np.argsort(keys)
         try:
-            for _ in range(_PATIENCE):
+            for _ in range(_TRIES):
                 with suppress(FileNotFoundError, FileExistsError):  # another process prunes at this very moment
                     self._store(keys[order], made[order])
                     break
@@ -168,7 +168,7 @@ class VectorCache:
 
     def _shards(self) -> list[Shard]:
         """Open all files; where one goes away meanwhile, because another process merges, look again."""
-        for _ in range(_PATIENCE):
+        for _ in range(_TRIES):
             with suppress(FileNotFoundError):
                 return self._opened()
         raise UserError(f"{self.folder}: files of the cache vanish while they are read; is it being pruned?")

@@ -164,6 +164,16 @@ def _read(stream: IO[bytes], path: Path, size: int) -> bytes:
         raise DataError(path, f"cannot be read to its end: {error}") from error
 
 
+def nth_line(path: Path, row: int) -> int:
+    """1-based number of the line that holds entry `row` (from 0); blank lines hold none."""
+    for first_line, _, lines in line_chunks(path):
+        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
+        if row < len(held):
+            return held[row]
+        row -= len(held)
+    return 0
+
+
 def decode_lines(path: Path, first_line: int, offset: int, lines: list[bytes]) -> str:
     """Decode a chunk of lines as UTF-8, joined by LF, or name line and byte of what is not UTF-8."""
     try:

@@ -23,7 +23,6 @@ from ranktilt.errors import DataWarning, UserError, shorten
 from ranktilt.io import leases
 from ranktilt.io.cache import ABOUT
 from ranktilt.io.files import cannot_write, write_bytes
-from ranktilt.io.journal_mode import journal_mode
 from ranktilt.io.records import old_records, unsealed
 
 JOURNAL, JSONL = "journal.sqlite", "answers.jsonl"
@@ -39,20 +38,15 @@ _BUSY = 60.0
 _CHECKPOINT = 8_000
 """Pages (of 4 kB) in the WAL until they are moved into the file, which waits for the disk twice."""
 _ZEROS = bytes(1 << 20)
+_NETWORK = ("nfs", "cifs", "smb", "9p", "fuse", "lustre", "gpfs", "beegfs", "ceph", "afs", "pvfs", "ocfs", "gfs")
 
 
 class Journal:
     """The answers of one model, by the keys of requests.
 
     Several processes may use one folder at the same time, and each may be killed at any moment: what was appended
-    stays. Reading needs no right to write. An object may be used by several threads.
-
-    Parameters
-    ----------
-    folder : Path
-        Of one model only; made when something is leased or appended.
-    about : mapping, optional
-        What the model is, for people; written beside the answers. Plain JSON values, never a key.
+    stays. Reading needs no right to write. An object may be used by several threads. The folder is of one model only,
+    and made when something is leased or appended; `about` says for people what the model is (plain JSON, never a key).
     """
 
     def __init__(self, folder: Path, *, about: Mapping[str, Any] | None = None) -> None:
@@ -284,7 +278,7 @@ class Journal:
                 raise UserError(
                     f"{self.path}: was written by a later version of RankTilt; update it to use this journal"
                 )
-            self._wal = journal_mode(db, self.folder) == "wal"
+            self._wal = _mode(db, self.folder) == "wal"
             db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
             if version < _VERSION or self._old_bytes() != _taken_over(db):
                 db.execute("BEGIN IMMEDIATE")
@@ -389,3 +383,27 @@ def _allocate(path: Path, size: int) -> None:
                 return
         for start in range(0, size, len(_ZEROS)):
             stream.write(_ZEROS[: size - start])
+
+
+def _mode(db: sqlite3.Connection, folder: Path) -> str:
+    """Switch to WAL where that is available; returns the mode that holds.
+
+    WAL keeps an index in shared memory, which other machines on a network file system do not see.
+    """
+    wanted, (mode,) = "delete" if _on_network(folder) else "wal", db.execute("PRAGMA journal_mode").fetchone()
+    if mode != wanted:
+        with suppress(sqlite3.OperationalError):
+            (mode,) = db.execute(f"PRAGMA journal_mode = {wanted}").fetchone()
+    return str(mode)
+
+
+def _on_network(folder: Path) -> bool:
+    """Whether a folder lies on a file system that other machines reach too."""
+    with suppress(OSError):
+        place, kinds = os.path.realpath(folder), dict[str, str]()
+        for line in Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
+            mount, kind = (part.replace("\\040", " ") for part in line.split(" ")[1:3])
+            if f"{place}/".startswith(f"{mount.rstrip('/')}/"):
+                kinds[mount] = kind
+        return bool(kinds) and kinds[max(kinds, key=len)].startswith(_NETWORK)
+    return False

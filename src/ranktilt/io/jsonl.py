@@ -13,7 +13,7 @@ import polars as pl
 
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.columns import json_series
-from ranktilt.io.files import bad_utf8, line_chunks, not_utf8
+from ranktilt.io.files import bad_utf8, line_chunks, not_utf8, nth_line
 from ranktilt.progress import report
 
 _ID = "_id"
@@ -42,7 +42,7 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:
         name = frame["id"][repeated]
-        raise DataError(path, f"_id {name!r} came before; ids must be unique", line=_nth_line(path, repeated))
+        raise DataError(path, f"_id {name!r} came before; ids must be unique", line=nth_line(path, repeated))
     return frame
 
 
@@ -166,18 +166,6 @@ def _fault(row: Any, line: str, strings: tuple[str, ...]) -> str | None:
     except orjson.JSONEncodeError:
         return f"expected JSON of at most 250 levels, got more: {shorten(line)}"
     return None
-
-
-def _nth_line(path: Path, row: int) -> int:
-    """1-based line number of the n-th line (from 0) that is not blank."""
-    seen = 0
-    for first, _, lines in line_chunks(path):
-        for number, line in enumerate(lines, start=first):
-            if line and not line.isspace():
-                if seen == row:
-                    return number
-                seen += 1
-    return seen
 
 
 def to_jsonl(frame: pl.DataFrame) -> bytes:

@@ -84,16 +84,6 @@ def read_run_file(path: Path, *, score_order: str = "score") -> RunFile:
     return RunFile(frame.drop("rank"), frame["query_id"].unique(maintain_order=True), True)
 
 
-def line_of(path: Path, row: int) -> int:
-    """1-based number of the line that holds a TREC file's entry `row` (from 0); blank lines hold none."""
-    for first_line, _, lines in line_chunks(path):
-        held = [number for number, line in enumerate(lines, start=first_line) if line.strip()]
-        if row < len(held):
-            return held[row]
-        row -= len(held)
-    return 0
-
-
 def _like_trec(text: str) -> bool:
     """Whether the first line could be TREC's: a query's id may begin with a brace."""
     fields = text.partition("\n")[0].split()

@@ -28,16 +28,9 @@ request); or every attempt failed (errors of the server, of the line, or no answ
 
 @dataclass(frozen=True)
 class Prompt:
-    """What one answer is asked for.
+    """What one answer is asked for: the user's message, and the system message before it (None sends none).
 
-    Parameters
-    ----------
-    text : str
-        The user's message.
-    system : str, optional
-        The system message before it; None sends none.
-    seed : int, optional
-        Seed of this prompt alone; None takes the one of the `Sampling`. It is not part of the digest.
+    A `seed` is for this prompt alone, in place of that of the `Sampling`; it is not part of the digest.
     """
 
     text: str
@@ -97,44 +90,27 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said.
-
-    Parameters
-    ----------
-    text : str
-        The text as it came; empty where a content filter kept it back.
-    finish : str
-        Why it ended: ``stop``, ``length`` (cut off), ``content_filter``, or another word of the server.
-    prompt_tokens, completion_tokens : int or None
-        Tokens read and written, as the server counts them; None where it does not say.
-    model : str
-        Name of the model that answered, as the server gives it.
-    revision : str or None, optional
-        What tells this state of the model from another: the server's ``system_fingerprint``, or the fingerprint of
-        a local folder.
-    logprobs : tuple of float or None, optional
-        Natural log-probability of each token of the text, 0 or less; None where not asked for or not offered.
-    """
+    """What a model said; token counts are the server's, None where it does not say."""
 
     text: str
+    """As it came; empty where a content filter kept it back."""
     finish: str
+    """Why it ended: ``stop``, ``length`` (cut off), ``content_filter``, or another word of the server."""
     prompt_tokens: int | None
     completion_tokens: int | None
     model: str
+    """Name of the model that answered, as the server gives it."""
     revision: str | None = None
+    """This state of the model: the server's ``system_fingerprint``, or the fingerprint of a local folder."""
     logprobs: tuple[float, ...] | None = None
+    """Natural log-probability of each token of the text, 0 or less; None where not asked for or not offered."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why one prompt has no answer. It is not kept: the prompt is asked again by the next run.
+    """Why one prompt has no answer (see `FailureKind`), in one line with the server's own words.
 
-    Parameters
-    ----------
-    kind : {"too long", "refused", "unavailable"}
-        See `FailureKind`.
-    message : str
-        One line for the reader, with the server's own words.
+    It is not kept: the prompt is asked again by the next run.
     """
 
     kind: FailureKind
@@ -143,31 +119,18 @@ class Failure:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of one prompt: an answer or a failure, never both.
-
-    Parameters
-    ----------
-    number : int
-        Position of the prompt among those given, from 0 on.
-    answer : Answer or None
-        The answer.
-    failure : Failure or None
-        Why there is none.
-    calls : int
-        Requests it took, the repeated ones included; 0 where none was sent.
-    fresh : bool, optional
-        Whether it was asked for this prompt. False where the answer was in the journal, came from another process, or
-        was asked for an equal request of the same call.
-    time : str or None, optional
-        When the answer was journalled, in UTC, as ISO 8601; None where it is not.
-    """
+    """What came of one prompt: an answer or a failure, never both."""
 
     number: int
+    """Position of the prompt among those given, from 0 on."""
     answer: Answer | None
     failure: Failure | None
     calls: int
+    """Requests it took, the repeated ones included; 0 where none was sent."""
     fresh: bool = True
+    """False where the answer was in the journal, came from another process, or was asked for an equal request."""
     time: str | None = None
+    """When the answer was journalled, in UTC, as ISO 8601; None where it is not."""
 
 
 class LLM(ABC):
@@ -199,13 +162,7 @@ class LLM(ABC):
         return {"llm": self.identity, "model": self.name}
 
     def check(self) -> None:
-        """Check what can be checked without asking: packages, keys, folders.
-
-        Raises
-        ------
-        UserError
-            If the model could not answer anything.
-        """
+        """Check what can be checked without asking (packages, keys, folders); `UserError` if it could not answer."""
         return None
 
     def generate(
@@ -264,23 +221,10 @@ class LLM(ABC):
         """
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Turn texts into vectors.
+        """Turn texts into vectors; `UserError` if the model makes none, or cannot be asked.
 
-        Parameters
-        ----------
-        texts : sequence of str
-            The texts.
-
-        Yields
-        ------
-        tuple of list of int and array
-            Positions of some of the texts and their vectors, float32 (texts, dimension), one pair a request, in
-            any order; every text exactly once.
-
-        Raises
-        ------
-        UserError
-            If the model makes no vectors, or cannot be asked.
+        Yields positions of some of the texts and their vectors, float32 (texts, dimension), one pair a request, in any
+        order; every text exactly once.
         """
         raise UserError(f"{self.name} makes no vectors here: name a model behind a server, such as openai:MODEL")
 

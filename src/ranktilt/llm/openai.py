@@ -41,33 +41,15 @@ class OpenAI(LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
     The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this
-    machine's loopback needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not.
+    machine's loopback needs none. ``OPENAI_BASE_URL`` names the server where `base_url` does not. At most
+    `concurrency` requests are under way at once; each is given up after `timeout` seconds, and followed by up to
+    `retries` further attempts where the reason may pass.
 
-    Parameters
-    ----------
-    model : str
-        Name of the model, as the server knows it.
-    base_url : str, optional
-        Where the server is, such as ``http://localhost:8000/v1``; OpenAI's own by default.
-    concurrency : int, optional
-        Most requests under way at once.
-    timeout : float, optional
-        Seconds until a request is given up.
-    retries : int, optional
-        Further attempts after one that failed for a reason that may pass.
-    rpm, tpm : int, optional
-        Most requests, and most tokens read and written, in any minute; no limit by default. Tokens are estimated
-        before a request and put right by what the server counts.
-    pause : float, optional
-        Seconds before the second attempt, give or take half; twice as many before each further one. A server that
-        says how long to wait (Retry-After) is obeyed, by all requests if it says that there are too many.
-    max_answer : int, optional
-        Bytes of an answer as it comes, and for each text of a request for vectors; a longer one is refused unread.
-
-    Raises
-    ------
-    UserError
-        If an option is out of its range, or the URL is none or holds a name or a query.
+    `rpm` and `tpm` limit requests and tokens (read and written) in any minute; tokens are estimated before a request
+    and put right by what the server counts. `pause` is in seconds, before the second attempt, give or take half; twice
+    as many before each further one. A server that says how long to wait (Retry-After) is obeyed, by all requests if it
+    says that there are too many. `max_answer` is in bytes, for an answer as it comes, and for each text of a request
+    for vectors; a longer one is refused unread.
     """
 
     def __init__(
@@ -111,13 +93,7 @@ class OpenAI(LLM):
         return {"llm": f"openai:{self.name}", "model": self.name, "base_url": self._address.url}
 
     def check(self) -> None:
-        """Check that the openai package and a key are there; asks nothing.
-
-        Raises
-        ------
-        UserError
-            If one is missing, or the key stands in the model's name or the server's address, which are kept.
-        """
+        """Check the package, and the key where one is needed; `UserError` says what is missing."""
         need("openai", extra="llm", for_=f"openai:{self.name}")
         key = _key()
         if key is not None and len(key) >= LONG_KEY and key.casefold() in self.identity.casefold():

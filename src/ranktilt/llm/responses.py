@@ -162,12 +162,12 @@ def error_text(content: bytes, clean: Callable[[str], str] = str) -> tuple[str, 
     error = inner if isinstance(inner, dict) else {}
     text = data if isinstance(data, str) else error.get("message") or outer.get("detail") or inner
     if isinstance(text, list):
-        text = "; ".join(_listed(one) for one in text)
+        text = "; ".join(_error_line(one) for one in text)
     folded = " ".join(clean(text if isinstance(text, str) else str(text or "")).split()).rstrip(".")
     return (folded if len(folded) <= _WIDTH else folded[: _WIDTH - 1] + "…"), error
 
 
-def _listed(one: Any) -> str:
+def _error_line(one: Any) -> str:
     if isinstance(one, dict) and "msg" in one:
         return f"{'.'.join(str(step) for step in one.get('loc', ()))}: {one['msg']}"
     return str(one)

@@ -43,23 +43,9 @@ class Transformers(LLM):
     only the same list of prompts with the same batch on the same machine and versions. Log-probabilities are those
     before temperature and top_p.
 
-    No code of the model's own is run.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The model.
-    device : str, optional
-        Torch's name of where to compute; a GPU where there is one, else the processor, by default.
-    batch : int, optional
-        Prompts that are answered together.
-    precision : {"auto", "float32", "bfloat16"}, optional
-        Of the weights; ``auto`` takes that of the folder.
-
-    Raises
-    ------
-    UserError
-        If an option is none of these. What is wrong with the folder is found by `check`.
+    No code of the model's own is run. `device` is torch's name (by default a GPU where there is one), `batch` prompts
+    are answered together, and the precision ``auto`` is that of the folder's weights. What is wrong with the folder is
+    found by `check`.
     """
 
     def __init__(
@@ -93,10 +79,8 @@ class Transformers(LLM):
     def check(self) -> None:
         """Check packages, folder, tokenizer and device; loads no weights.
 
-        Raises
-        ------
-        UserError
-            If something is missing, the tokenizer has no chat template, or the folder would run code of its own.
+        `UserError` if something is missing, the tokenizer has no chat template, or the folder would run code of its
+        own.
         """
         need("torch", extra="neural", for_="transformers")
         self._require_folder()

@@ -13,8 +13,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt._version import __version__
-from ranktilt.auditing.effects import FEW_QUERIES
-from ranktilt.auditing.equivalence import ALPHA, MARGIN, Equivalence, Outcome, equivalences
+from ranktilt.auditing.effects import FEW_QUERIES, Equivalence, Outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import POOL, CheckResult, percent
@@ -24,6 +23,7 @@ from ranktilt.io.files import sha256
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.base import others, reference_of, twin_sources
+from ranktilt.probes.equivalence import ALPHA, MARGIN, equivalences
 from ranktilt.probes.overlap import Overlap, OverlapProbe, terms_sentence
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe, vectors_sentence
 from ranktilt.probes.statistics import CollectionStatistics, statistics
@@ -95,6 +95,12 @@ class Validation(
     def derived(self) -> dict[str, Any]:
         """The verdict and the sentences, for those who read the file."""
         return {"fair": self.fair, "sentences": self.sentences()}
+
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the rows of older versions today's fields."""
+        rows = [Equivalence.upgraded(row, content["reference"]) for row in content["effectiveness"]]
+        return {**content, "effectiveness": rows}
 
     def __post_init__(self) -> None:
         """Refuse options that are not numbers."""
@@ -218,7 +224,7 @@ def effectiveness_sentences(rows: Sequence[Equivalence]) -> list[str]:
 
 def _outcome_sentence(rows: Sequence[Equivalence], measure: str, outcome: Outcome) -> str:
     front = f"{', '.join(row.run for row in rows)} on each side alone, {measure}"
-    differences = ", ".join(f"{row.difference:+.3f}".replace("-", "−") for row in rows)
+    differences = ", ".join(f"{row.value:+.3f}".replace("-", "−") for row in rows)
     widest = max(row.smallest for row in rows)
     margin = rows[0].margin
     return {

@@ -110,17 +110,12 @@ class Ranker(ABC):
 
 @dataclass(frozen=True)
 class Pipeline(Ranker):
-    """Rankers one after the other, each on the run of the one before.
+    """Rankers one after the other (at least two), each on the run of the one before.
 
     ``@k`` cuts what its own stage gives. A re-ranker gives back exactly its candidates; with ``tail=keep`` what the
     stage before it ranked below its ``@k`` follows them in that stage's order: ``bm25@100>>cross-encoder:M(tail=keep)``
     re-ranks 100 documents and appends BM25's others, down to its usual depth. Their scores are shifted below the
     lowest re-ranked one, and ties among them are kept.
-
-    Parameters
-    ----------
-    stages : tuple of Ranker
-        At least two.
     """
 
     stages: tuple[Ranker, ...]
@@ -194,18 +189,11 @@ def entries(run: Run, numbers: Iterable[int]) -> Iterator[tuple[Rows, Scores]]:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstStage(Ranker):
-    """A ranker that searches the whole collection.
+    """A ranker that searches the whole collection, `k` documents deep.
 
-    Parameters
-    ----------
-    k : int, optional
-        How deep to rank; documents tied at the cut are chosen by a hash that knows neither source nor
-        id, and versions of one text stay together, so a query may get a few more.
-    text : {"title+text", "text", "title"}, optional
-        What of a document is ranked.
-    exclude_self : bool, optional
-        Drop a query's own document, and all its versions, where queries are documents. By default it
-        is done where ids and words of queries and documents coincide (see `self_documents`).
+    Documents tied at the cut are chosen by a hash that knows neither source nor id, and versions of one text stay
+    together, so a query may get a few more. `exclude_self` drops a query's own document, and all its versions, where
+    queries are documents; by default where ids and words of queries and documents coincide (see `self_documents`).
     """
 
     k: int = DEPTH

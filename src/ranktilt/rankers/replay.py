@@ -21,19 +21,11 @@ from ranktilt.run import Run, collection_rows, sidecar
 
 @dataclass(frozen=True)
 class Replay(Ranker):
-    """Ranks as a saved run did.
+    """Ranks as a saved run did; the file is one that `Run.load` reads: TREC or JSON, plain or gzip.
 
-    Parameters
-    ----------
-    file : str
-        A run that `Run.load` reads: TREC or JSON, plain or gzip.
-    k : int, optional
-        Cut at this depth; by default as deep as the file is.
-    exclude_self : bool, optional
-        Drop a query's own document and its versions; see `self_exclusion.self_documents`. By default never
-        where the collection has no query texts: equal ids alone, which may be numbers, say too little.
-    score_order : {"score", "rank"}, optional
-        Whether the file's scores or its ranks give the order.
+    It is as deep as the file where no `k` is given. A query's own document and its versions are dropped as
+    `self_exclusion.self_documents` says; by default never where the collection has no query texts: equal ids alone,
+    which may be numbers, say too little. `score_order` says whether the file's scores or its ranks give the order.
     """
 
     name: ClassVar[str] = "replay"

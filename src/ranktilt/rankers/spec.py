@@ -39,23 +39,9 @@ class Stage:
 
 
 def parse_stages(text: str) -> list[Stage]:
-    """Split a pipeline's text into its stages.
+    """Split a pipeline's text into its stages, at least one: ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``"bm25(k1=0.9,b=0.4)@100>>cross-encoder:FOLDER"``; arguments and values that hold
-        ``(``, ``)``, ``@``, ``,`` or ``>>`` stand in double quotes.
-
-    Returns
-    -------
-    list of Stage
-        At least one.
-
-    Raises
-    ------
-    UserError
-        If the text does not follow the grammar.
+    Arguments and values that hold ``(``, ``)``, ``@``, ``,`` or ``>>`` stand in double quotes; `UserError` otherwise.
     """
     return [_parse(part, _SECRET.sub("://…@", text)) for part in _split(text, ">>")]
 

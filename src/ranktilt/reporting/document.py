@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -52,6 +52,8 @@ class Cell(Shown):
 
     note: str = ""
     """A small second line."""
+    page: str = ""
+    """Its text on a page, where that is another one, such as with more digits."""
     ends: tuple[str, str] | None = None
     """Its interval; of a cell without a text it is the cell."""
     emphasis: Emphasis = ""
@@ -161,6 +163,8 @@ class Table:
     rows: tuple[Row, ...]
     note: str = ""
     """Below it on a page."""
+    page: str = ""
+    """Its caption on a page, where that is another one."""
     groups: tuple[str, ...] = ()
     """Titles of the group columns, where groups are columns."""
     repeat: bool = False
@@ -169,7 +173,7 @@ class Table:
     """Whether its caption is printed in a terminal and in Markdown too."""
     below: tuple[Sentence, ...] = ()
     spans: tuple[tuple[str, int], ...] = ()
-    """A row above the titles on a page: a heading, empty for none, and how many columns it stands over."""
+    """A row above the titles, on a page and in panels: a heading, empty for none, and how many columns it spans."""
     folded: bool = False
     """Whether a reader of a page unfolds it: what another table or figure says in short."""
     intervals: Literal["row", "cell", "page"] = "cell"
@@ -192,7 +196,7 @@ class Table:
     """Empty lines between its caption and it."""
     only: tuple[Medium, ...] = ()
 
-    def places(self, medium: Medium) -> list[int]:
+    def columns_of(self, medium: Medium) -> list[int]:
         """Return which columns a medium shows."""
         return [n for n, column in enumerate(self.columns) if not column.only or medium in column.only]
 
@@ -204,13 +208,33 @@ class Table:
     def to_pandas(self) -> Any:
         """Return it as a data frame: numbers unrounded, everything else as it is printed."""
         pandas = need("pandas", extra="pandas", for_="Table.to_pandas")
-        places = self.places("html")
+        places = self.columns_of("html")
         titles = [*self.groups, *(self.columns[place].title for place in places)]
         records = [
             [*row.group, *(cell.text if cell.value is None else cell.value for cell in (row.cells[p] for p in places))]
             for row in self.rows
         ]
         return pandas.DataFrame(records, columns=titles)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """A paper's table: tables below each other under one caption, each with its own as title."""
+
+    kind: ClassVar[str] = "panels"
+    name: str
+    """By which a text refers to it."""
+    caption: str
+    layout: str
+    """Which table of which paper it follows."""
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+    """Below it."""
+    remarks: tuple[str, ...] = ()
+    """For those who make it, not for a paper's reader."""
+    made: tuple[str, ...] = ()
+    """The commands and files behind it."""
+    only: tuple[Medium, ...] = ("markdown", "latex")
 
 
 @dataclass(frozen=True)
@@ -297,7 +321,7 @@ class Explorer:
     only: tuple[Medium, ...] = PAGE
 
 
-Block = Table | Figure | Facts | Pairs | Points | Lines | Code | Explorer
+Block = Table | Panels | Figure | Facts | Pairs | Points | Lines | Code | Explorer
 
 
 @dataclass(frozen=True)
@@ -372,6 +396,6 @@ def shown_lines(lines: Iterable[Sentence], medium: Medium, *, notes: bool = True
     return [line for line in lines if (not line.only or medium in line.only) and (notes or line.emphasis != "quiet")]
 
 
-def printed(blocks: tuple[Block, ...] | list[Block]) -> tuple[Section, ...]:
+def printed(blocks: Sequence[Block]) -> tuple[Section, ...]:
     """Return one section of blocks, for a result whose page needs no headings."""
     return (Section("result", "Result", (), tuple(blocks)),)

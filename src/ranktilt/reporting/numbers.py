@@ -24,6 +24,16 @@ def signed(value: float, digits: int = 1) -> str:
     return DASH if value != value else with_sign(value, digits)
 
 
+def fixed(value: float, digits: int = 2, undefined: str = DASH) -> str:
+    """Print a number with so many decimals and nothing between its thousands: ``1234.50``."""
+    return undefined if value != value else f"{value:.{digits}f}".replace("-", "−")
+
+
+def always_signed(value: float, digits: int = 2) -> str:
+    """Print a number with its sign, also where it rounds to nothing: ``+0.00``."""
+    return DASH if value != value else f"{value:+.{digits}f}".replace("-", "−")
+
+
 def percent(mean: float) -> str:
     """Print a mean of 0 to 1 in percent, with one decimal and without the sign of percent."""
     return decimal(100 * mean)

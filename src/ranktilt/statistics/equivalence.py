@@ -40,6 +40,11 @@ def t_interval(difference: Floats) -> tuple[float, float]:
     return mean - half, mean + half
 
 
+def standard_error(difference: Floats) -> float:
+    """Standard error of a mean; NaN below two queries."""
+    return _mean_and_error(difference)[1] if len(difference) > 1 else np.nan
+
+
 def _mean_and_error(difference: Floats) -> tuple[float, float, int]:
     n = len(difference)
     if (difference == difference[0]).all():  # rounding would leave an error where there is none

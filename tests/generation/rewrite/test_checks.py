@@ -99,12 +99,6 @@ def test_quotes_around_a_title_are_removed() -> None:
     assert title("Apples", '"On apples"') == ("On apples", [])
 
 
-def test_no_answers_are_no_rows() -> None:
-    empty = pl.Series([], dtype=pl.String)
-    for check in (check_text(RewriteLimits()), check_title):
-        assert check(empty, empty, empty).height == 0
-
-
 @pytest.mark.data
 def test_no_real_rewrite_is_unrelated(shared_data: Path) -> None:
     docs = rt.load(shared_data / "cocktail-nfcorpus").docs

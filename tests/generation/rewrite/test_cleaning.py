@@ -22,25 +22,19 @@ def cleaned(raw: str, source: str = SOURCE) -> tuple[str, str | None, str | None
     return row  # type: ignore[return-value]
 
 
-OPENINGS = [
-    "Sure, here is the rewritten text:",
-    "Here is a rewritten version of the passage:",
-    "Sure! Here's a more concise version:",
-    "Here is a polished version of the text:",
-    "Here is a concise summary:",
-    "here is my attempt to rewrite the given text:\nRewritten Text:",
-    "**Rewritten text**",
-    "## Rewritten passage",
-    "Got it! Here is one reworded version:",
-    "Certainly!",
-    "<think>\nThe user wants a rewrite.\n\nLet me see.\n</think>",
-    "<think>\nHm.\n</think>\n\nHere is the rewritten text:",
-    "Sure, here is the rewritten text:\n\nRewritten text:",
-]
-
-
-@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "Sure, here is the rewritten text:",
+        "here is my attempt to rewrite the given text:\nRewritten Text:",
+        "## Rewritten passage",
+        "<think>\nThe user wants a rewrite.\n\nLet me see.\n</think>",
+        "<think>\nHm.\n</think>\n\nHere is the rewritten text:",
+        "Sure, here is the rewritten text:\n\nRewritten text:",
+    ],
+)
 def test_an_opening_is_taken_off(opening: str) -> None:
+    """Those of `quality.opening`, of which its own tests have many."""
     assert cleaned(f"{opening}\n\n{BODY}") == (BODY, opening, None)
 
 
@@ -85,53 +79,21 @@ CLOSINGS = [
 @pytest.mark.parametrize("closing", CLOSINGS)
 def test_a_remark_at_the_end_is_taken_off(closing: str) -> None:
     assert cleaned(f"{BODY}\n\n{closing}") == (BODY, None, closing)
+    assert remark(f"{BODY}\n\n{closing}") == closing
+    text = f"{BODY}\n\n{closing}\n\n{SOURCE}"
+    assert cleaned(text) == (text, None, None), "at the end only"
 
 
 VERBS = [
-    "rewrote",
-    "re-written",
-    "paraphrased",
-    "rephrased",
-    "reworded",
-    "changed",
-    "replaced",
-    "simplified",
-    "kept",
-    "maintained",
-    "preserved",
-    "retained",
-    "removed",
-    "added",
-    "omitted",
-    "shortened",
-    "condensed",
-    "restructured",
-    "reorganised",
-    "reorganized",
-    "adjusted",
-    "modified",
-    "edited",
-    "improved",
-    "used",
-    "made",
-    "tried",
-    "attempted",
-    "aimed",
-    "avoided",
-]
+    "rewrote", "re-written", "paraphrased", "rephrased", "reworded", "changed", "replaced", "simplified", "kept",
+    "maintained", "preserved", "retained", "removed", "added", "omitted", "shortened", "condensed", "restructured",
+    "reorganised", "reorganized", "adjusted", "modified", "edited", "improved", "used", "made", "tried", "attempted",
+    "aimed", "avoided",
+]  # fmt: skip
 THINGS = [
-    "text",
-    "passage",
-    "paragraph",
-    "abstract",
-    "version",
-    "article",
-    "document",
-    "original",
-    "wording",
-    "phrasing",
+    "text", "passage", "paragraph", "abstract", "version", "article", "document", "original", "wording", "phrasing",
     "rewriting",
-]
+]  # fmt: skip
 SUBJECTS = ["I", "I've", "I\u2019ve", "I have", "I'm", "I am", "I have also", "I only", "I simply", "I just"]
 HELPS = ["helps", "help", "is helpful", "was helpful", "works for you", "meets your needs", "suits your needs"]
 SAID = [
@@ -192,22 +154,10 @@ def test_a_thought_goes_with_its_tags(tag: str) -> None:
 @pytest.mark.parametrize(
     "tag",
     [
-        "rewritten",
-        "re-written",
-        "paraphrased",
-        "rephrased",
-        "revised",
-        "summary",
-        "output",
-        "answer",
-        "result",
-        "text",
-        "passage",
-        "document",
-        "Rewritten_Text",
-        "text-1",
+        "rewritten", "re-written", "paraphrased", "rephrased", "revised", "summary", "output", "answer", "result",
+        "text", "passage", "document", "Rewritten_Text", "text-1",
     ],
-)
+)  # fmt: skip
 def test_a_tag_around_all_goes(tag: str) -> None:
     assert cleaned(f"<{tag}>{BODY}</{tag}>") == (BODY, f"<{tag}>", f"</{tag}>")
 
@@ -228,42 +178,23 @@ def test_a_remark_may_follow_on_the_same_line(closing: str, body: str) -> None:
 
 
 WRITTEN = [
-    "I hope that bees will live.",
-    "We hope this helps to protect bees.",
-    "We hope this study helps to save them.",
-    "Let us know more of bees.",
-    "Note: WHO stands for World Health Organization.",
-    "Note that bees are not wasps.",
-    "Please note that the hive is closed on Sundays.",
-    "It is important to note that bees sleep.",
-    "However, the authors note that the sample was small.",
-    "I have changed my mind about bees.",
-    "I have added honey to my tea.",
-    "Would bees dance in the dark?",
-    "Can I keep bees in a town?",
-    "If you keep bees, do not hesitate to ask a keeper.",
-    "Don't hesitate to reach out to your doctor for guidance.",
-    "Feel free to visit the hives.",
-    "Changes:\n- more bees\n- more flowers",
-    "What they need:\n- water\n- flowers",
-    "The revised version was published in 1999.",
-    "This paper was rewritten twice.",
-    "I am happy that bees dance.",
-    "Bees dance. ---",
-    "Copyright 2010. All rights reserved.",
-]
+    "I hope that bees will live.", "We hope this helps to protect bees.", "We hope this study helps to save them.",
+    "Let us know more of bees.", "Note: WHO stands for World Health Organization.", "Note that bees are not wasps.",
+    "Please note that the hive is closed on Sundays.", "It is important to note that bees sleep.",
+    "However, the authors note that the sample was small.", "I have changed my mind about bees.",
+    "I have added honey to my tea.", "Would bees dance in the dark?", "Can I keep bees in a town?",
+    "If you keep bees, do not hesitate to ask a keeper.", "Don't hesitate to reach out to your doctor for guidance.",
+    "Feel free to visit the hives.", "Changes:\n- more bees\n- more flowers", "What they need:\n- water\n- flowers",
+    "The revised version was published in 1999.", "This paper was rewritten twice.", "I am happy that bees dance.",
+    "Bees dance. ---", "Copyright 2010. All rights reserved.",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("sentence", WRITTEN)
 def test_what_a_person_would_write_at_the_end_stays(sentence: str) -> None:
     for text in (f"{BODY} {sentence}", f"{BODY}\n\n{sentence}"):
         assert cleaned(text) == (text, None, None)
-
-
-@pytest.mark.parametrize("closing", CLOSINGS)
-def test_a_remark_is_one_at_the_end_only(closing: str) -> None:
-    text = f"{BODY}\n\n{closing}\n\n{SOURCE}"
-    assert cleaned(text) == (text, None, None)
+    assert remark(f"{BODY}\n\n{sentence}") is None
 
 
 WRAPPERS = [
@@ -364,15 +295,11 @@ def test_a_courtesy_early_in_a_long_source_keeps_none_at_the_end() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Sure! Here is the rewritten text:",
-        "I hope this helps!",
-        "Here is the rewritten text:\n\n---\n\nI hope this helps!",
-        "<think>Hm.</think>",
-        '"..."',
-        "**Note:**",
+        "Sure! Here is the rewritten text:", "I hope this helps!",
+        "Here is the rewritten text:\n\n---\n\nI hope this helps!", "<think>Hm.</think>", '"..."', "**Note:**",
         "Certainly! Let me know if you need more.",
     ],
-)
+)  # fmt: skip
 def test_where_nothing_would_be_left_nothing_is_taken_off(text: str) -> None:
     assert cleaned(f" {text}\n") == cleaned(text) == (text, None, None)
 
@@ -398,12 +325,6 @@ def test_answers_are_cleaned_a_row_each_in_their_order() -> None:
     assert table["text"].to_list() == [BODY, "Bees.", BODY, "", "Bees."] * 3
     assert table["opening"].to_list() == ["Rewritten text:", None, None, None, '"'] * 3
     assert table["closing"].to_list() == [None, None, "I hope this helps!", None, '"'] * 3
-
-
-def test_no_answers_make_an_empty_table() -> None:
-    table = clean(series(), series())
-    assert table.height == 0
-    assert table.columns == ["text", "opening", "closing"]
 
 
 def test_answers_and_sources_must_be_as_many() -> None:
@@ -456,17 +377,6 @@ def test_the_parts_make_up_the_answer_and_the_text_is_never_emptied(raw: str, so
 def test_what_was_cleaned_from_itself_stays(raw: str) -> None:
     once = cleaned(raw)[0]
     assert cleaned(once, once) == (once, None, None)
-
-
-@pytest.mark.parametrize("closing", CLOSINGS)
-def test_a_remark_is_found_without_a_source(closing: str) -> None:
-    found = remark(f"{BODY}\n\n{closing}")
-    assert found == closing
-
-
-@pytest.mark.parametrize("sentence", WRITTEN)
-def test_what_a_person_would_write_is_no_remark(sentence: str) -> None:
-    assert remark(f"{BODY}\n\n{sentence}") is None
 
 
 def test_a_text_can_be_all_remark() -> None:

@@ -58,10 +58,6 @@ def test_what_is_journalled_costs_nothing(guess: Any, tmp_path: Path) -> None:
     assert guess(temperatures=(0.2, 1.0)).requests == 6
 
 
-def test_equal_texts_are_one_request(guess: Any) -> None:
-    assert guess(texts={"d1": "The same.", "d2": "The same."}).requests == 1
-
-
 def test_titles_are_requests_too(guess: Any) -> None:
     assert guess(titles="rewrite").requests == 6
 

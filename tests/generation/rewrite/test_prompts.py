@@ -1,6 +1,5 @@
 """Prompts: what they hold, and what they may not hold."""
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,6 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import DataError, UserError
 from ranktilt.generation.rewrite.prompts import PROMPTS, TITLE, PromptTemplate, template
-
-
-def test_a_damaged_gzip_is_no_prompt(tmp_path: Path) -> None:
-    file = tmp_path / "prompt.txt"
-    file.write_bytes(gzip.compress(b"Rewrite: {text}" * 50)[:-20])
-    with pytest.raises(DataError, match=r"prompt\.txt: cannot be read to its end: "):
-        template(file)
 
 
 def test_the_default_is_the_papers_instruction() -> None:

@@ -1,154 +1,221 @@
-"""Files of cells: what is read, and what is refused with file and line."""
+"""Cells of tables: what a file gives or is refused for, Relative Δ and ratios computed again from what is printed."""
 
 import gzip
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
-import polars as pl
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from ranktilt.errors import DataError
-from ranktilt.reporting.papers.cells import KEYS, Cell, Cells, read_cells
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.reporting.papers.cells import DELTA, RATIO, SHARES, PaperCell, printed, read_cells
+from ranktilt.reporting.papers.layouts import LAYOUTS
 
 HEADER = "table,dataset,generator,temperature,collection,system,target,measure,value,note\n"
 LINE = "dai-3,scifact,llama,0.2,mixed,BM25,human,nDCG@1,26.7,\n"
+DAI, WANG = LAYOUTS["dai-3"], LAYOUTS["wang-3"]
 
 
-def written(folder: Path, text: str, name: str = "cells.csv") -> Path:
+def written(folder: Path, text: str) -> Path:
     """Write a file and return where it lies."""
-    file = folder / name
+    file = folder / "cells.csv"
     file.write_text(text, encoding="utf-8", newline="")
     return file
 
 
-class TestRead:
-    def test_every_field_of_a_line_becomes_a_key_of_the_cell(self, tmp_path: Path) -> None:
-        file = written(tmp_path, HEADER + 'dai-3,scifact,llama,0.2,mixed,BM25,human,nDCG@1,26.7,"a note, quoted"\n')
-        (cell,) = read_cells(file).cells
-        assert cell == Cell(
+def test_every_field_of_a_line_becomes_a_key_of_the_cell(tmp_path: Path) -> None:
+    file = written(tmp_path, HEADER + 'dai-3,scifact,llama,0.2,mixed,BM25,human,nDCG@1,26.7,"a note, quoted"\n')
+    found = read_cells(str(file))
+    assert found.path == str(file)
+    assert found.cells == (
+        PaperCell(
             table="dai-3", dataset="scifact", generator="llama", temperature="0.2", collection="mixed",
             system="BM25", target="human", measure="nDCG@1", value=26.7, text="26.7", note="a note, quoted",
-        )  # fmt: skip
-
-    def test_numbers_keep_their_text(self, tmp_path: Path) -> None:
-        file = written(tmp_path, "table,dataset,system,measure,value\naskari-2,d,BM25,nDCG@10,.480\n")
-        (cell,) = read_cells(file).cells
-        assert (cell.value, cell.text) == (0.48, ".480")
-
-    def test_model_is_another_word_for_system(self, tmp_path: Path) -> None:
-        file = written(tmp_path, "table,dataset,model,measure,value\nwang-1,d,MonoT5,P@20,0.1\n")
-        assert read_cells(file).cells[0].system == "MonoT5"
-
-    def test_the_order_of_columns_does_not_matter(self, tmp_path: Path) -> None:
-        file = written(tmp_path, "value,measure,system,dataset,table\n7.5,nDCG@1,BM25,d,dai-3\n")
-        cell = read_cells(file).cells[0]
-        assert (cell.table, cell.system, cell.measure, cell.value) == ("dai-3", "BM25", "nDCG@1", 7.5)
-
-    def test_nan_is_an_undefined_value(self, tmp_path: Path) -> None:
-        file = written(tmp_path, HEADER + LINE.replace("26.7", "nan"))
-        assert math.isnan(read_cells(file).cells[0].value)
-
-    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-    def test_every_line_end_is_read(self, tmp_path: Path, end: str) -> None:
-        other = LINE.replace("human", "llm")
-        file = written(tmp_path, (HEADER + LINE + other).replace("\n", end))
-        assert [cell.target for cell in read_cells(file).cells] == ["human", "llm"]
-
-    def test_a_byte_order_mark_and_empty_lines_do_no_harm(self, tmp_path: Path) -> None:
-        file = written(tmp_path, "\ufeff" + HEADER + "\n" + LINE + "\n\n")
-        assert len(read_cells(file).cells) == 1
-
-    def test_a_compressed_file_is_read(self, tmp_path: Path) -> None:
-        file = tmp_path / "cells.csv.gz"
-        file.write_bytes(gzip.compress((HEADER + LINE).encode()))
-        assert read_cells(file).cells[0].text == "26.7"
-
-    def test_the_file_is_named_as_where_they_come_from(self, tmp_path: Path) -> None:
-        file = written(tmp_path, HEADER + LINE)
-        assert read_cells(str(file)).made == str(file)
+        ),
+    )  # fmt: skip
+    assert found.cells[0].place == ("dai-3", "scifact", "llama", "0.2", "mixed", "BM25", "", "human", "nDCG@1")
 
 
-class TestRefused:
+def test_columns_stand_in_any_order_model_is_system_and_numbers_keep_their_text(tmp_path: Path) -> None:
+    file = written(tmp_path, "\ufeffvalue,measure,model,dataset,table\n.480,nDCG@1,BM25,d,dai-3\n\n")
+    (cell,) = read_cells(file).cells
+    assert (cell.table, cell.system, cell.measure, cell.value, cell.text) == ("dai-3", "BM25", "nDCG@1", 0.48, ".480")
+
+
+def test_nan_is_an_undefined_value_and_a_compressed_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "cells.csv.gz"
+    file.write_bytes(gzip.compress((HEADER + LINE.replace("26.7", "nan")).encode()))
+    assert math.isnan(read_cells(file).cells[0].value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", 1, "expected columns table, dataset, system, measure, value; missing: table, dataset, system, measure, "
+         "value (or model); got 'an empty file'"),
+        ("table,dataset,measure\n", 1, "expected columns table, dataset, system, measure, value; missing: system, "
+         "value (or model); got 'table, dataset, measure'"),
+        (HEADER.replace("note", "notes") + LINE, 1, "unknown column 'notes'; did you mean 'note'?"),
+        ("table,dataset,system,model,measure,value\n", 1, "column 'system' is there twice"),
+        (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
+        (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
+        (HEADER + LINE.replace("26.7", ""), 2, "expected a number as value, or nan, got ''"),
+        (HEADER + LINE.replace("26.7", "inf"), 2, "expected a number as value, or nan, got 'inf'"),
+        (HEADER + LINE.replace("nDCG@1", ""), 2, "expected a measure, got nothing"),
+        (HEADER + LINE.replace(",26.7,", ",26.7"), 2, "expected 10 fields (table, dataset, generator, temperature, "
+         "collection, system, target, measure, value, note), got 9"),
+        (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
+         " nDCG@1 is there twice, first in line 2"),
+        (HEADER + LINE + '"open', 3, "cannot be read as CSV: unexpected end of data"),
+        (HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"), 4, "expected a number as value"),
+    ],
+)  # fmt: skip
+def test_one_sentence_names_file_line_and_what_came(tmp_path: Path, text: str, line: int, message: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(DataError) as caught:
+        read_cells(file)
+    assert caught.value.line == line
+    assert str(caught.value).startswith(f"{file}:{line}: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (HEADER.encode(), "expected cells of tables, a line each below the header"),
+        (HEADER.encode() + b"\xff\xfe\n", f"invalid UTF-8 at byte {len(HEADER)} of the file"),
+    ],
+)
+def test_a_file_without_cells_or_of_bytes_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "cells.csv").write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        read_cells(tmp_path / "cells.csv")
+
+
+def means(human: float, llm: float, delta: str = "", note: str = "") -> list[PaperCell]:
+    """Two means in percent, and a Relative Δ as a file prints it."""
+    front = {"table": "dai-3", "system": "BM25", "measure": "nDCG@1"}
+    found = [PaperCell(**front, target="human", value=human), PaperCell(**front, target="llm", value=llm)]
+    return [*found, PaperCell(**front, target=DELTA, value=float(delta), text=delta, note=note)] if delta else found
+
+
+def shares(unprotected: float, protected: float, ratio: str = "", note: str = "") -> list[PaperCell]:
+    """Two shares, and their ratio as a file prints it."""
+    front = {"table": "wang-3", "system": "GPT-4", "condition": "relevant"}
+    found = [PaperCell(**front, measure=m, value=v) for m, v in zip(SHARES, (unprotected, protected), strict=True)]
+    return [*found, PaperCell(**front, measure=RATIO, value=float(ratio), text=ratio, note=note)] if ratio else found
+
+
+def texts(cells: Sequence[PaperCell]) -> list[str]:
+    return [cell.text for cell in cells]
+
+
+class TestRelativeDelta:
     @pytest.mark.parametrize(
-        ("text", "line", "said"),
+        ("human", "llm", "expected"),
         [
-            (
-                "table,dataset,measure\n",
-                1,
-                "expected columns table, dataset, system, measure, value; missing: system, value (or model); got "
-                "'table, dataset, measure'",
-            ),
-            (HEADER.replace("note", "notes") + LINE, 1, "unknown column 'notes'; did you mean 'note'?"),
-            ("table,dataset,system,model,measure,value\n", 1, "column 'system' is there twice"),
-            (HEADER + LINE.replace("dai-3", "dia-3"), 2, "unknown table 'dia-3'; did you mean 'dai-3'?"),
-            (HEADER + LINE.replace("26.7", "high"), 2, "expected a number as value, or nan, got 'high'"),
-            (HEADER + LINE.replace("26.7", ""), 2, "expected a number as value, or nan, got ''"),
-            (HEADER + LINE.replace("26.7", "inf"), 2, "expected a number as value, or nan, got 'inf'"),
-            (HEADER + LINE.replace("nDCG@1", ""), 2, "expected a measure, got nothing"),
-            (
-                HEADER + LINE.replace(",26.7,", ",26.7"),
-                2,
-                "expected 10 fields (table, dataset, generator, temperature, collection, system, target, measure, "
-                "value, note), got 9",
-            ),
-            (HEADER + LINE + LINE.replace("26.7", "26.8"), 3, "the cell dai-3, scifact, llama, 0.2, mixed, BM25, human,"
-             " nDCG@1 is there twice, first in line 2"),
-            (HEADER + LINE + '"open', 3, "cannot be read as CSV: unexpected end of data"),
+            (22.0, 17.0, ["22.0", "17.0", "25.6"]),
+            (15.3, 24.7, ["15.3", "24.7", "-47.0"]),
+            (24.3, 24.3, ["24.3", "24.3", "0.0"]),
+            (0.0, 0.0, ["0.0", "0.0", "–"]),
+            (5.0, 0.0, ["5.0", "0.0", "200.0"]),
+            (math.nan, 17.0, ["–", "17.0", "–"]),
+            (4.45, 3.55, ["4.4", "3.6", "20.0"]),  # rounded first, halves to even: 100·0.8/4; unrounded 100·0.9/4
+        ],
+    )
+    def test_it_stands_behind_the_two_means_where_it_was_missing(
+        self, human: float, llm: float, expected: list[str]
+    ) -> None:
+        found = printed(means(human, llm), DAI)
+        assert texts(found) == expected
+        assert (found[2].target, found[2].system) == (DELTA, "BM25")
+
+    def test_means_can_stay_unrounded(self) -> None:
+        assert texts(printed(means(4.45, 3.55), DAI, rounding="none")) == ["4.4", "3.6", "22.5"]
+
+    @pytest.mark.parametrize(
+        ("delta", "note", "expected"),
+        [
+            ("25.6", "a note", "a note"),
+            ("25.7", "", "printed as 25.7, recomputed from its parts (the two means give 25.6)"),
+            ("25.7", "misprint: 25.6", "printed as 25.7, recomputed from its parts (misprint: 25.6)"),
+            ("25.7", "from the slides",
+             "printed as 25.7, recomputed from its parts (the two means give 25.6; from the slides)"),
         ],
     )  # fmt: skip
-    def test_one_sentence_names_file_line_and_what_came(self, tmp_path: Path, text: str, line: int, said: str) -> None:
-        file = written(tmp_path, text)
-        with pytest.raises(DataError) as caught:
-            read_cells(file)
-        assert caught.value.line == line
-        assert str(caught.value).startswith(f"{file}:{line}: {said}")
-        assert "\n" not in str(caught.value)
+    def test_what_a_file_prints_stays_where_the_means_give_it_and_is_noted_where_not(
+        self, delta: str, note: str, expected: str
+    ) -> None:
+        found = printed(means(22.0, 17.0, delta, note), DAI)
+        assert texts(found) == ["22.0", "17.0", "25.6"]
+        assert found[2].note == expected
 
-    def test_lines_are_counted_behind_a_field_of_several_lines(self, tmp_path: Path) -> None:
-        file = written(tmp_path, HEADER + LINE[:-1] + '"one\ntwo"\n' + LINE.replace("26.7", "x"))
-        with pytest.raises(DataError, match=r":4: expected a number as value"):
-            read_cells(file)
+    def test_without_one_of_its_means_it_is_printed_as_it_is(self) -> None:
+        found = printed([means(22.0, 17.0, "25.7")[0], means(22.0, 17.0, "25.7")[2]], DAI)
+        assert (texts(found), found[1].note) == (["22.0", "25.7"], "")
 
-    def test_a_header_alone_is_no_table(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="expected cells of tables, a line each below the header"):
-            read_cells(written(tmp_path, HEADER))
+    def test_each_cell_has_its_own_parts(self) -> None:
+        front = {"table": "dai-3", "system": "TF-IDF", "measure": "nDCG@1"}
+        found = printed(
+            [*means(22.0, 17.0), *(PaperCell(**front, target=t, value=10.0) for t in ("human", "llm"))], DAI
+        )
+        assert {(c.system, c.text) for c in found if c.target == DELTA} == {("BM25", "25.6"), ("TF-IDF", "0.0")}
 
-    def test_an_empty_file_is_no_table(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="missing: table, dataset, system, measure, value"):
-            read_cells(written(tmp_path, ""))
+    def test_human_text_is_favoured_by_positive_values_wherever_it_stands_and_else_the_first_group(self) -> None:
+        third = PaperCell(table="dai-3", system="BM25", measure="nDCG@1", target="other", value=1.0)
+        assert texts(printed([third, *means(22.0, 17.0)[::-1]], DAI)) == ["1.0", "17.0", "22.0", "25.6"]
+        cells = [PaperCell(table="dai-3", measure="P@5", target=t, value=v) for t, v in (("f", 22.0), ("m", 17.0))]
+        assert texts(printed(cells, DAI)) == ["22.0", "17.0", "25.6"]
+        assert texts(printed(cells[::-1], DAI)) == ["17.0", "22.0", "-25.6"]
 
-    def test_a_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"nowhere\.csv: cannot be read: No such file"):
-            read_cells(tmp_path / "nowhere.csv")
-
-    def test_bytes_that_are_no_text_are_named(self, tmp_path: Path) -> None:
-        file = tmp_path / "cells.csv"
-        file.write_bytes(HEADER.encode() + b"\xff\xfe\n")
-        with pytest.raises(DataError, match=f"invalid UTF-8 at byte {len(HEADER)} of the file"):
-            read_cells(file)
-
-    @pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: data[:2] + b"no deflate at all"])
-    def test_a_damaged_gzip_file_is_refused_in_one_line(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-        file = tmp_path / "cells.csv.gz"
-        file.write_bytes(damage(gzip.compress((HEADER + LINE).encode())))
-        with pytest.raises(DataError, match=r"cells\.csv\.gz: cannot be read to its end: "):
-            read_cells(file)
+    @given(st.integers(0, 1000), st.integers(0, 1000))
+    def test_it_is_the_measure_of_the_two_printed_means(self, human: int, llm: int) -> None:
+        assume(human + llm)
+        found = printed(means(human / 10, llm / 10), DAI)[2]
+        expected = float(relative_delta(human / 1000, llm / 1000, rounding="paper"))
+        assert found.value == pytest.approx(expected, abs=1e-9)
+        assert abs(float(found.text) - expected) <= 0.05 + 1e-9
 
 
-class TestTable:
-    def test_a_cell_is_a_row_and_every_key_a_column(self) -> None:
-        one = Cell(table="dai-3", system="BM25", target="human", measure="nDCG@1", value=26.7, text="26.7")
-        found = Cells((one,)).table
-        assert found.columns == ["table", *KEYS, "value", "text", "note"]
-        assert found.row(0, named=True) == {**dict.fromkeys(KEYS, ""), "table": "dai-3", "system": "BM25",
-            "target": "human", "measure": "nDCG@1", "value": 26.7, "text": "26.7", "note": ""}  # fmt: skip
+class TestRatio:
+    @pytest.mark.parametrize(
+        ("unprotected", "protected", "given", "expected"),
+        [
+            (0.25, 0.2, "", "0.8000"),
+            (0.0, 0.2, "", "–"),
+            (0.2407, 0.2453, "1.0190", "1.0190"),  # the rounding of the shares allows it
+            (0.0920, 0.2913, "3.1643", "3.1643"),
+            (0.2366, 0.0995, "0.4206", "0.4206"),
+            (0.2033, 0.2939, "1.4430", "1.4456"),  # misprints
+            (0.3199, 0.2245, "0.7500", "0.7018"),
+        ],
+    )
+    def test_it_stands_behind_the_shares_and_a_misprint_is_noted(
+        self, unprotected: float, protected: float, given: str, expected: str
+    ) -> None:
+        found = printed(shares(unprotected, protected, given, "n" if given else ""), WANG)
+        assert (found[2].text, found[2].measure) == (expected, RATIO)
+        wrong = f"printed as {given}, recomputed from its parts (the shares give {expected}; n)"
+        assert found[2].note == ("" if not given else "n" if given == expected else wrong)
 
-    def test_no_cells_are_a_table_without_rows(self) -> None:
-        found = Cells(()).table
-        assert found.height == 0
-        assert found.schema["value"] == pl.Float64
+    @given(st.integers(500, 9000), st.integers(500, 9000), st.floats(-0.49, 0.49), st.floats(-0.49, 0.49))
+    def test_no_ratio_of_exact_shares_is_called_a_misprint(self, u: int, p: int, more: float, less: float) -> None:
+        exact = (p + less) / (u + more)
+        found = printed(shares(u / 10_000, p / 10_000, f"{exact:.4f}"), WANG)
+        assert (found[2].text, found[2].note) == (f"{exact:.4f}", "")
 
-    def test_the_place_is_the_table_and_every_key(self) -> None:
-        one = Cell(table="dai-3", dataset="d", measure="m", value=1.0)
-        assert one.place == ("dai-3", "d", "", "", "", "", "", "", "m")
+    @given(st.integers(1000, 5000), st.integers(1000, 5000), st.sampled_from([-1, 1]))
+    def test_a_ratio_that_is_off_by_more_than_rounding_is_replaced(self, u: int, p: int, sign: int) -> None:
+        wrong = p / u * (1 + 0.01 * sign)  # the shares are known to one part in a thousand
+        found = printed(shares(u / 10_000, p / 10_000, f"{wrong:.4f}"), WANG)
+        assert abs(float(found[2].text) - p / u) <= 0.00005 + 1e-12
+        assert "recomputed" in found[2].note
+
+
+def test_tables_without_derived_cells_only_gain_texts() -> None:
+    cells = [PaperCell(table="askari-2", system="BM25", measure="AP@1000", value=0.3774, note="n")]
+    (found,) = printed(cells, LAYOUTS["askari-2"])
+    assert (found.text, found.value, found.note) == (".377", 0.3774, "n")

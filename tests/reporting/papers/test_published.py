@@ -5,11 +5,12 @@ import io
 from pathlib import Path
 
 import pytest
-from markdown_it import MarkdownIt
 
-from ranktilt.reporting.papers.cells import Cell, Cells, read_cells
+from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
-from ranktilt.reporting.papers.tables import paper_grids, paper_tables
+from ranktilt.reporting.papers.tables import paper_tables
+from tests.reporting.papers.test_printed_panels import markdown_rows
+from tests.reporting.papers.test_tables import panels
 from tests.reporting.papers.tex_reader import Table, numbers, read
 
 pytestmark = pytest.mark.data
@@ -26,7 +27,7 @@ every_table = pytest.mark.parametrize("name", COUNTS)
 
 
 @pytest.fixture(scope="module")
-def published(shared_data: Path) -> dict[str, Cells]:
+def published(shared_data: Path) -> dict[str, CellFile]:
     """Cells of each paper."""
     folder = shared_data.parent / "design" / "golden"
     if not folder.is_dir():
@@ -34,65 +35,48 @@ def published(shared_data: Path) -> dict[str, Cells]:
     return {paper: read_cells(folder / f"{paper}.csv") for paper in PAPERS}
 
 
-def expected(published: dict[str, Cells], name: str) -> list[str]:
+def expected(published: dict[str, CellFile], name: str) -> list[str]:
     """Printed texts of one table in the order of its file; misprints are what they should have been."""
     cells = [cell for cell in published[name.partition("-")[0]].cells if cell.table == name]
     return [MISPRINTS[c.text] if c.note.startswith("misprint") else c.text for c in cells]
 
 
-def of(published: dict[str, Cells], name: str) -> Cells:
+def of(published: dict[str, CellFile], name: str) -> CellFile:
     return published[name.partition("-")[0]]
 
 
-def tex(published: dict[str, Cells], name: str) -> Table:
+def tex(published: dict[str, CellFile], name: str) -> Table:
     """One table as a reader of the paper sees it."""
     (table,) = read(paper_tables([of(published, name)], name, "latex"))
     return table
 
 
-def test_every_published_table_is_there(published: dict[str, Cells]) -> None:
-    grids = paper_grids(list(published.values()), "paper")
-    assert {grid.name: sum(len(r.texts) for p in grid.panels for r in p.rows) for grid in grids} == COUNTS
+def test_every_published_table_is_there(published: dict[str, CellFile]) -> None:
+    blocks = panels(list(published.values()), "paper")
+    found = {b.name: sum(len(row) - len(LAYOUTS[b.name].rows) for t in b.tables for row in t.rows) for b in blocks}
+    assert found == COUNTS
 
 
 @every_table
-def test_latex_holds_the_printed_cells(published: dict[str, Cells], name: str) -> None:
-    assert numbers(tex(published, name), len(LAYOUTS[name].rows)) == expected(published, name)
-
-
-@every_table
-def test_markdown_holds_the_printed_cells(published: dict[str, Cells], name: str) -> None:
-    text = paper_tables([of(published, name)], name, "markdown")
-    cells: list[list[str]] = []
-    for token in MarkdownIt("commonmark").enable("table").parse(text):
-        if token.type == "tr_open":
-            cells.append([])
-        elif token.type == "inline" and token.level >= 4:
-            cells[-1].append("".join(child.content for child in token.children or ()))
-    labels = len(LAYOUTS[name].rows)
-    titles = [row for row in cells if row[:labels] == [LAYOUTS[name].title_of(key) for key in LAYOUTS[name].rows]]
-    found = [text.replace("−", "-") for row in cells if row not in titles for text in row[labels:]]
-    assert found == expected(published, name)
-
-
-@every_table
-def test_csv_is_the_published_file_again(published: dict[str, Cells], name: str) -> None:
-    rows = list(csv.DictReader(io.StringIO(paper_tables([of(published, name)], name, "csv"))))
-    source = [cell for cell in of(published, name).cells if cell.table == name]
-    assert [row["value"] for row in rows] == expected(published, name)
-    for row, cell in zip(rows, source, strict=True):
-        assert row == {**{key: getattr(cell, key) for key in row}, "value": row["value"], "note": row["note"]}
-
-
-@every_table
-def test_unrounded_means_are_the_printed_ones_too(published: dict[str, Cells], name: str) -> None:
+def test_latex_markdown_and_csv_hold_the_printed_cells(published: dict[str, CellFile], name: str) -> None:
+    cells, labels = expected(published, name), len(LAYOUTS[name].rows)
+    assert numbers(tex(published, name), labels) == cells
+    titles = [LAYOUTS[name].title_of(key) for key in LAYOUTS[name].rows]
+    rows = [row for table in markdown_rows(paper_tables([of(published, name)], name, "markdown")) for row in table]
+    found = [row[labels:] for row in rows if row[:labels] != titles]
+    assert [text.replace("−", "-") for row in found for text in row] == cells
     # A file holds printed means, so that there is nothing to round.
-    both = [paper_tables([of(published, name)], name, "csv", rounding=rounding) for rounding in ("paper", "none")]
-    assert both[0] == both[1]
+    text = paper_tables([of(published, name)], name, "csv")
+    assert text == paper_tables([of(published, name)], name, "csv", rounding="none")
+    lines = list(csv.DictReader(io.StringIO(text)))
+    source = [cell for cell in of(published, name).cells if cell.table == name]
+    assert [line["value"] for line in lines] == cells
+    for line, cell in zip(lines, source, strict=True):
+        assert line == {**{key: getattr(cell, key) for key in line}, "value": line["value"], "note": line["note"]}
 
 
-def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, Cells]) -> None:
-    parts = Cells(tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta"))
+def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, CellFile]) -> None:
+    parts = CellFile(tuple(cell for cell in published["dai"].cells if cell.target != "relative_delta"))
     mixed = [name for name in COUNTS if LAYOUTS[name].derived == "relative_delta"]
     assert mixed == ["dai-3", "dai-4", "dai-5", "dai-6", "dai-9"]
     for name in mixed:
@@ -100,10 +84,10 @@ def test_without_any_relative_delta_all_of_them_come_back(published: dict[str, C
         assert numbers(table, 2) == expected(published, name)
 
 
-def test_both_misprints_are_found_without_their_notes(published: dict[str, Cells]) -> None:
-    bare = Cells(tuple(Cell(**{**vars(cell), "note": ""}) for cell in published["wang"].cells))
-    (grid,) = paper_grids([bare], "wang-3")
-    assert grid.notes == (
+def test_both_misprints_are_found_without_their_notes(published: dict[str, CellFile]) -> None:
+    bare = CellFile(tuple(PaperCell(**{**vars(cell), "note": ""}) for cell in published["wang"].cells))
+    (block,) = panels([bare], "wang-3")
+    assert block.notes == (
         "TREC 2022 gender, GPT-4, Irrelevant pairs, Ratio: printed as 1.4430, recomputed from its parts (the shares "
         "give 1.4456).",
         "TREC 2022 location, GPT-3.5, Irrelevant pairs, Ratio: printed as 0.7500, recomputed from its parts (the "
@@ -111,7 +95,7 @@ def test_both_misprints_are_found_without_their_notes(published: dict[str, Cells
     )
 
 
-def test_notes_of_the_files_stand_below_their_tables(published: dict[str, Cells]) -> None:
+def test_notes_of_the_files_stand_below_their_tables(published: dict[str, CellFile]) -> None:
     noted = {name: tex(published, name).notes for name in COUNTS}
     assert {name: notes for name, notes in noted.items() if notes} == {
         "dai-6": [
@@ -141,14 +125,14 @@ def test_notes_of_the_files_stand_below_their_tables(published: dict[str, Cells]
     ],
 )
 def test_rows_and_columns_are_the_papers(
-    published: dict[str, Cells], name: str, rows: list[list[str]], columns: int
+    published: dict[str, CellFile], name: str, rows: list[list[str]], columns: int
 ) -> None:
     table = tex(published, name)
     assert [row[: len(rows[0])] for row in table.rows[:3]] == rows
     assert table.columns == columns
 
 
-def test_headers_are_grouped_as_in_the_papers(published: dict[str, Cells]) -> None:
+def test_headers_are_grouped_as_in_the_papers(published: dict[str, CellFile]) -> None:
     assert tex(published, "dai-3").header[0] == [("", 1), ("", 1), ("SciFact", 6), ("NQ320K", 6)]
     assert tex(published, "wang-3").header[0] == [("", 1), ("Relevant pairs", 3), ("Irrelevant pairs", 3)]
     assert tex(published, "wang-1").panels == ["TREC 2022 gender", "TREC 2022 location", "TREC 2021 location"]

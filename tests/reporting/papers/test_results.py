@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, audit
-from ranktilt.reporting.papers.cells import Cell
+from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.results import belongs, cells_of, tables_of
 from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.audits import ordered, small, three, twins, uneven
-from tests.reporting.papers.made import RERANKED, named, sourced
+from tests.reporting.papers.audits import RERANKED, named, sourced
 from tests.reporting.studies import timeless_study, toy_study
 from tests.toy import run_of
 
 
-def by_key(cells: Sequence[Cell], *keys: str) -> dict[tuple[str, ...], float]:
+def by_key(cells: Sequence[PaperCell], *keys: str) -> dict[tuple[str, ...], float]:
     """Values by some of their keys, which must tell them apart."""
     found = {tuple(getattr(cell, key) for key in keys): cell.value for cell in cells}
     assert len(found) == len(cells)
@@ -206,7 +206,7 @@ class TestHome:
     def test_a_cell_is_at_home_in_the_table_of_its_model(
         self, generator: str, temperature: str, table: str, found: bool
     ) -> None:
-        cell = Cell(table=table, generator=generator, temperature=temperature, measure="m", value=1.0)
+        cell = PaperCell(table=table, generator=generator, temperature=temperature, measure="m", value=1.0)
         assert belongs(cell, table) is found
 
 

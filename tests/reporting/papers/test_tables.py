@@ -1,33 +1,150 @@
-"""The papers' tables of any results: which ones there are, what is said where there are none."""
+"""The papers' tables of any results: which there are, where each cell stands, what is said where there are none."""
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ranktilt import Audit, Collection, UserError, audit
-from ranktilt.reporting.papers.cells import Cell, Cells, read_cells
+from ranktilt.reporting.document import Panels, Table
+from ranktilt.reporting.papers.cells import CellFile, PaperCell, read_cells
 from ranktilt.reporting.papers.layouts import LAYOUTS
-from ranktilt.reporting.papers.tables import Source, paper_grids, paper_tables
+from ranktilt.reporting.papers.tables import Source, paper_document, paper_tables
 from ranktilt.reporting.reload import Opened
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import small, three, twins, uneven
-from tests.reporting.papers.made import RERANKED, named, sourced
+from tests.reporting.papers.audits import RERANKED, named, sourced
 from tests.reporting.papers.tex_reader import numbers, read
 from tests.reporting.studies import toy_study
 from tests.toy import run_of
 
+DAI = LAYOUTS["dai-3"]
+DATASETS, SYSTEMS, MEASURES = ("nq", "sci"), ("BM25", "ANCE"), ("AP@1", "nDCG@1")
+
+
+def panels(results: Sequence[Source], layout: str, **options: Any) -> list[Panels]:
+    """The tables as they are before any format."""
+    return [block for block in paper_document(results, layout, **options).blocks("latex") if isinstance(block, Panels)]
+
 
 def names(*results: Source) -> list[str]:
     """Tables that are made where nobody names one."""
-    return [grid.name for grid in paper_grids(results, "paper")]
+    return [block.name for block in panels(results, "paper")]
+
+
+def laid(cells: Sequence[PaperCell], name: str = "dai-3") -> Panels:
+    (block,) = panels([CellFile(tuple(cells))], name)
+    return block
+
+
+def rows(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def titles(table: Table) -> list[str]:
+    return [column.title for column in table.columns]
 
 
 def of(audit: Audit, folder: str) -> Audit:
     """The same audit of another folder."""
     return replace(audit, spec={**audit.spec, "collection": {"path": folder}})
+
+
+def mixed(**fixed: str) -> list[PaperCell]:
+    """Two rankers, collections and measures; human 30, LLM 10 everywhere: Relative Δ is 100."""
+    keys = {"generator": "llama", "temperature": "0.2", "collection": "mixed", **fixed}
+    return [
+        PaperCell(table="dai-3", dataset=d, system=s, measure=m, target=t, value=v, **keys)
+        for d in DATASETS
+        for m in MEASURES
+        for s in SYSTEMS
+        for t, v in (("llm", 10.0), ("human", 30.0))
+    ]
+
+
+def measured(name: str, **values: Sequence[str]) -> list[PaperCell]:
+    """A cell for each measure of each system."""
+    return [PaperCell(table=name, system=s, measure=m, value=0.5) for s, found in values.items() for m in found]
+
+
+class TestArrangement:
+    def test_rows_are_rankers_and_sides_and_columns_collections_and_measures(self) -> None:
+        block = laid(mixed())
+        (table,) = block.tables
+        assert titles(table) == ["Model", "Target corpus", "NDCG@1", "MAP@1", "NDCG@1", "MAP@1"]
+        assert table.spans == (("", 2), ("nq", 2), ("sci", 2))
+        assert rows(table) == [
+            ["BM25", "Human-Written", *["30.0"] * 4], ["", "LLM-Generated", *["10.0"] * 4],
+            ["", "Relative Δ", *["100.0"] * 4],
+            ["ANCE", "Human-Written", *["30.0"] * 4], ["", "LLM-Generated", *["10.0"] * 4],
+            ["", "Relative Δ", *["100.0"] * 4],
+        ]  # fmt: skip
+        assert [row.rule for row in table.rows] == [False, False, False, True, False, False]
+        assert block.caption == f"{DAI.title}. LLM text by llama, temperature 0.2."
+        assert block.notes == ()
+
+    def test_measures_of_the_paper_stand_in_its_order_and_others_follow(self) -> None:
+        block = laid(measured("askari-2", s=("P@5", "RR@10", "AP@1000")), "askari-2")
+        assert titles(block.tables[0])[1:] == ["MAP@1000", "MRR@10", "P@5"]
+        assert block.tables[0].spans == ()
+        assert block.remarks == ("The paper's table also has NDCG@10, not in these results.",)
+
+    def test_a_whole_table_has_no_remark(self) -> None:
+        assert laid(measured("askari-2", s=("AP@1000", "nDCG@10", "RR@10")), "askari-2").remarks == ()
+
+    def test_a_level_with_one_value_moves_into_the_caption(self) -> None:
+        block = laid([cell for cell in mixed() if cell.dataset == "sci"])
+        assert (block.tables[0].spans, titles(block.tables[0])[2:]) == ((), ["NDCG@1", "MAP@1"])
+        assert block.caption == f"{DAI.title}. sci, LLM text by llama, temperature 0.2."
+
+    def test_groups_that_are_not_human_and_llm_have_another_caption(self) -> None:
+        cells = [PaperCell(table="dai-3", system="s", measure="P@5", target=t, value=10.0) for t in ("female", "male")]
+        block = laid(cells)
+        assert block.caption == f"{DAI.title_of_groups}."
+        assert [row[1] for row in rows(block.tables[0])] == ["female", "male", "Relative Δ"]
+
+    def test_what_stands_nowhere_and_varies_makes_panels(self) -> None:
+        block = laid([*mixed(temperature="0.2"), *mixed(temperature="1.0")])
+        assert [table.caption for table in block.tables] == ["temperature 0.2", "temperature 1.0"]
+        assert [rows(table)[0][:2] for table in block.tables] == [["BM25", "Human-Written"]] * 2
+        assert not any(table.rows[0].rule for table in block.tables)
+        assert block.caption.endswith("LLM text by llama.")
+
+    def test_panels_of_a_preset_need_several_values_and_have_the_columns_that_they_hold(self) -> None:
+        cells = [
+            PaperCell(table="wang-1", dataset=d, system="s", condition=c, measure="P@20", value=0.5)
+            for d, c in (("a", "neutral"), ("a", "male"), ("b", "neutral"))
+        ]
+        one, two = laid(cells[:2], "wang-1"), laid(cells, "wang-1")
+        assert [table.caption for table in one.tables] == [""]
+        assert [table.caption for table in two.tables] == ["a", "b"]
+        assert [table.spans[1:] for table in two.tables] == [(("Neutral", 1), ("Male", 1)), (("Neutral", 1),)]
+
+    def test_what_no_result_holds_is_a_dash_and_so_is_what_is_undefined(self) -> None:
+        block = laid([c for c in mixed() if (c.system, c.dataset) != ("ANCE", "sci")])
+        assert rows(block.tables[0])[3][2:] == ["30.0", "30.0", "–", "–"]
+        assert block.notes == ("–: not in these results.",)
+        nothing = [PaperCell(table="askari-2", system="s", measure="AP@1000", value=float("nan"))]
+        assert laid(nothing, "askari-2").notes == ("–: undefined.",)
+        both = [*nothing, *measured("askari-2", t=("RR@10",))]
+        assert laid(both, "askari-2").notes == ("–: not in these results or undefined.",)
+
+    def test_a_note_names_its_cell(self) -> None:
+        cells = mixed()
+        cells[1] = replace(cells[1], note="read off a figure")
+        assert laid(cells).notes == ("BM25, Human-Written, nq, MAP@1: read off a figure.",)
+
+    def test_two_results_with_one_cell_are_refused_by_its_name(self) -> None:
+        with pytest.raises(UserError) as caught:
+            laid([*mixed(), mixed()[3]])
+        assert str(caught.value) == (
+            "dai-3: two results hold the same cell (dataset nq, llm llama, temperature 0.2, collection mixed, model "
+            "ANCE, target corpus human, metric AP@1); leave one of them out, or give their folders different names"
+        )
 
 
 class TestWhich:
@@ -46,14 +163,12 @@ class TestWhich:
         alone = Opened(audit(collection, run, ["nDCG@1"], resamples=100), collection, (run,))
         assert names(alone) == ["dai-3"]
         paired = Opened(sourced("llama"), twins(40, ("human", "llama")))
-        (texts,) = (grid for grid in paper_grids([alone, paired], "paper") if grid.name == "dai-10")
+        (texts,) = (block for block in panels([alone, paired], "paper") if block.name == "dai-10")
         assert texts.caption.endswith("LLM text by llama.")
 
     def test_cells_by_their_table(self) -> None:
-        cells = Cells(
-            tuple(Cell(table=t, system="s", measure="P@20", value=0.5) for t in ("wang-2", "askari-2", "wang-1"))
-        )
-        assert names(cells) == ["wang-1", "wang-2", "askari-2"]
+        cells = [one for name in ("wang-2", "askari-2", "wang-1") for one in measured(name, s=("P@20",))]
+        assert names(CellFile(tuple(cells))) == ["wang-1", "wang-2", "askari-2"]
 
     def test_texts_come_with_a_collection(self) -> None:
         collection = twins(40, ("human", "llama"))
@@ -62,90 +177,74 @@ class TestWhich:
         assert names(Opened(found, collection)) == ["dai-3", "dai-10"]
         assert names(Opened(found, collection), Opened(of(found, "b"), collection)) == ["dai-3", "dai-10", "dai-11"]
 
-    def test_several_audits_stand_side_by_side(self) -> None:
-        (grid,) = paper_grids([of(small(), "/x/one"), of(small(), "/y/two")], "dai-3")
-        assert grid.panels[0].header[0] == (("one", 3), ("two", 3))
-
-    def test_audits_of_one_collection_with_other_rankers_are_one_table(self) -> None:
-        (grid,) = paper_grids([of(small(), "/x/one"), of(named(small(), ("c", "d")), "/x/one")], "dai-3")
-        assert [row.labels[0] for row in grid.panels[0].rows if row.labels[0]] == ["first", "second@5", "c", "d"]
+    def test_several_audits_stand_side_by_side_and_further_rankers_below(self) -> None:
+        (block,) = panels([of(small(), "/x/one"), of(small(), "/y/two")], "dai-3")
+        assert block.tables[0].spans[1:] == (("one", 3), ("two", 3))
+        (block,) = panels([of(small(), "/x/one"), of(named(small(), ("c", "d")), "/x/one")], "dai-3")
+        assert [row[0] for row in rows(block.tables[0]) if row[0]] == ["first", "second@5", "c", "d"]
 
     def test_published_cells_stand_beside_an_audit(self) -> None:
-        published = Cells(
-            (Cell(table="dai-3", collection="mixed", system="ANCE", target="human", measure="nDCG@1", value=1.0),)
-        )
-        (grid,) = paper_grids([published, of(small(), "/x/one")], "dai-3")
-        assert [panel.title for panel in grid.panels] == ["", "LLM text by llm"]
+        cell = PaperCell(table="dai-3", collection="mixed", system="ANCE", target="human", measure="nDCG@1", value=1.0)
+        (block,) = panels([CellFile((cell,)), of(small(), "/x/one")], "dai-3")
+        assert [table.caption for table in block.tables] == ["", "LLM text by llm"]
 
-    def test_models_of_one_audit_go_to_their_tables(self) -> None:
-        grids = {grid.name: grid for grid in paper_grids([sourced("gpt-4", "llama")], "paper")}
-        assert grids["dai-4"].caption.endswith("LLM text by gpt-4.")
-        assert [panel.title for panel in grids["dai-3"].panels] == ["LLM text by llama", "gpt-4 against llama"]
-
-    def test_a_named_table_takes_all_models(self) -> None:
-        (grid,) = paper_grids([sourced("gpt-4")], "dai-3")
-        assert grid.caption.endswith("LLM text by gpt-4.")
-
-    def test_the_same_audit_twice_is_refused(self) -> None:
-        with pytest.raises(UserError, match="dai-3: two results hold the same cell"):
-            paper_tables([small(), small()], "dai-3", "csv")
+    def test_models_of_one_audit_go_to_their_tables_and_a_named_table_takes_all(self) -> None:
+        found = {block.name: block for block in panels([sourced("gpt-4", "llama")], "paper")}
+        assert found["dai-4"].caption.endswith("LLM text by gpt-4.")
+        assert [table.caption for table in found["dai-3"].tables] == ["LLM text by llama", "gpt-4 against llama"]
+        assert panels([sourced("gpt-4")], "dai-3")[0].caption.endswith("LLM text by gpt-4.")
 
     def test_two_results_of_one_collection_count_its_queries_once(self) -> None:
-        (grid,) = paper_grids([of(small(), "/x/one"), of(small(), "/x/one")], "askari-1")
-        assert [row.texts for panel in grid.panels for row in panel.rows] == [("3",)]
+        (block,) = panels([of(small(), "/x/one"), of(small(), "/x/one")], "askari-1")
+        assert [rows(table) for table in block.tables] == [[["one", "3"]]]
 
-    def test_two_collections_of_one_name_are_refused(self) -> None:
-        with pytest.raises(UserError, match="askari-1: two results hold the same cell"):
-            paper_tables([of(small(), "/x/one"), of(sourced("llama"), "/y/one")], "askari-1", "csv")
+    @pytest.mark.parametrize("layout", ["dai-3", "askari-1"])
+    def test_two_results_of_one_place_are_refused(self, layout: str) -> None:
+        other = small() if layout == "dai-3" else sourced("llama")
+        with pytest.raises(UserError, match=f"{layout}: two results hold the same cell"):
+            paper_tables([of(small(), "/x/one"), of(other, "/y/one")], layout, "csv")
 
 
 class TestNumbers:
-    def test_relative_delta_comes_from_the_printed_means(self) -> None:
+    def test_relative_delta_comes_from_the_printed_means_or_from_the_means_themselves(self) -> None:
         found = list(csv.DictReader(io.StringIO(paper_tables([toy_study()], "dai-9", "csv"))))
         bm25 = [row["value"] for row in found if (row["system"], row["temperature"]) == ("BM25", "0.2")]
         # 31.86 and 28.14 are printed as 31.9 and 28.1: 100·3.8/30 = 12.67; the study says 12.4
         assert bm25 == ["31.9", "28.1", "12.7"]
-
-    def test_or_from_the_means_themselves(self) -> None:
-        text = paper_tables([toy_study()], "dai-9", "csv", rounding="none")
-        assert "BM25,relative_delta,nDCG@3,12.4," in text
+        assert "BM25,relative_delta,nDCG@3,12.4," in paper_tables([toy_study()], "dai-9", "csv", rounding="none")
 
     @pytest.mark.parametrize("layout", ["dai-3", "dai-9", "askari-2", "askari-1"])
     def test_latex_and_csv_hold_the_same_numbers(self, layout: str) -> None:
-        rows = csv.DictReader(io.StringIO(paper_tables([three()], layout, "csv")))
+        found = csv.DictReader(io.StringIO(paper_tables([three()], layout, "csv")))
         (table,) = read(paper_tables([three()], layout, "latex"))
-        labels = len(LAYOUTS[layout].rows)
-        assert numbers(table, labels) == [row["value"] for row in rows]
+        assert numbers(table, len(LAYOUTS[layout].rows)) == [row["value"] for row in found]
 
     def test_groups_that_are_not_twins_are_said_to_be_none(self) -> None:
-        (grid,) = paper_grids([uneven()], "dai-3")
         note = "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."
-        assert grid.notes[-1] == note
-        assert note not in paper_grids([small()], "dai-3")[0].notes
+        assert panels([uneven()], "dai-3")[0].notes[-1] == note
+        assert note not in panels([small()], "dai-3")[0].notes
 
     def test_a_relative_delta_of_rounded_means_is_said_to_be_one(self) -> None:
         said = "Relative Δ comes from the means as printed here"
-        assert [note for note in paper_grids([small()], "dai-3")[0].notes if note.startswith(said)]
-        (exact,) = paper_grids([small()], "dai-3", rounding="none")
+        assert [note for note in panels([small()], "dai-3")[0].notes if note.startswith(said)]
         rounded = replace(small(), spec={**small().spec, "rounding": "paper"})
-        for grid in (exact, *paper_grids([rounded], "dai-3"), *paper_grids([small()], "askari-2")):
-            assert not [note for note in grid.notes if note.startswith(said)]
+        others = [
+            *panels([small()], "dai-3", rounding="none"), *panels([rounded], "dai-3"), *panels([small()], "askari-2"),
+        ]  # fmt: skip
+        assert not [note for block in others for note in block.notes if note.startswith(said)]
 
     def test_csv_is_read_back_into_the_same_table(self, tmp_path: Path) -> None:
-        file = tmp_path / "cells.csv"
         text = paper_tables([toy_validation(), toy_study(), small()], "paper", "csv")
-        file.write_text(text, encoding="utf-8")
-        assert paper_tables([read_cells(file)], "paper", "csv") == text
+        (tmp_path / "cells.csv").write_text(text, encoding="utf-8")
+        assert paper_tables([read_cells(tmp_path / "cells.csv")], "paper", "csv") == text
 
 
 class TestFormats:
-    def test_the_command_is_named(self) -> None:
+    def test_commands_and_files_of_cells_are_named(self) -> None:
         found = replace(small(), spec={**small().spec, "command": "ranktilt audit X --json a.json"})
         (table,) = read(paper_tables([found], "dai-3", "latex"))
         assert "Made by: ranktilt audit X --json a.json" in table.comments
-
-    def test_so_is_the_file_that_cells_come_from(self) -> None:
-        cells = Cells((Cell(table="wang-2", system="s", measure="P@20", value=0.5),), "folder/cells.csv")
+        cells = CellFile(tuple(measured("wang-2", s=("P@20",))), "folder/cells.csv")
         assert "- Cells of folder/cells.csv\n" in paper_tables([cells], "paper", "markdown")
 
     def test_several_tables_have_labels_of_their_own(self) -> None:
@@ -154,7 +253,10 @@ class TestFormats:
 
     def test_texts_are_a_table_of_their_own_in_csv(self) -> None:
         opened = Opened(sourced("llama"), twins(40, ("human", "llama")))
-        assert paper_tables([opened], "dai-10", "csv").startswith("table,pair,Human-Written,LLM-Generated\ndai-10,")
+        assert paper_tables([opened], "dai-10", "csv").splitlines()[:2] == [
+            "table,pair,Human-Written,LLM-Generated",
+            "dai-10,Query: x q0,text 0,text 0",
+        ]
         assert "dai-10" not in paper_tables([opened], "paper", "csv")
 
     @pytest.mark.parametrize("format", ["latex", "markdown", "csv"])
@@ -207,7 +309,7 @@ class TestRefused:
             paper_tables([opened], "dai-10", "latex")
 
     def test_all_kinds_of_results_are_counted(self) -> None:
-        results: list[Source] = [small(), uneven(), toy_validation(), toy_study(), Cells(())]
+        results: list[Source] = [small(), uneven(), toy_validation(), toy_study(), CellFile(())]
         with pytest.raises(UserError, match=r"\(2 audits, 1 validation, 1 study, 1 file of cells\)"):
             paper_tables(results, "wang-2", "latex")
 
@@ -232,13 +334,13 @@ class TestRefused:
 class TestLeftOut:
     def test_rankers_that_have_a_table_of_their_own_are_named(self) -> None:
         audit = sourced("llama-2-7b-chat-tmp0.2", runs=RERANKED)
-        (first,), (again,) = (paper_grids([audit], name) for name in ("dai-3", "dai-5"))
+        (first,), (again,) = (panels([audit], name) for name in ("dai-3", "dai-5"))
         assert "Without BM25+MiniLM: re-rankers have a table of their own (dai-5, dai-6)." in first.notes
         assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
 
     def test_nothing_is_said_where_all_are_shown(self) -> None:
-        (grid,) = paper_grids([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
-        assert not [note for note in grid.notes if note.startswith("Without ")]
+        (block,) = panels([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
+        assert not [note for note in block.notes if note.startswith("Without ")]
 
     def test_exposure_of_groups_needs_groups_that_are_not_sources(self) -> None:
         with pytest.raises(UserError) as told:

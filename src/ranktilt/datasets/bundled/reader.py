@@ -25,25 +25,13 @@ _DOCS = dict.fromkeys(("id", "title", "text", "source", "origin"), pl.String)
 
 
 class Pair(NamedTuple):
-    """One rewrite, and where the paragraph that it rewrites is found.
-
-    Attributes
-    ----------
-    id : str
-        Name of the pair, without a side.
-    function : str
-        Dotted name of the function or class whose docstring holds the human paragraph.
-    sha256 : str
-        Hash of the human paragraph with its white space folded.
-    title : str
-        Title of both versions.
-    rewrite : str
-        Text of the rewrite.
-    """
+    """One rewrite, and where the paragraph that it rewrites is found."""
 
     id: str
     function: str
+    """Dotted name of the function or class whose docstring holds the human paragraph."""
     sha256: str
+    """Hash of the human paragraph with its white space folded."""
     title: str
     rewrite: str
 

@@ -86,31 +86,14 @@ _QUOTES = re.compile(
 
 
 def clean(raw: pl.Series, source: pl.Series) -> pl.DataFrame:
-    """Take off what a model said around its rewrite, and nothing that a person would write.
+    """Take off what a model said around its rewrite, and nothing that a person would write; null counts as empty.
 
-    Parameters
-    ----------
-    raw : polars.Series of String
-        A model's answers; null counts as empty.
-    source : polars.Series of String
-        The texts they were made from, one a row. What a source has itself stays: where it begins with such an
-        opening, ends with such a remark, or stands in fences or quotation marks, these are kept.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row an answer, in their order: `text`, without white space around it; `opening` and `closing`, what was
-        taken off before and after it, null where nothing was. The three stand in the answer one after another,
-        each to the letter. Taken off are openings (`ranktilt.text.quality.opening`), a ``<think>`` block, remarks
-        on the rewriting ("Note: I have …", "In this rewritten text, …", "Changes made:" with its list, a bare
-        "Note:"), courtesies ("I hope this helps!", "Let me know if …"), and a code fence, a tag, bold type or one
-        pair of quotation marks around all. English words only. Where no letter and no digit would be left, nothing
-        is taken off.
-
-    Raises
-    ------
-    UserError
-        If the two series differ in length.
+    One row an answer: `text`, without white space around it; `opening` and `closing`, what was taken off before and
+    after it, null where nothing was. The three stand in the answer one after another, each to the letter. Taken off are
+    openings (`ranktilt.text.quality.opening`), a ``<think>`` block, remarks on the rewriting ("Note: I have …", "In
+    this rewritten text, …", "Changes made:" with its list, a bare "Note:"), courtesies ("I hope this helps!", "Let me
+    know if …"), and a code fence, a tag, bold type or one pair of quotation marks around all. English words only. What
+    the source has itself stays. Where no letter and no digit would be left, nothing is taken off.
     """
     if len(raw) != len(source):
         raise UserError(f"clean: expected as many answers as sources ({len(source)}), got {len(raw)}")

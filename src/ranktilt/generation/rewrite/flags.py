@@ -103,58 +103,38 @@ _TITLE_LIMITS = RewriteLimits(shortest=0.0, longest=float("inf"))
 
 
 def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:
-    """Find what is wrong with rewrites.
+    """Find what is wrong with cleaned rewrites (null is empty): names out of `FLAGS`, in their order, for each.
 
-    Parameters
-    ----------
-    source : polars.Series of String
-        The texts that were to be rewritten.
-    text : polars.Series of String
-        The rewrites, after `ranktilt.generation.rewrite.cleaning.clean`; null counts as empty.
-    finish : polars.Series of String
-        Why the model stopped: ``"stop"``, ``"length"``, ``"content_filter"`` or what else the server says; null
-        where nothing is known.
-    limits : RewriteLimits, optional
-        Of the length and of copying.
+    Every flag is held against the source: what the source has too is no fault of the rewrite. `finish` says why the
+    model stopped: ``"stop"``, ``"length"``, ``"content_filter"`` or what else the server says; null where unknown.
 
-    Returns
-    -------
-    polars.Series of List(String)
-        Named "flags", one list a rewrite: names out of `FLAGS`, in their order; an empty list where nothing is
-        wrong. Every flag is held against the source: what the source has too is no fault of the rewrite.
+    refusal
+        The model declined: "I'm sorry, but I cannot …" (English only).
+    empty
+        Nothing but white space. Such a text has no other flag but "cut off" and "filtered".
+    cut off
+        The model met its limit (``"length"``), or the text ends without final punctuation although its source
+        ends with one; "(ABSTRACT TRUNCATED …)" at the end of either is looked through, and the last item of a
+        list whose items have no punctuation is an end.
+    filtered
+        The server held text back (``"content_filter"``).
+    copied
+        The same words as the source, case and white space aside, or at least `limits.copied` of the source's
+        words as a common subsequence; the latter only for sources of at least 8 words, because a short title
+        stands in every good expansion of it.
+    other language
+        In another writing script than the source, or, told by its small words, in another language of the same
+        script (`ranktilt.text.language.other_language`). English for a Spanish source is one, Spanish is none.
+        A title of fewer than 16 letters may be in Han letters alone and be Japanese still.
+    too short, too long
+        Outside of the length limits. A source of fewer than 8 words may grow to the length that one of 8 may,
+        and lose one word more than its limit: "BMI" may become "The body mass index".
+    boilerplate
+        Words about the task that cleaning could not take off: an opening that is all there is, "Original
+        text:" above a repeated source, "In this rewritten text, …", "[Insert text]", a trailing remark.
 
-        refusal
-            The model declined: "I'm sorry, but I cannot …" (English only).
-        empty
-            Nothing but white space. Such a text has no other flag but "cut off" and "filtered".
-        cut off
-            The model met its limit (``"length"``), or the text ends without final punctuation although its source
-            ends with one; "(ABSTRACT TRUNCATED …)" at the end of either is looked through, and the last item of a
-            list whose items have no punctuation is an end.
-        filtered
-            The server held text back (``"content_filter"``).
-        copied
-            The same words as the source, case and white space aside, or at least `limits.copied` of the source's
-            words as a common subsequence; the latter only for sources of at least 8 words, because a short title
-            stands in every good expansion of it.
-        other language
-            In another writing script than the source, or, told by its small words, in another language of the same
-            script (`ranktilt.text.language.other_language`). English for a Spanish source is one, Spanish is none.
-            A title of fewer than 16 letters may be in Han letters alone and be Japanese still.
-        too short, too long
-            Outside of the length limits. A source of fewer than 8 words may grow to the length that one of 8 may,
-            and lose one word more than its limit: "BMI" may become "The body mass index".
-        boilerplate
-            Words about the task that cleaning could not take off: an opening that is all there is, "Original
-            text:" above a repeated source, "In this rewritten text, …", "[Insert text]", a trailing remark.
-
-        A word is what stands between white space; in scripts without it (`UNSPACED`), a letter, and 8 words are 16
-        letters. Lengths are not compared between a script with and one without.
-
-    Raises
-    ------
-    UserError
-        If the three series differ in length.
+    A word is what stands between white space; in scripts without it (`UNSPACED`), a letter, and 8 words are 16
+    letters. Lengths are not compared between a script with and one without.
     """
     if not len(source) == len(text) == len(finish):
         raise UserError(
@@ -172,7 +152,7 @@ def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: Rewr
     return pairs.select(pl.concat_list(named).list.drop_nulls().alias("flags"))["flags"]
 
 
-def _own(name: str) -> pl.Expr:
+def _not_in_source(name: str) -> pl.Expr:
     """What the rewrite has and its source has not."""
     return pl.col(name) & ~pl.col(f"{name}_source")
 
@@ -181,15 +161,17 @@ _FOUND = dict(
     zip(
         FLAGS,
         (
-            _own("refusal"),
+            _not_in_source("refusal"),
             pl.col("empty"),
-            (_own("cut off") & ~pl.col("list") & ~pl.col("empty")) | (pl.col("finish") == "length"),
+            (_not_in_source("cut off") & ~pl.col("list") & ~pl.col("empty")) | (pl.col("finish") == "length"),
             pl.col("finish") == "content_filter",
             pl.col("copied"),
             pl.col("other language"),
             pl.col("too short"),
             pl.col("too long"),
-            _own("opening") | _own("left") | ((pl.col("talk") | pl.col("remark")) & ~pl.col("about_source")),
+            _not_in_source("opening")
+            | _not_in_source("left")
+            | ((pl.col("talk") | pl.col("remark")) & ~pl.col("about_source")),
         ),
         strict=True,
     )

@@ -64,36 +64,23 @@ class SourceSummary(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rewritten:
-    """A collection with its rewrites.
-
-    Parameters
-    ----------
-    collection : Collection
-        All documents that were there, and the new ones: `source` named after model and temperature, `origin` that of
-        the document they were made of, judgments carried over, and columns ``model``, ``temperature``, ``prompt``
-        (null for the others), ``cut_to`` (words that the model was given, where a text was cut) and, for a pool,
-        ``pool``.
-    given : Collection
-        What was rewritten, with the column ``pool`` where not all of it was.
-    added : polars.DataFrame
-        The new documents, under the ids of the given ones without their source.
-    left_out : polars.DataFrame
-        Documents without a rewrite, a row each and source; see `LEFT_OUT`. A document may be left out for its title.
-    answers : polars.DataFrame
-        Every answer, with ``id`` and ``source`` of its document and the columns of `rounds.RECORD`.
-    made : tuple of SourceSummary
-        Counts, source by source.
-    spec : mapping
-        How it was made; plain JSON values.
-    """
+    """A collection with its rewrites."""
 
     collection: Collection
+    """All documents that were there, and the new ones: `source` named after model and temperature, `origin` that of
+    the document they were made of, judgments carried over, and columns ``model``, ``temperature``, ``prompt`` (null for
+    the others), ``cut_to`` (words that the model was given, where a text was cut) and, for a pool, ``pool``."""
     given: Collection
+    """What was rewritten, with the column ``pool`` where not all of it was."""
     added: pl.DataFrame
+    """The new documents, under the ids of the given ones without their source."""
     left_out: pl.DataFrame
+    """Documents without a rewrite, a row each and source; see `LEFT_OUT`. One may be left out for its title."""
     answers: pl.DataFrame
+    """Every answer, with ``id`` and ``source`` of its document and the columns of `rounds.RECORD`."""
     made: tuple[SourceSummary, ...]
     spec: Mapping[str, Any]
+    """How it was made; plain JSON values."""
 
     @property
     def unanswered(self) -> int:
@@ -101,18 +88,7 @@ class Rewritten:
         return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
 
     def united(self, qrels: pl.DataFrame) -> Collection:
-        """Unite the rewrites with the documents under other judgments.
-
-        Parameters
-        ----------
-        qrels : polars.DataFrame
-            Of another split, by the ids that the documents had before.
-
-        Returns
-        -------
-        Collection
-            As `collection`, these judgments carried over.
-        """
+        """Unite the rewrites with the documents under another split's judgments, by the ids that they had before."""
         given = self.given
         return _united(Collection(given.docs, given.queries, qrels, given.spec), self.added, self.spec)
 
@@ -164,7 +140,7 @@ def rewrite(
     llm.check()
     spec = _spec(collection, llm, planned)
     with journal_of(llm) if journal is None else journal as kept:
-        found = {name: _asked(collection, llm, kept, planned, name) for name in planned.sources}
+        found = {name: _rewrite_source(collection, llm, kept, planned, name) for name in planned.sources}
     added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
     marked = _marked(collection, planned)
     united = _united(marked, added, spec)
@@ -175,21 +151,26 @@ def rewrite(
     return Rewritten(united, marked, added, left_out, answers, made, spec)
 
 
-def _asked(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
+def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
     rewriting, sampling = planned.rewriting, planned.sources[source]
-    way = RewriteConfig(
+    config = RewriteConfig(
         llm, journal, sampling, planned.template, check_text(planned.limits), rewriting.attempts,
         truncate=rewriting.truncate, label=f"rewriting as {source}",
     )  # fmt: skip
-    outcome = rounds(way, planned.tasks)
+    outcome = rounds(config, planned.tasks)
     outcome.words = {**planned.words, **outcome.words}
     if rewriting.titles == "rewrite":
         tasks = [o._replace(text=o.title, title="") for o in planned.tasks if o.row in outcome.kept]
-        way = replace(
-            way, template=template(TITLE), check=check_title, part="title", label=f"titles of {source}", truncate=False
+        config = replace(
+            config,
+            template=template(TITLE),
+            check=check_title,
+            part="title",
+            label=f"titles of {source}",
+            truncate=False,
         )
-        titles = rounds(way, [o for o in tasks if o.text.strip()])
+        titles = rounds(config, [o for o in tasks if o.text.strip()])
         outcome.titles = titles.kept
         outcome.records += titles.records
         outcome.lost += titles.lost

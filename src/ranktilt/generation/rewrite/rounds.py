@@ -100,7 +100,7 @@ class RewriteOutcome:
     titles: dict[int, str] = field(default_factory=dict)
 
 
-def rounds(way: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcome:
+def rounds(config: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcome:
     """Rewrite texts: one round for all, then one for those whose answer was flagged, up to the attempts.
 
     Each task is either kept or rejected. What was answered before an error is in the journal.
@@ -108,32 +108,32 @@ def rounds(way: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcome:
     outcome = RewriteOutcome()
     current = {task.row: task for task in tasks}
     waiting = list(current)
-    for attempt in range(1, way.attempts + 1):
-        records = _attempt(way, current, waiting, attempt, outcome)
+    for attempt in range(1, config.attempts + 1):
+        records = _attempt(config, current, waiting, attempt, outcome)
         outcome.records.append(records)
         good = pl.col("flags").list.len() == 0
         outcome.kept.update(records.filter(good).select("row", "text").iter_rows())
         flagged = records.filter(~good)
         waiting = flagged["row"].to_list()
-        if attempt == way.attempts:
+        if attempt == config.attempts:
             failed = flagged.select("row", "flags").iter_rows()
-            outcome.lost += [Rejected(row, way.part, FLAGGED, tuple(flags), attempt, "") for row, flags in failed]
+            outcome.lost += [Rejected(row, config.part, FLAGGED, tuple(flags), attempt, "") for row, flags in failed]
     return outcome
 
 
 def _attempt(
-    way: RewriteConfig, current: dict[int, RewriteTask], rows: Sequence[int], attempt: int, outcome: RewriteOutcome
+    config: RewriteConfig, current: dict[int, RewriteTask], rows: Sequence[int], attempt: int, outcome: RewriteOutcome
 ) -> pl.DataFrame:
     """Ask once for each text, and again for a shorter one where the server finds it too long."""
     parts = [RECORD.to_frame()]
     while rows:
-        records, failed = _ask(way, [current[row] for row in rows], attempt)
+        records, failed = _ask(config, [current[row] for row in rows], attempt)
         parts.append(records)
         rows = []
         for row, reason, message in failed:
-            shorter = _shorter(current[row]) if way.truncate and reason == TOO_LONG else None
+            shorter = _shorter(current[row]) if config.truncate and reason == TOO_LONG else None
             if shorter is None:
-                outcome.lost.append(Rejected(row, way.part, reason, (), attempt - 1, message))
+                outcome.lost.append(Rejected(row, config.part, reason, (), attempt - 1, message))
             else:
                 current[row], outcome.words[row] = shorter, len(shorter.text.split())
                 rows.append(row)
@@ -156,12 +156,14 @@ _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
 
 
 def _ask(
-    way: RewriteConfig, tasks: Sequence[RewriteTask], attempt: int
+    config: RewriteConfig, tasks: Sequence[RewriteTask], attempt: int
 ) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
-    requests = (Request(Prompt(way.template.render(task.text, task.title)), task.document, attempt) for task in tasks)
-    label = way.label if attempt == 1 else f"{way.label}, attempt {attempt}"
-    answers = journalled(way.llm, requests, way.journal, sampling=way.sampling, label=label, total=len(tasks))
+    requests = (
+        Request(Prompt(config.template.render(task.text, task.title)), task.document, attempt) for task in tasks
+    )
+    label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
+    answers = journalled(config.llm, requests, config.journal, sampling=config.sampling, label=label, total=len(tasks))
     failed = list[tuple[int, str, str]]()
     waiting = list[Reply]()
     checked = list[Future[pl.DataFrame]]()
@@ -174,25 +176,27 @@ def _ask(
                     continue
                 waiting.append(one)
                 if len(waiting) == _CHECKED_AT_ONCE:
-                    checked.append(other.submit(_checked, way, tasks, waiting, attempt))
+                    checked.append(other.submit(_checked, config, tasks, waiting, attempt))
                     waiting = []
-            checked.append(other.submit(_checked, way, tasks, waiting, attempt))
+            checked.append(other.submit(_checked, config, tasks, waiting, attempt))
             return pl.concat(part.result() for part in checked), failed
         finally:
             other.shutdown(cancel_futures=True)
 
 
-def _checked(way: RewriteConfig, tasks: Sequence[RewriteTask], answered: Sequence[Reply], attempt: int) -> pl.DataFrame:
+def _checked(
+    config: RewriteConfig, tasks: Sequence[RewriteTask], answered: Sequence[Reply], attempt: int
+) -> pl.DataFrame:
     """Rows of the answers' table."""
     pairs = [(tasks[one.number], one.answer, one) for one in answered if one.answer is not None]
-    prompts = [Prompt(way.template.render(task.text, task.title)) for task, _, _ in pairs]
+    prompts = [Prompt(config.template.render(task.text, task.title)) for task, _, _ in pairs]
     source = pl.Series([task.text for task, _, _ in pairs], dtype=pl.String)
     raw = pl.Series([answer.text for _, answer, _ in pairs], dtype=pl.String)
     finish = pl.Series([answer.finish for _, answer, _ in pairs], dtype=pl.String)
-    found = way.check(source, raw, finish)
+    found = config.check(source, raw, finish)
     said = {
         "row": [task.row for task, _, _ in pairs],
-        "part": [way.part] * len(pairs),
+        "part": [config.part] * len(pairs),
         "attempt": [attempt] * len(pairs),
         "prompt": [prompt.digest for prompt in prompts],
         "answer": raw,

@@ -41,35 +41,16 @@ SIMILARITIES = ("auto", "cosine", "dot")
 class Dense(FirstStage):
     """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
 
-    Parameters
-    ----------
-    model : str
-        A local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
-        model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors.
-    similarity : {"auto", "cosine", "dot"}, optional
-        ``auto`` takes the model's own.
-    max_tokens : int, optional
-        Tokens after which a text is cut; the model's own limit by default. Of ``openai:MODEL``, a token is taken for
-        four bytes; by default nothing is cut, and a text that the server finds too long is an error.
-    precision : {"auto", "float32", "bfloat16"}, optional
-        Of the forward pass; ``auto`` is bfloat16 where the processor has it.
-    device : str, optional
-        Torch's name of the device.
-    store : {"float32", "float16"}, optional
-        As which vectors are cached; float16 halves the cache and rounds the vectors.
-    pooling : {"auto", "mean", "cls", "lasttoken"}, optional
-        How a text's vector is made from its tokens'; ``auto`` is the model's own way, for a bare transformer the
-        model table's, else the mean.
-    query_prefix, document_prefix : str, optional
-        What is put before each text; the model's own, or the model table's, by default.
-    base_url : str, optional
-        Of ``openai:MODEL``: the server's address, where it is not the client's own.
-    rpm, tpm : int, optional
-        Of ``openai:MODEL``: most requests and most tokens a minute.
-    tail : {"drop", "keep"}, optional
-        As a re-ranker: what a pipeline does with documents that the stage before ranked below its ``@k``.
-    k : int, optional
-        How deep to search (1,000 by default), or how many candidates to keep (all by default).
+    `model` is a local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
+    model is never run. ``openai:MODEL`` asks an OpenAI-compatible server for its vectors, at `base_url` where that is
+    not the client's own, with at most `rpm` requests and `tpm` tokens a minute.
+
+    Texts are cut after `max_tokens`; by default at the model's own limit, of ``openai:MODEL`` (where a token is taken
+    for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
+    own, the precision ``auto`` bfloat16 where the processor has it, the pooling ``auto`` the model's own way, for a
+    bare transformer the model table's, else the mean; so are the prefixes by default. ``store=float16`` halves the
+    cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or all candidates kept) are those
+    of a re-ranker.
     """
 
     name: ClassVar[str] = "dense"

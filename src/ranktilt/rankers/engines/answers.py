@@ -21,34 +21,18 @@ EXPECTED = "a list of (document id, score)"
 
 @dataclass
 class Oddities:
-    """Counts over all answers.
+    """Counts over all answers."""
 
-    Parameters
-    ----------
-    results : int
-        Results that came for the first time in their answer.
-    most : int
-        Results of the query that got most.
-    duplicates, unknown, not_finite : int
-        Results whose document had come before, is not in the collection, or whose score is NaN or infinite.
-    rising, tied : int
-        Results whose score is above the one before, or equals it.
-    fewer, empty : int
-        Queries with fewer results than asked for (or than there are documents), and with none.
-    first : dict
-        Of duplicates, unknown, not_finite and rising, where the first one was.
-    """
-
-    results: int = 0
-    most: int = 0
-    duplicates: int = 0
-    unknown: int = 0
+    results: int = 0  # that came for the first time in their answer
+    most: int = 0  # of the query that got most
+    duplicates: int = 0  # the document had come before
+    unknown: int = 0  # it is not in the collection
     not_finite: int = 0
-    rising: int = 0
+    rising: int = 0  # the score is above the one before
     tied: int = 0
-    fewer: int = 0
+    fewer: int = 0  # queries with fewer results than asked for (or than there are documents)
     empty: int = 0
-    first: dict[str, str] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)  # where the first odd one of a kind was
 
     def counts(self) -> dict[str, int]:
         """Return what is odd by name, counts of 0 left out."""
@@ -62,29 +46,12 @@ class Oddities:
 
 
 def checked(answer: Any, query: str, who: str) -> Hits:
-    """Check the types of one answer.
+    """Check the types of one answer: pairs of a string and a number, in the engine's order; returns them.
 
-    Parameters
-    ----------
-    answer : object
-        What the engine returned.
-    query : str
-        Id of the query, for the message.
-    who : str
-        The ranker, for the message.
-
-    Returns
-    -------
-    list of tuple
-        Document ids and scores, in the engine's order.
-
-    Raises
-    ------
-    UserError
-        If it is no list of pairs of a string and a number.
+    `query` is the query's id and `who` the ranker, for the message of the `UserError`.
     """
     if not isinstance(answer, list | tuple):
-        raise UserError(f"{who}: query {query!r}: expected {EXPECTED}, got {_what(answer)}")
+        raise UserError(f"{who}: query {query!r}: expected {EXPECTED}, got {_described(answer)}")
     for rank, hit in enumerate(answer, start=1):
         fault = _fault(hit)
         if fault:
@@ -94,43 +61,26 @@ def checked(answer: Any, query: str, who: str) -> Hits:
 
 def _fault(hit: Any) -> str:
     if not (isinstance(hit, list | tuple) and len(hit) == 2):
-        return f"expected a pair (document id, score), got {_what(hit)}"
+        return f"expected a pair (document id, score), got {_described(hit)}"
     document, score = hit
     if not isinstance(document, str):
         hint = "; str(id) makes one" if isinstance(document, Real) else ""
-        return f"expected the document id as a string, got {_what(document)}{hint}"
+        return f"expected the document id as a string, got {_described(document)}{hint}"
     if not isinstance(score, Real | np.number) or isinstance(score, bool):
-        return f"expected the score as a number, got {_what(score)}"
+        return f"expected the score as a number, got {_described(score)}"
     try:
         float(score), document.encode()
     except (OverflowError, UnicodeEncodeError):
-        return f"expected a document id in valid Unicode and a score that a float holds, got {_what(hit)}"
+        return f"expected a document id in valid Unicode and a score that a float holds, got {_described(hit)}"
     return ""
 
 
-def _what(value: object) -> str:
+def _described(value: object) -> str:
     return "None" if value is None else f"{type(value).__name__} {shorten(value, 60)}"
 
 
 def sifted(hits: Hits, query: str, known: Container[str], odd: Oddities) -> Hits:
-    """Leave out what comes twice, and count what is odd.
-
-    Parameters
-    ----------
-    hits : list of tuple
-        Document ids and scores, in the engine's order.
-    query : str
-        Id of the query.
-    known : container of str
-        Ids of the collection.
-    odd : Oddities
-        Counts, added to.
-
-    Returns
-    -------
-    list of tuple
-        Each document at its first place; unknown ones too.
-    """
+    """Keep each document of an answer at its first place, unknown ones too, and count in `odd` what is odd."""
     kept: dict[str, float] = {}
     before = math.nan
     for document, score in hits:
@@ -152,19 +102,11 @@ def sifted(hits: Hits, query: str, known: Container[str], odd: Oddities) -> Hits
 
 
 def falling(scores: Sequence[float]) -> Floats:
-    """Make scores fall strictly, keeping their order and, where they fall, their values.
+    """Make scores, in the engine's order, fall strictly, keeping their order and, where they fall, their values.
 
-    Parameters
-    ----------
-    scores : sequence of float
-        In the engine's order; may tie, rise, be NaN or infinite.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        A score that is not below the one before, or is not finite, becomes the next number below the one before.
-        Those ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is
-        left. They fall as float32 too, in which trec_eval compares scores: a tie there would be broken by id.
+    A score that is not below the one before, or is not finite, becomes the next number below the one before. Those
+    ahead of the first finite score lie just above it. 0, −1, −2, … where none is finite, or no float32 is left. They
+    fall as float32 too, in which trec_eval compares scores: a tie there would be broken by id.
     """
     ranks = -np.arange(len(scores), dtype=np.float64)
     start = next((place for place, score in enumerate(scores) if math.isfinite(score)), None)

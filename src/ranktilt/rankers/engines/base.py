@@ -19,7 +19,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, unknown
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Ranker, Rows, Scores
+from ranktilt.rankers.base import DEPTH, Ranker, Rows, Scores, require_depth
 from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
 from ranktilt.rankers.engines.client import EngineReply, ask_engine, retry_policy
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
@@ -33,49 +33,26 @@ _MANY = 10
 
 @dataclass(frozen=True)
 class Session:
-    """An engine that is ready to be asked.
-
-    Parameters
-    ----------
-    ask : callable
-        Takes texts of queries and a depth, returns for each a list of (document id, score), best first.
-    spec : mapping, optional
-        What the run's spec should say of the engine.
-    batch : int, optional
-        Most queries a call.
-    concurrency : int, optional
-        Calls at once; as many as the ranker says where None.
-    """
+    """An engine that is ready to be asked."""
 
     ask: Callable[[list[str], int], Sequence[Any]]
+    """Takes texts of queries and a depth, returns for each a list of (document id, score), best first."""
     spec: Mapping[str, Any] = field(default_factory=dict)
-    batch: int = 1
-    concurrency: int | None = None
+    """What the run's spec should say of the engine."""
+    batch: int = 1  # most queries a call
+    concurrency: int | None = None  # calls at once; as many as the ranker says where None
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiveEngine(Ranker):
     """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
 
-    Parameters
-    ----------
-    k : int, optional
-        Documents asked for a query.
-    exclude_self : bool, optional
-        Drop a query's own document and its versions; see `ranktilt.rankers.self_exclusion.self_documents`.
-    concurrency : int, optional
-        Calls at once.
-    timeout : float, optional
-        Seconds until a call is given up.
-    attempts : int, optional
-        Calls a query is worth; between them it waits half a second, a second, two, … with jitter, or as long as a
-        header Retry-After says.
-    max_failed : float, optional
-        Share of the queries that may fail after all attempts: they are left out of the run, listed in its spec under
-        ``failed`` and warned of, never counted as empty. One more, and there is no run.
-    unknown : {"keep", "drop"}, optional
-        What becomes of results that the collection does not hold: they keep their places, as in a saved run, or are
-        left out, so that the others move up.
+    `concurrency` calls run at once, each given up after `timeout` seconds, and a query is worth `attempts` of them;
+    between them it waits half a second, a second, two, … with jitter, or as long as a header Retry-After says.
+    `max_failed` is the share of the queries that may fail after all attempts: they are left out of the run, listed in
+    its spec under ``failed`` and warned of, never counted as empty. One more, and there is no run. `unknown` results,
+    which the collection does not hold, keep their places, as in a saved run, or are left out (``drop``), so that the
+    others move up.
     """
 
     live: ClassVar[bool] = True
@@ -90,8 +67,7 @@ class LiveEngine(Ranker):
     unknown: str = "keep"
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise UserError(f"{self.name}: expected a depth of at least 1, got @{self.k}")
+        require_depth(self.name, self.k)
         for option in ("concurrency", "attempts"):
             if getattr(self, option) < 1:
                 raise UserError(f"{self.name}: expected {option} of at least 1, got {getattr(self, option)}")
@@ -107,30 +83,11 @@ class LiveEngine(Ranker):
         """Make the engine ready to be asked for up to `depth` documents a query."""
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
-        """Ask the engine for each judged query.
+        """Ask the engine for each judged query, its documents being what the engine should have indexed.
 
-        Parameters
-        ----------
-        collection : Collection
-            Its judged queries are asked; its documents are what the engine should have indexed.
-        run : Run, optional
-            Refused: an engine searches.
-
-        Returns
-        -------
-        Run
-            Without the queries that failed; ``spec["failed"]`` gives each one's reason, ``spec["answers"]`` counts
-            what was odd.
-
-        Raises
-        ------
-        UserError
-            If too many queries fail, an answer is of a wrong type, or nothing that is in the collection comes back.
-
-        Warns
-        -----
-        DataWarning
-            Of failed queries, and of duplicates, unknown documents, scores that are not finite or rise.
+        The run is without the queries that failed: ``spec["failed"]`` gives each one's reason, ``spec["answers"]``
+        counts what was odd; a `DataWarning` tells of both. `UserError` if too many queries fail, an answer is of a
+        wrong type, or nothing that is in the collection comes back.
         """
         if run is not None:
             raise UserError(f"{self!r} searches an engine and re-ranks nothing; put it first")
@@ -193,7 +150,7 @@ class _Gathering:
         reasons: dict[str, list[str]] = {}
         for number in sorted(self.failed):
             reasons.setdefault(self.failed[number], []).append(self.names[number])
-        said = [f"{_listed(names)}: {reason}" for reason, names in list(reasons.items())[:2]]
+        said = [f"{_first_names(names)}: {reason}" for reason, names in list(reasons.items())[:2]]
         return "; ".join(said) + ("; …" if len(reasons) > 2 else "")
 
     def run(self, own: Mapping[int, Rows], spec: Mapping[str, Any]) -> Run:
@@ -264,6 +221,6 @@ class _Gathering:
             yield f"no query got more than {odd.most:,} of the {self.wanted:,} documents asked for, as if cut there"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:_SHOWN]))
     return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown

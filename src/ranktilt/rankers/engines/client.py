@@ -93,7 +93,7 @@ class _EngineClient(Generic[T]):
         except UserError:
             raise
         except Exception as error:
-            raise RetryableError(str(error), after=_asked(error)) from error
+            raise RetryableError(str(error), after=_retry_seconds(error)) from error
         if len(values) != len(part):
             raise ValueError(f"expected {len(part)} answers, got {len(values)}")
         return values, None
@@ -125,7 +125,7 @@ async def _in_thread(function: Callable[[], T]) -> T:
     raise error
 
 
-def _asked(error: Exception) -> float | None:
+def _retry_seconds(error: Exception) -> float | None:
     """Seconds of the header Retry-After, where the error has headers, as those of urllib, requests and httpx do."""
     headers: Any = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
     return retry_after(dict(headers.items())) if hasattr(headers, "items") else None

@@ -30,13 +30,8 @@ SIGNATURE = "search(query, k)"
 class Engine(LiveEngine):
     """Ranks by asking a Python function, ``search(query: str, k: int) -> list[(doc_id, score)]``, best first.
 
-    The function is called in several threads at once and must bear that. One that is declared ``async def`` is
-    awaited, all calls in one event loop.
-
-    Parameters
-    ----------
-    function : str
-        ``module:function``; the module is a file of the current folder, or installed.
+    `function` is ``module:function``; the module is a file of the current folder, or installed. It is called in several
+    threads at once and must bear that. One that is declared ``async def`` is awaited, all calls in one event loop.
     """
 
     name: ClassVar[str] = "engine"
@@ -60,14 +55,14 @@ class Engine(LiveEngine):
         search, file = self._found()
         spec = {"function": {"file": file.name, "sha256": sha256(file)}} if file else {}
         if not _is_async(search):
-            yield Session(lambda texts, k: [_listed(search(text, k)) for text in texts], spec)
+            yield Session(lambda texts, k: [_as_list(search(text, k)) for text in texts], spec)
             return
         with _loop() as loop:
 
             def ask(texts: list[str], k: int) -> Sequence[Any]:
                 # Time is limited by whoever asks; here it only ends what nobody waits for any more.
                 calls = (asyncio.wait_for(search(text, k), self.timeout + 1) for text in texts)
-                return [_listed(asyncio.run_coroutine_threadsafe(call, loop).result()) for call in calls]
+                return [_as_list(asyncio.run_coroutine_threadsafe(call, loop).result()) for call in calls]
 
             yield Session(ask, spec)
 
@@ -139,7 +134,7 @@ def _check_signature(search: Search, message: str) -> None:
         raise UserError(f"{message}{signature}") from error
 
 
-def _listed(answer: Any) -> Any:
+def _as_list(answer: Any) -> Any:
     """A list of what an iterator yields, made where time is limited; anything else as it is."""
     known = isinstance(answer, list | tuple | str | bytes | dict | set)
     return list(answer) if isinstance(answer, Iterable) and not known else answer

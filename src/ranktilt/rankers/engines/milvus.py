@@ -52,26 +52,15 @@ _BATCH = 16
 class Milvus(LiveEngine):
     """Ranks by asking Milvus, in which the collection is indexed when it is not yet.
 
-    The index is named after what it holds, so that other documents, texts, models or settings get another one.
+    `place` is a file that ends in ``.db`` (Milvus Lite, embedded) or the address of a server or cluster, whose token is
+    read from ``MILVUS_TOKEN``. The mode ``dense`` is exact search over a model's vectors (`model` as of `Dense`),
+    ``bm25`` Milvus's own, ``hybrid`` both with reciprocal rank fusion. The metric ``auto`` is the model's own; that of
+    the index is read back and must be it. `analyzer` is one that is built into Milvus; Milvus Lite has only
+    ``standard``.
 
-    Parameters
-    ----------
-    place : str
-        A file that ends in ``.db`` (Milvus Lite, embedded) or the address of a server or cluster. A server's token
-        is read from ``MILVUS_TOKEN``.
-    mode : {"dense", "bm25", "hybrid"}, optional
-        Exact search over a model's vectors, Milvus's own BM25, or both with reciprocal rank fusion.
-    model : str, optional
-        As of `Dense`.
-    metric : {"auto", "cosine", "ip", "l2"}, optional
-        By which vectors are compared; ``auto`` takes the model's own. That of the index is read back and must be it.
-    text : {"title+text", "text", "title"}, optional
-        What of a document is indexed.
-    analyzer : str, optional
-        Of BM25; one that is built into Milvus. Milvus Lite has only ``standard``.
-    collection : str, optional
-        Name of an index that is there already. It must hold the collection's documents under their ids and, where a
-        model is asked, its vectors: numbers, texts and vectors of a sample are compared.
+    The index is named after what it holds, so that other documents, texts, models or settings get another one, unless
+    `collection` names one that is there: it must hold the collection's documents under their ids and, where a model is
+    asked, its vectors; numbers, texts and vectors of a sample are compared.
     """
 
     name: ClassVar[str] = "milvus"

@@ -24,13 +24,7 @@ _POSTING = 192
 
 @dataclass(frozen=True, kw_only=True)
 class Lexical(FirstStage):
-    """A ranker whose score is a sum of term weights over the query's words.
-
-    Parameters
-    ----------
-    analyzer : str, optional
-        How text becomes terms; see `ranktilt.text.analyzers.analyzer`.
-    """
+    """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`."""
 
     analyzer: str = "english"
 

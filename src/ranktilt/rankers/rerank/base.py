@@ -36,24 +36,11 @@ LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "pape
 class ReRanker(Ranker):
     """Scores each candidate of a run together with its query.
 
-    Parameters
-    ----------
-    model : str
-        A local folder, a short name of the model table, or a hub name. Custom code in a model is never run.
-    k : int, optional
-        How many to keep; all candidates by default.
-    text : {"title+text", "text", "title"}, optional
-        What of a document is read.
-    tail : {"drop", "keep"}, optional
-        What a pipeline does with documents that the stage before ranked below its ``@k``: ``keep`` appends them.
-    max_query_tokens, max_document_tokens : int, optional
-        Tokens after which each is cut, special ones not counted; by default as many as fit.
-    limits : {"model", "paper"}, optional
-        ``paper`` is 30 tokens of a query and 200 of a document; numbers given beside it come first.
-    precision : {"auto", "float32", "bfloat16"}, optional
-        Of the forward pass; ``auto`` is bfloat16 where the processor or GPU computes in it.
-    device : str, optional
-        Torch's name of the device.
+    `model` is a local folder, a short name of the model table, or a hub name; custom code in a model is never run. `k`
+    candidates are kept, all by default, and with ``tail=keep`` those that the stage before ranked below its ``@k`` are
+    appended. Query and document are cut after their tokens, special ones not counted, by default so that they fit; the
+    limits ``paper`` are 30 and 200, and numbers given beside them come first. The precision ``auto`` is bfloat16 where
+    the processor or GPU computes in it; `device` is torch's name.
     """
 
     argument: ClassVar[str | None] = "model"

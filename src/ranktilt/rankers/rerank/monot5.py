@@ -91,15 +91,10 @@ class TrueFalseScorer(PairScorer):
 
 @dataclass(frozen=True)
 class MonoT5(ReRanker):
-    """Ranks by the probability of "true" after "Query: … Document: … Relevant:".
+    """Ranks by the probability of "true" after "Query: … Document: … Relevant:"; see `ReRanker` for its options.
 
     The document is cut so that the whole prompt stays, and the query where it alone takes more than half of the room.
-    See `ReRanker` for the other options.
-
-    Parameters
-    ----------
-    true_token, false_token : str, optional
-        The answers, for a model that was trained on others.
+    `true_token` and `false_token` are the answers, for a model that was trained on others.
     """
 
     name: ClassVar[str] = "monot5"

@@ -14,11 +14,10 @@ from ranktilt.auditing.verdict import probability
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Figure, Row, Table
 from ranktilt.reporting.figures.drawing import known_size
-from ranktilt.reporting.figures.sides import TONES, could_detect, named, side_of, sides_named, tone_of
-from ranktilt.reporting.figures.tilts import Mark, Side, Spot, scatter, tilts
+from ranktilt.reporting.figures.tilts import Mark, ScatterPoint, Side, scatter, tilts
 from ranktilt.reporting.numbers import interval as interval_text
 from ranktilt.reporting.numbers import p_value, percent, signed
-from ranktilt.reporting.views.audit_legend import mark
+from ranktilt.reporting.verdicts import TONES, could_detect, mark, named, side_of, sides_named, tone_of
 from ranktilt.statistics.bootstrap import RESAMPLES, Interval, interval, resampled_means, together
 
 MOST_ROWS = 42
@@ -137,20 +136,20 @@ def effectiveness_figure(audit: Audit, pair: Pair, found: dict[str, tuple[float,
     """Draw Relative Δ beside effectiveness, both on the primary measure."""
     name = repr(audit.measures[0])
     tilt = {run: _tilts(audit, run, pair)[0] for run in audit.runs}
-    spots = []
+    points = []
     for run, (mean, spread) in found.items():
         shown = tilt_mark(tilt[run], audit.level, run)
         lines = (run, f"{name} {percent(mean / 100)} % {_plain(spread)}", *shown.hover[1:])
         marked = Mark(run, shown.value, shown.low, shown.high, shown.side, hover=lines)
-        spots.append(Spot(marked, mean, spread.low, spread.high))
+        points.append(ScatterPoint(marked, mean, spread.low, spread.high))
     twins = all(t.twins for t in tilt.values())
     return Figure(
         f"{name} over all documents, and how far it tilts between {pair[0]} and {pair[1]}",
         f"{_best(audit, found, tilt)} The farther right, the higher the mean; "
         f"{heights(pair, twins=twins)} Lines: 95 % intervals; no test compares the rankers "
-        f"here.{_undrawn(spots)}".strip(),
+        f"here.{_undrawn(points)}".strip(),
         scatter(
-            spots,
+            points,
             x=f"{name} over all documents, %",
             y=f"Relative Δ of {name}, %",
             margin=audit.level if twins else 0.0,
@@ -271,9 +270,9 @@ def _plain(spread: Interval) -> str:
     return "–" if spread.low != spread.low else f"[{spread.low:.1f}, {spread.high:.1f}]"
 
 
-def _undrawn(spots: Sequence[Spot]) -> str:
+def _undrawn(points: Sequence[ScatterPoint]) -> str:
     """Name the rankers that have no place in the plane."""
-    left = [spot.mark.label for spot in spots if spot.x != spot.x or spot.mark.value != spot.mark.value]
+    left = [point.mark.label for point in points if point.x != point.x or point.mark.value != point.mark.value]
     return f" Not drawn, because a value is undefined: {', '.join(left)}." if left else ""
 
 

@@ -26,6 +26,10 @@ from ranktilt.reporting.figures.drawing import (
     whiskers,
 )
 
+GROUP_COLOURS = ("var(--first)", "var(--second)", *COLOURS[2:])
+"""Of groups in the order of a comparison: those of both sides first."""
+_CURVES, _NAME = 290, 24
+_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _ROW = 58
 _FEW = 500
@@ -38,7 +42,7 @@ _MARKS = {
 
 
 @dataclass(frozen=True)
-class Interval:
+class ForestRow:
     """One row of a forest plot."""
 
     label: str
@@ -128,7 +132,7 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
     return {"data": data, "layout": layout}
 
 
-def forest(rows: Sequence[Interval], *, x: str, margin: float, unit: str = "") -> Drawing:
+def forest(rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "") -> Drawing:
     """Draw intervals below each other, with the zero line and a shaded margin around it."""
     places = [-float(number) for number in range(len(rows))]
     data = []
@@ -191,6 +195,45 @@ def lines(series: Mapping[str, Sequence[Point]], *, x: str, y: str, band: float 
     return {"data": data, "layout": layout}
 
 
+def curves(
+    series: Mapping[str, ArrayLike],
+    *,
+    x: str,
+    y: str,
+    levels: Sequence[float] = (),
+    colours: Sequence[str] = COLOURS,
+    zero: bool = False,
+) -> Drawing:
+    """Draw one line a name over the ranks 1, 2, 3 …, on a logarithmic axis."""
+    found = {name: np.asarray(heights, dtype=np.float64) for name, heights in series.items()}
+    ranks = max((len(heights) for heights in found.values()), default=1)
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": plain(name),
+            "x": list(range(1, len(heights) + 1)),
+            "y": numbers(heights, 4),
+            "line": {"color": colours[number % len(colours)], "width": 2.5, "dash": DASHES[number % len(DASHES)]},
+            "hovertemplate": "rank %{x}: %{y:.1f}<extra>%{fullData.name}</extra>",
+        }
+        for number, (name, heights) in enumerate(found.items())
+    ]
+    drawing = frame(_CURVES + _NAME * len(found), x=x, y=y, legend=True)
+    line = {"color": DIM, "width": 1.5, "dash": "dot"}
+    drawing["shapes"] = [
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": line}
+        for level in levels
+        if np.isfinite(level)
+    ]
+    if zero:
+        mark_zero(drawing["yaxis"])
+    shown = [tick for tick in _TICKS if tick <= ranks]
+    drawing["xaxis"] |= {"type": "log", "tickmode": "array", "tickvals": shown, "ticktext": [f"{t:,}" for t in shown]}
+    drawing["xaxis"]["range"] = [-0.03, float(np.log10(max(ranks, 2))) + 0.03]
+    return {"data": data, "layout": drawing}
+
+
 def _links(planes: Sequence[Floats]) -> Drawing:
     """One broken line through the points of each position."""
     gap = np.full((len(planes[0]), 1, 2), np.nan)
@@ -208,7 +251,7 @@ def _named(label: str, place: float) -> Drawing:
     }  # fmt: skip
 
 
-def _ends(row: Interval, unit: str) -> str:
+def _ends(row: ForestRow, unit: str) -> str:
     return f"{row.value:+.4g}{unit} [{row.low:+.4g}, {row.high:+.4g}]".replace("-", "−")
 
 

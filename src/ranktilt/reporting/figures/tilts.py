@@ -62,7 +62,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Spot:
+class ScatterPoint:
     """One mark in the plane, with an interval along either axis."""
 
     mark: Mark
@@ -103,29 +103,29 @@ def tilts(
     return {"data": data, "layout": drawing}
 
 
-def scatter(spots: Sequence[Spot], *, x: str, y: str, margin: float, names: Mapping[Side, str]) -> Drawing:
+def scatter(points: Sequence[ScatterPoint], *, x: str, y: str, margin: float, names: Mapping[Side, str]) -> Drawing:
     """Draw marks in the plane with intervals along both axes; names stand beside them where there are few."""
-    drawn = [spot for spot in spots if spot.x == spot.x and spot.mark.value == spot.mark.value]
+    drawn = [point for point in points if point.x == point.x and point.mark.value == point.mark.value]
     data = []
     for side in _LOOKS:
-        of = [spot for spot in drawn if spot.mark.side == side]
+        of = [point for point in drawn if point.mark.side == side]
         if of:
             colour, symbol = _LOOKS[side]
-            along = whiskers([_Bar(spot.x, spot.low, spot.high) for spot in of], colour, horizontal=True)
+            along = whiskers([_Bar(point.x, point.low, point.high) for point in of], colour, horizontal=True)
             data.append(
                 {
-                    **_dots([spot.mark for spot in of], names[side], colour, symbol),
-                    "x": numbers([spot.x for spot in of]),
-                    "y": numbers([spot.mark.value for spot in of]),
-                    "error_y": whiskers([spot.mark for spot in of], colour, horizontal=False) | {"width": 0},
+                    **_dots([point.mark for point in of], names[side], colour, symbol),
+                    "x": numbers([point.x for point in of]),
+                    "y": numbers([point.mark.value for point in of]),
+                    "error_y": whiskers([point.mark for point in of], colour, horizontal=False) | {"width": 0},
                     "error_x": along | {"thickness": 1},
                 }
             )
     drawing = frame(460, x=x, y=y, legend=True)
     drawing["shapes"] = strip(margin, "y", "x")
     mark_zero(drawing["yaxis"])
-    drawing["xaxis"]["range"] = across = _around([v for spot in drawn for v in (spot.x, spot.low, spot.high)])
-    drawing["yaxis"]["range"] = up = _span([spot.mark for spot in drawn], margin, detectable=False)
+    drawing["xaxis"]["range"] = across = _padded_range([v for point in drawn for v in (point.x, point.low, point.high)])
+    drawing["yaxis"]["range"] = up = _span([point.mark for point in drawn], margin, detectable=False)
     drawing["annotations"] = _beside(drawn, across, up) if len(drawn) <= _LABELLED else []
     drawing["hovermode"] = "closest"
     return {"data": data, "layout": drawing}
@@ -237,7 +237,7 @@ def _span(marks: Sequence[Mark], margin: float, *, detectable: bool = True) -> l
     return [-most, most]
 
 
-def _around(values: Sequence[float]) -> list[float]:
+def _padded_range(values: Sequence[float]) -> list[float]:
     """A range that holds all values, with room on either side for names."""
     found = [value for value in values if np.isfinite(value)]
     low, high = (min(found), max(found)) if found else (0.0, 1.0)
@@ -245,34 +245,34 @@ def _around(values: Sequence[float]) -> list[float]:
     return [low - room, high + room]
 
 
-def _beside(spots: Sequence[Spot], across: Sequence[float], up: Sequence[float]) -> list[Drawing]:
+def _beside(points: Sequence[ScatterPoint], across: Sequence[float], up: Sequence[float]) -> list[Drawing]:
     """Names beside their marks, each in that corner of its cross where it hides the least; long names choose first."""
-    taken = [_place(spot, across, up) for spot in spots]
+    taken = [_place(point, across, up) for point in points]
     notes = []
-    for spot in sorted(spots, key=lambda spot: -max(map(len, _rows(spot)))):
-        rows, at = _rows(spot), _place(spot, across, up)
+    for point in sorted(points, key=lambda point: -max(map(len, _rows(point)))):
+        rows, at = _rows(point), _place(point, across, up)
         wide, high = _LETTER * max(map(len, rows)) / 2, 10.0 * len(rows)
         corners = [(right, above) for above in (1, -1) for right in ((1, -1) if at.x < _WIDE / 2 else (-1, 1))]
         boxes = [_Box(at.x + right * (wide + 10), at.y + above * (high + 4), wide, high) for right, above in corners]
         best = min(range(len(boxes)), key=lambda place: boxes[place].cost(taken))
         taken.append(boxes[best])
-        notes.append(_note(spot, rows, *corners[best]))
+        notes.append(_note(point, rows, *corners[best]))
     return notes
 
 
-def _rows(spot: Spot) -> list[str]:
+def _rows(point: ScatterPoint) -> list[str]:
     """A name on a line a stage."""
-    return [_cut(row) for row in spot.mark.label.replace(">>", "\n>>").split("\n")]
+    return [_cut(row) for row in point.mark.label.replace(">>", "\n>>").split("\n")]
 
 
-def _place(spot: Spot, across: Sequence[float], up: Sequence[float]) -> _Box:
-    along, high = (spot.x - across[0]) / (across[1] - across[0]), (spot.mark.value - up[0]) / (up[1] - up[0])
+def _place(point: ScatterPoint, across: Sequence[float], up: Sequence[float]) -> _Box:
+    along, high = (point.x - across[0]) / (across[1] - across[0]), (point.mark.value - up[0]) / (up[1] - up[0])
     return _Box(_WIDE * along, _HIGH * high, 8, 8)
 
 
-def _note(spot: Spot, rows: Sequence[str], right: int, above: int) -> Drawing:
+def _note(point: ScatterPoint, rows: Sequence[str], right: int, above: int) -> Drawing:
     return {
-        "x": numbers([spot.x])[0], "y": numbers([spot.mark.value])[0], "showarrow": False, "align": "left",
+        "x": numbers([point.x])[0], "y": numbers([point.mark.value])[0], "showarrow": False, "align": "left",
         "xanchor": "left" if right > 0 else "right", "xshift": 6 * right, "yshift": 4 * above,
         "yanchor": "bottom" if above > 0 else "top", "text": "<br>".join(map(plain, rows)), "font": {"color": INK},
     }  # fmt: skip

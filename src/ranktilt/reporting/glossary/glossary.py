@@ -6,21 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from ranktilt.reporting.glossary.measure_pages import MeasurePage, measure_pages, page_title
-from ranktilt.reporting.glossary.term import Term
-from ranktilt.reporting.glossary.terms import TERMS
+from ranktilt.reporting.glossary.terms import TERMS, Term
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 
 class Glossary:
-    """Marks the terms in the texts of one page, and remembers which it met.
-
-    Parameters
-    ----------
-    terms : tuple of Term, optional
-        The words to mark.
-    """
+    """Marks the terms in the texts of one page, and remembers which it met."""
 
     def __init__(self, terms: tuple[Term, ...] = TERMS) -> None:
         self._terms = terms

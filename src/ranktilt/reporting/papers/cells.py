@@ -1,4 +1,4 @@
-"""Cells of the papers' tables: one number each, with the keys that say where it stands."""
+"""Cells of the papers' tables: one number each, read from a file, and computed again where others give it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import polars as pl
 
 from ranktilt.errors import DataError, shorten, unknown
 from ranktilt.io.files import invalid_utf8, read_bytes
-from ranktilt.reporting.papers.layouts import LAYOUTS
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.reporting.papers.layouts import LAYOUTS, Layout
 
 KEYS = ("dataset", "generator", "temperature", "collection", "system", "condition", "target", "measure")
 """What says where in its table a cell stands."""
+DELTA = "relative_delta"
+SHARES = ("unprotected share", "protected share")
+RATIO = "PairwiseRatio"
 _NEEDED = ("table", "dataset", "system", "measure", "value")
 _ALIASES = {"model": "system"}
-_VALUES = ("table", *KEYS, "value", "note")
+_COLUMNS = ("table", *KEYS, "value", "note")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class PaperCell:
     """One number of one table; a key that a table does not have is empty."""
 
     table: str
@@ -50,46 +52,35 @@ class Cell:
     @property
     def place(self) -> tuple[str, ...]:
         """Table and keys, which no two cells share."""
-        return (self.table, *(str(getattr(self, key)) for key in KEYS))
+        return (self.table, *self.at(KEYS))
+
+    def at(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return some of its keys."""
+        return tuple(str(getattr(self, key)) for key in keys)
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Cells of one or several tables, in the order of the print.
+class CellFile:
+    """Cells of one or several tables in the order of the print, no two of one place, and the file they come from."""
 
-    Parameters
-    ----------
-    cells : tuple of Cell
-        No two of one place.
-    made : str
-        The file or the command that they come from.
-    """
-
-    cells: tuple[Cell, ...]
-    made: str = ""
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The tidy table: a row a cell; ``value`` is NaN where undefined, everything else is text."""
-        names = [field.name for field in fields(Cell)]
-        schema = {name: pl.Float64 if name == "value" else pl.String for name in names}
-        return pl.DataFrame([astuple(cell) for cell in self.cells], schema=schema, orient="row")
+    cells: tuple[PaperCell, ...]
+    path: str = ""
 
 
-def read_cells(path: str | Path) -> Cells:
+def read_cells(path: str | Path) -> CellFile:
     """Read cells of the papers' tables from a CSV file."""
     path = Path(path)
-    found, places = [], dict[tuple[str, ...], int]()
+    found, lines = [], dict[tuple[str, ...], int]()
     for line, row in _rows(path):
         cell = _cell(path, line, row)
-        if cell.place in places:
+        if cell.place in lines:
             where = ", ".join(filter(None, cell.place))
-            raise DataError(path, f"the cell {where} is there twice, first in line {places[cell.place]}", line=line)
-        places[cell.place] = line
+            raise DataError(path, f"the cell {where} is there twice, first in line {lines[cell.place]}", line=line)
+        lines[cell.place] = line
         found.append(cell)
     if not found:
         raise DataError(path, f"expected cells of tables, a line each below the header ({', '.join(_NEEDED)})")
-    return Cells(tuple(found), str(path))
+    return CellFile(tuple(found), str(path))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -105,12 +96,11 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         before = reader.line_num
         for row in reader:
             first, before = before + 1, reader.line_num
-            if not row:
-                continue
-            if len(row) != len(header):
-                came = f"expected {len(header)} fields ({', '.join(header)}), got {len(row)}"
-                raise DataError(path, came, line=first)
-            yield first, dict(zip(header, map(str.strip, row), strict=True))
+            if row and len(row) != len(header):
+                message = f"expected {len(header)} fields ({', '.join(header)}), got {len(row)}"
+                raise DataError(path, message, line=first)
+            if row:
+                yield first, dict(zip(header, map(str.strip, row), strict=True))
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=reader.line_num) from error
 
@@ -119,32 +109,94 @@ def _header(path: Path, row: Sequence[str]) -> list[str]:
     names = [_ALIASES.get(name.strip(), name.strip()) for name in row]
     missing = [name for name in _NEEDED if name not in names]
     if missing:
-        came = ", ".join(row) or "an empty file"
+        found = ", ".join(row) or "an empty file"
         hint = " (or model)" if "system" in missing else ""
-        message = f"expected columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}{hint}; got {shorten(came)}"
+        message = f"expected columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}{hint}; got {shorten(found)}"
         raise DataError(path, message, line=1)
     for name in names:
-        if name not in _VALUES:
-            raise DataError(path, str(unknown("column", name, _VALUES)), line=1)
+        if name not in _COLUMNS:
+            raise DataError(path, str(unknown("column", name, _COLUMNS)), line=1)
         if names.count(name) > 1:
             raise DataError(path, f"column {name!r} is there twice", line=1)
     return names
 
 
-def _cell(path: Path, line: int, row: dict[str, str]) -> Cell:
+def _cell(path: Path, line: int, row: dict[str, str]) -> PaperCell:
     if row["table"] not in LAYOUTS:
         raise DataError(path, str(unknown("table", row["table"], LAYOUTS)), line=line)
     if not row["measure"]:
         raise DataError(path, "expected a measure, got nothing", line=line)
-    keys = {name: text for name, text in row.items() if name != "value"}
-    return Cell(**keys, value=_number(path, line, row["value"]), text=row["value"])
-
-
-def _number(path: Path, line: int, text: str) -> float:
+    text = row.pop("value")
     try:
         value = float(text)
     except ValueError:
         value = math.inf
     if math.isinf(value):
         raise DataError(path, f"expected a number as value, or nan, got {shorten(text)}", line=line)
-    return value
+    return PaperCell(**row, value=value, text=text)
+
+
+def printed(cells: Sequence[PaperCell], layout: Layout, *, rounding: str = "paper") -> list[PaperCell]:
+    """Give each cell the text that is printed, and compute again what follows from other cells."""
+    found = [replace(cell, text=layout.printed(cell.value, cell.measure)) for cell in cells]
+    if not layout.derived:
+        return found
+    given = {cell.place: cell.text for cell in cells}
+    key = "target" if layout.derived == DELTA else "measure"
+    derived = {}
+    for parts in _apart(found, key):
+        cell = _delta(parts, layout, given, rounding) if layout.derived == DELTA else _ratio(parts, layout)
+        if cell is not None:
+            derived[cell.place] = cell
+    return [derived.pop(cell.place, cell) for cell in found] + list(derived.values())
+
+
+def _apart(cells: Sequence[PaperCell], key: str) -> list[dict[str, PaperCell]]:
+    """Cells that differ in one key alone, by that key."""
+    found: dict[tuple[str, ...], dict[str, PaperCell]] = {}
+    for cell in cells:
+        rest = cell.at([other for other in KEYS if other != key])
+        found.setdefault(rest, {})[str(getattr(cell, key))] = cell
+    return list(found.values())
+
+
+def _delta(
+    targets: dict[str, PaperCell], layout: Layout, given: dict[tuple[str, ...], str], rounding: str
+) -> PaperCell | None:
+    """Relative Δ of human and LLM wherever a file puts them, or of the two groups that there are, in order."""
+    means = [targets[target] for target in ("human", "llm") if target in targets]
+    if len(means) < 2:
+        means = [cell for target, cell in targets.items() if target != DELTA]
+    if len(means) != 2:
+        return None
+    a, b = (float(c.text) if rounding == "paper" and c.value == c.value else c.value for c in means)
+    value = float(relative_delta(a, b))
+    before = targets.get(DELTA)
+    cell = replace(before or replace(means[1], target=DELTA, note=""), value=value)
+    cell = replace(cell, text=layout.printed(value, cell.measure))
+    if before is None or before.text == cell.text or not given.get(cell.place):
+        return cell
+    return replace(cell, note=_differs(given[cell.place], "the two means", cell.text, cell.note))
+
+
+def _ratio(measures: dict[str, PaperCell], layout: Layout) -> PaperCell | None:
+    """The ratio of two shares; one that a file prints stays where the rounding of the shares allows it."""
+    if not all(share in measures for share in SHARES):
+        return None
+    unprotected, protected = (measures[share].value for share in SHARES)
+    value = protected / unprotected if unprotected else math.nan
+    before = measures.get(RATIO)
+    cell = replace(before or measures[SHARES[1]], measure=RATIO, value=value, text=layout.printed(value, RATIO))
+    if before is None:
+        return replace(cell, note="")
+    half, last = layout.unit(SHARES[0]), layout.unit(RATIO)
+    low = (protected - half) / (unprotected + half)
+    high = (protected + half) / (unprotected - half) if unprotected > half else math.inf
+    if low - last <= before.value <= high + last:
+        return before
+    return replace(cell, note=_differs(before.text, "the shares", cell.text, before.note))
+
+
+def _differs(before: str, parts: str, now: str, note: str) -> str:
+    why = note if now in note else "; ".join(filter(None, (f"{parts} give {now}", note)))
+    return f"printed as {before}, recomputed from its parts ({why})"

@@ -1,26 +1,28 @@
-"""The papers' tables of any results, in one text: LaTeX, Markdown or CSV."""
+"""The papers' tables of any results, as a document: which ones the results hold, and where each cell stands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+
+import polars as pl
 
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.papers.cells import Cell, Cells
-from ranktilt.reporting.papers.chosen import chosen_pairs, has_pairs, has_texts
-from ranktilt.reporting.papers.derived import DELTA, printed
-from ranktilt.reporting.papers.grid import Grid, lay_out
-from ranktilt.reporting.papers.latex import latex
+from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
+from ranktilt.reporting.numbers import DASH
+from ranktilt.reporting.output import table
+from ranktilt.reporting.papers import cells as numbers
+from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
 from ranktilt.reporting.papers.results import belongs, cells_of, left_out, made_by, tables_of
-from ranktilt.reporting.papers.written import cells_csv, markdown_table, prose_csv
+from ranktilt.reporting.papers.texts import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.reload import Opened
 
-Source = Opened | Audit | Validation | Study | Cells
+Source = Opened | Audit | Validation | Study | CellFile
+FORMATS = ("latex", "markdown", "csv")
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
 
@@ -34,32 +36,73 @@ _ROUNDED = (
     "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from the means before "
     "rounding, and may differ where they are small."
 )
+_SETTING = ("collection", "condition")
+"""Keys whose only value a caption does not repeat: the title says it."""
+_ALWAYS = ("dataset", "system", "measure")
+"""Keys that CSV always has."""
+_KINDS = {
+    Audit: ("audit", "audits"),
+    Validation: ("validation", "validations"),
+    Study: ("study", "studies"),
+    CellFile: ("file of cells", "files of cells"),
+}
 
 
 def paper_tables(
     results: Sequence[Source], layout: str, format: str, *, rounding: str = "paper", queries: Sequence[str] = ()
 ) -> str:
-    """Lay results out as the papers' tables."""
+    """Print results as the papers' tables."""
     if format not in FORMATS:
         raise unknown("format", format, FORMATS)
+    return table(paper_document(results, layout, rounding=rounding, queries=queries), format)
+
+
+def paper_document(
+    results: Sequence[Source], layout: str, *, rounding: str = "paper", queries: Sequence[str] = ()
+) -> Document:
+    """Lay results out as one of the papers' tables, or as all that they hold."""
     if rounding not in ROUNDINGS:
         raise unknown("rounding", rounding, ROUNDINGS)
-    grids = paper_grids(results, layout, rounding=rounding, queries=queries)
-    if format == "csv" and layout == PAPER:
-        grids = [grid for grid in grids if not grid.prose] or grids
-    return FORMATS[format](grids)
-
-
-def paper_grids(
-    results: Sequence[Source], layout: str, *, rounding: str = "paper", queries: Sequence[str] = ()
-) -> list[Grid]:
-    """Lay results out as `paper_tables` does, before any format."""
     if layout != PAPER and layout not in LAYOUTS:
         raise unknown("layout", layout, (PAPER, *LAYOUTS))
     names = _held(results) if layout == PAPER else [layout]
     if not names:
         raise UserError(f"the results given ({_kinds(results)}) hold none of the papers' tables; {_all_commands()}")
-    return [_grid(results, LAYOUTS[name], rounding, queries, own=layout == PAPER) for name in names]
+    blocks, cells = list[Panels](), list[PaperCell]()
+    for name in names:
+        if name in PROSE:
+            blocks.append(_texts(results, LAYOUTS[name], queries))
+        else:
+            block, found = _numbers(results, LAYOUTS[name], rounding, own=layout == PAPER)
+            blocks.append(block)
+            cells += found
+    data = _cell_data(cells) if cells else _text_data(blocks)
+    return Document("RankTilt", "tables of a paper", "", printed(blocks), data=data)
+
+
+def _cell_data(cells: Sequence[PaperCell]) -> pl.DataFrame:
+    """Cells as they are printed and in the order of the print."""
+    keys = [key for key in KEYS if key in _ALWAYS or any(getattr(cell, key) for cell in cells)]
+    rows = [(c.table, *c.at(keys), "nan" if c.value != c.value else c.text, c.note) for c in cells]
+    return _frame(["table", *keys, "value", "note"], rows)
+
+
+def _text_data(blocks: Sequence[Panels]) -> pl.DataFrame:
+    """A row a pair of texts."""
+    rows = [
+        (block.name, panel.caption, *(cell.text for cell in row))
+        for block in blocks
+        for panel in block.tables
+        for row in panel.rows
+    ]
+    return _frame(["table", "pair", *(column.title for column in blocks[0].tables[0].columns)], rows)
+
+
+def _frame(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pl.DataFrame:
+    """What is empty is missing: CSV has no quotes for it."""
+    return pl.DataFrame(
+        [[text or None for text in row] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
 
 
 def _held(results: Sequence[Source]) -> list[str]:
@@ -70,7 +113,7 @@ def _held(results: Sequence[Source]) -> list[str]:
 
 
 def _tables(result: Source) -> list[str]:
-    if isinstance(result, Cells):
+    if isinstance(result, CellFile):
         return [cell.table for cell in result.cells]
     return tables_of(_bare(result))
 
@@ -79,94 +122,189 @@ def _bare(result: Opened | Audit | Validation | Study) -> Audit | Validation | S
     return result.audit if isinstance(result, Opened) else result
 
 
-def _grid(results: Sequence[Source], layout: Layout, rounding: str, queries: Sequence[str], *, own: bool) -> Grid:
-    if layout.name in PROSE:
-        return _texts(results, layout, queries)
-    cells, made = list[Cell](), list[str]()
+def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: bool) -> tuple[Panels, list[PaperCell]]:
+    """One table, and its cells in the order of the print."""
+    cells, made = list[PaperCell](), list[str]()
     for result in results:
         found = _cells(result, layout.name, own=own)
         cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
-        made += _made(result) if found else ()
+        made += _made_by(result) if found else ()
     if not cells:
         raise UserError(_lacking(results, layout))
-    grid = lay_out(printed(cells, layout, rounding=rounding), layout, made=list(dict.fromkeys(made)))
-    return replace(grid, notes=(*grid.notes, *_caveats(results, layout, rounding)))
+    arranged = _Arrangement(numbers.printed(cells, layout, rounding=rounding), layout)
+    block = arranged.block(made=tuple(dict.fromkeys(made)), caveats=_caveats(results, layout, rounding))
+    return block, [cell for cell in arranged.order if cell is not None]
 
 
 def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
     """What a Relative Δ of a result must not be read without."""
-    bare = [_bare(result) for result in results if not isinstance(result, Cells)]
+    bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
     found = [one for one in bare if not isinstance(one, Validation) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
     others = dict.fromkeys(name for one in found for name in left_out(one, layout.name))
-    said = [f"Without {', '.join(others)}: {_OTHERS[layout.name]}."] if others else []
+    notes = [f"Without {', '.join(others)}: {_OTHERS[layout.name]}."] if others else []
     if rounding == "paper" and any(one.spec.get("rounding", "none") != "paper" for one in found):
-        said.append(_ROUNDED)
+        notes.append(_ROUNDED)
     if not all(tilt.twins for one in found for tilt in one.tilts):
-        said.append("Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0.")
-    return said
+        notes.append(
+            "Groups that are not twins: Relative Δ is level at what shuffled labels give, which need not be 0."
+        )
+    return notes
 
 
-def _cells(result: Source, table: str, *, own: bool) -> list[Cell]:
+def _cells(result: Source, name: str, *, own: bool) -> list[PaperCell]:
     """Cells of one table; where nobody named it, only those that are at home in it."""
-    if isinstance(result, Cells):
-        return [cell for cell in result.cells if cell.table == table]
+    if isinstance(result, CellFile):
+        return [cell for cell in result.cells if cell.table == name]
     bare = _bare(result)
-    if own and table not in tables_of(bare):
+    if own and name not in tables_of(bare):
         return []
-    found = cells_of(bare, table)
-    return found if not own or isinstance(bare, Study) else [cell for cell in found if belongs(cell, table)]
+    found = cells_of(bare, name)
+    return found if not own or isinstance(bare, Study) else [cell for cell in found if belongs(cell, name)]
 
 
-def _made(result: Source) -> tuple[str, ...]:
-    if isinstance(result, Cells):
-        return (f"Cells of {result.made}",) if result.made else ()
+def _made_by(result: Source) -> tuple[str, ...]:
+    if isinstance(result, CellFile):
+        return (f"Cells of {result.path}",) if result.path else ()
     return made_by(_bare(result).spec)
 
 
-def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Grid:
+def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) -> Panels:
     opened = [result for result in results if isinstance(result, Opened) and has_texts(result)]
     opened.sort(key=has_pairs, reverse=True)
-    place = PROSE.index(layout.name)
-    if len(opened) <= place:
+    number = PROSE.index(layout.name)
+    if len(opened) <= number:
         raise UserError(_lacking(results, layout))
-    return chosen_pairs(opened[place], layout.name, queries=queries)
+    return chosen_pairs(opened[number], layout.name, queries=queries)
+
+
+class _Arrangement:
+    """Where each cell of one table stands: its panel, row and column."""
+
+    def __init__(self, cells: Sequence[PaperCell], layout: Layout) -> None:
+        self.layout = layout
+        self.cells = {cell.place: cell for cell in cells}
+        if len(self.cells) < len(cells):
+            raise UserError(_twice(cells, layout))
+        self.values = {key: _values(key, cells, layout) for key in KEYS}
+        several = [key for key in KEYS if len(self.values[key]) > 1]
+        self.columns = tuple(key for key in layout.columns if key in several or key == layout.columns[-1])
+        used = {*layout.rows, *layout.columns, *layout.panels}
+        self.panels = tuple(key for key in (*layout.panels, *(k for k in KEYS if k not in used)) if key in several)
+        self.order: list[PaperCell | None] = []
+        """Cells in the order of the print; None where the results do not hold one."""
+
+    def block(self, *, made: tuple[str, ...], caveats: Sequence[str]) -> Panels:
+        """Return the table with its caption and notes."""
+        layout = self.layout
+        tables = tuple(self._panel(one) for one in self._combinations(self.panels, self.cells.values()))
+        lacking = [layout.label("measure", m) for m in layout.measures if m not in self.values["measure"]]
+        return Panels(
+            layout.name,
+            self._caption(),
+            f"Layout: {layout.paper}.",
+            tables,
+            (*self._notes(), *caveats),
+            (f"The paper's table also has {', '.join(lacking)}, not in these results.",) if lacking else (),
+            made,
+        )
+
+    def _caption(self) -> str:
+        layout, shown = self.layout, {*self.layout.rows, *self.columns, *self.panels, *_SETTING}
+        only = [(key, values[0]) for key, values in self.values.items() if key not in shown]
+        context = [layout.said(key, value) for key, value in only if value not in _ANY]
+        groups = layout.title_of_groups and "human" not in self.values["target"]
+        title = layout.title_of_groups if groups else layout.title
+        return ". ".join([title, *([", ".join(context)] if context else [])]) + "."
+
+    def _combinations(self, keys: Sequence[str], cells: Collection[PaperCell]) -> list[tuple[str, ...]]:
+        """Values of some keys that occur together, in order."""
+        return sorted(
+            {cell.at(keys) for cell in cells},
+            key=lambda found: [self.values[key].index(value) for key, value in zip(keys, found, strict=True)],
+        )
+
+    def _panel(self, panel: tuple[str, ...]) -> Table:
+        layout = self.layout
+        inside = {
+            cell.at((*layout.rows, *self.columns)): cell
+            for cell in self.cells.values()
+            if cell.at(self.panels) == panel
+        }
+        columns = self._combinations(self.columns, inside.values())
+        rows, before = list[Row](), tuple("" for _ in layout.rows)
+        for row in self._combinations(layout.rows, inside.values()):
+            found = [inside.get((*row, *column)) for column in columns]
+            self.order += found
+            same = next((i for i, (a, b) in enumerate(zip(row, before, strict=True)) if a != b), len(row))
+            labels = [
+                "" if i < same else layout.label(k, v) for i, (k, v) in enumerate(zip(layout.rows, row, strict=True))
+            ]
+            texts = [DASH if cell is None else cell.text.replace("-", "−") for cell in found]
+            rule = bool(rows) and len(labels) > 1 and bool(labels[0])
+            rows.append(Row(tuple(map(Cell, [*labels, *texts])), rule=rule))
+            before = row
+        title = ", ".join(filter(None, (layout.said(k, v) for k, v in zip(self.panels, panel, strict=True))))
+        stub = [Column(layout.title_of(key), number=False, header=True) for key in layout.rows]
+        titles = [layout.label(self.columns[-1], column[-1]) for column in columns]
+        return Table(title, (*stub, *map(Column, titles)), tuple(rows), spans=self._spans(columns))
+
+    def _spans(self, columns: Sequence[tuple[str, ...]]) -> tuple[tuple[str, int], ...]:
+        """What stands above the titles of the columns, where they have two levels."""
+        if len(self.columns) == 1:
+            return ()
+        first = [column[0] for column in columns]
+        spans = [(self.layout.label(self.columns[0], value), first.count(value)) for value in dict.fromkeys(first)]
+        return (("", len(self.layout.rows)), *spans)
+
+    def _notes(self) -> list[str]:
+        keys = tuple(dict.fromkeys((*self.panels, *self.layout.rows, *self.columns)))
+        noted = [cell for cell in self.cells.values() if cell.note]
+        notes = [f"{', '.join(map(self.layout.label, keys, cell.at(keys)))}: {cell.note}" for cell in noted]
+        why = ["not in these results"] if None in self.order else []
+        why += ["undefined"] if any(cell is not None and cell.text == DASH for cell in self.order) else []
+        notes += [f"{DASH}: {' or '.join(why)}"] if why else []
+        return [f"{note.removesuffix('.')}." for note in dict.fromkeys(notes)]
+
+
+def _values(key: str, cells: Sequence[PaperCell], layout: Layout) -> list[str]:
+    """Values of one key in the order of the print."""
+    found = list(dict.fromkeys(str(getattr(cell, key)) for cell in cells))
+    if key == "measure":
+        found.sort(key=lambda m: layout.measures.index(m) if m in layout.measures else len(layout.measures))
+    if key == "target":
+        found.sort(key=lambda target: (target == DELTA, target not in ("human", "")))
+    return found
+
+
+def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
+    places = [cell.place for cell in cells]
+    place = next(place for number, place in enumerate(places) if place in places[:number])
+    keys = [f"{layout.title_of(key).lower()} {value}" for key, value in zip(KEYS, place[1:], strict=True) if value]
+    return (
+        f"{layout.name}: two results hold the same cell ({', '.join(keys)}); leave one of them out, or give their "
+        "folders different names"
+    )
 
 
 def _lacking(results: Sequence[Source], layout: Layout) -> str:
-    made = f"{layout.command} makes one" if layout.command.startswith("ranktilt") else f"give {layout.command}"
+    command = f"{layout.command} makes one" if layout.command.startswith("ranktilt") else f"give {layout.command}"
     first = f"{layout.name} shows {layout.shows}"
     if layout.name == PROSE[1]:
         return f"{first}; the results given ({_kinds(results)}) hold fewer: {PROSE[0]} shows the first"
     why = [note for result in results if isinstance(result, Opened) for note in result.notes]
     if layout.name in PROSE and why:
         return f"{first}; {why[0]}"
-    return f"{first}; the results given ({_kinds(results)}) hold none: {made}"
+    return f"{first}; the results given ({_kinds(results)}) hold none: {command}"
 
 
 def _kinds(results: Sequence[Source]) -> str:
     """Say what the results are: ``2 audits, 1 validation``."""
-    nouns = {"audit": 0, "validation": 0, "study": 0, "file of cells": 0}
-    plurals = {"study": "studies", "file of cells": "files of cells"}
-    for result in results:
-        bare = result if isinstance(result, Cells) else _bare(result)
-        kinds = {Audit: "audit", Validation: "validation", Study: "study", Cells: "file of cells"}
-        nouns[kinds[type(bare)]] += 1
-    return ", ".join(counted(n, one, plurals.get(one, f"{one}s")) for one, n in nouns.items() if n) or "nothing"
+    kinds = [type(one if isinstance(one, CellFile) else _bare(one)) for one in results]
+    return ", ".join(counted(kinds.count(kind), *names) for kind, names in _KINDS.items() if kind in kinds) or "nothing"
 
 
 def _all_commands() -> str:
     commands = dict.fromkeys(one.command for one in LAYOUTS.values() if one.command.startswith("ranktilt"))
     return "such results are made by: " + "; ".join(list(commands)[:4])
-
-
-def _csv(grids: Sequence[Grid]) -> str:
-    return prose_csv(grids) if grids[0].prose else cells_csv(grids)
-
-
-FORMATS: dict[str, Callable[[Sequence[Grid]], str]] = {
-    "latex": lambda grids: "\n".join(map(latex, grids)),
-    "markdown": lambda grids: "\n".join(map(markdown_table, grids)),
-    "csv": _csv,
-}

@@ -19,7 +19,7 @@ class Grid:
 
 def grid(table: Table, medium: Medium) -> Grid:
     """Lay a table out flat: groups are columns, or rows of their own; an interval is a row, or stands in its cell."""
-    places = table.places(medium)
+    places = table.columns_of(medium)
     rows: list[tuple[str, ...]] = []
     begins: list[bool] = []
     before: tuple[str, ...] = ()

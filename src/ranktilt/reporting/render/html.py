@@ -97,7 +97,7 @@ def _columns(table: Table) -> list[Column]:
 
 
 def _shown_places(table: Table) -> list[int]:
-    return [place for place in table.places("html") if not table.columns[place].beneath]
+    return [place for place in table.columns_of("html") if not table.columns[place].beneath]
 
 
 def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
@@ -116,6 +116,7 @@ def _rows(table: Table) -> list[tuple[bool, list[Cell]]]:
 
 def _cell(table: Table, row: Row, place: int) -> Cell:
     cell = row.cells[place]
+    cell = replace(cell, text=cell.page or cell.text)
     if table.columns[place].header:
         beneath = [row.cells[n].text for n, column in enumerate(table.columns) if column.beneath]
         if table.intervals == "row" and any(other.ends and other.text for other in row.cells):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from ranktilt.reporting.document import Document, Table
+from ranktilt.reporting.document import Document, Panels, Table
 from ranktilt.reporting.render.grid import grid
-from ranktilt.reporting.render.markdown import one_line
+from ranktilt.reporting.render.markdown import clean, one_line
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -14,14 +14,24 @@ _SIGNS = {
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$",
     "…": r"\ldots{}", "≤": r"$\leq$", "≥": r"$\geq$",
 }  # fmt: skip
+_GUARDED = {**_SIGNS, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}"}
+"""Brackets and stars too: behind a line's end LaTeX would read them as its options."""
+_NARROW, _WIDE = 6, 9
+"""Columns that fit into one column of a paper, and into its page in small print."""
+_HALF, _WHOLE = r"p{0.47\linewidth}", r"p{0.96\linewidth}"
 
 
 def latex_document(document: Document, *, notes: bool = True) -> str:
-    r"""Write each table as a ``tabular``; they need ``\usepackage{booktabs}``."""
-    lines = [line for block in document.blocks("latex") if isinstance(block, Table) for line in _table(block)]
-    said = [line.text for line in document.lines("latex", notes=notes)]
-    said += [*document.legend, *document.notes] if notes else []
-    return "\n".join([*lines, *(f"% {one_line(text)}" for text in said)]) + "\n"
+    r"""Write tables as ``tabular``, panels as ``table`` with caption and label; they need ``\usepackage{booktabs}``."""
+    lines: list[str] = []
+    for block in document.blocks("latex"):
+        if isinstance(block, Table):
+            lines += _table(block)
+        elif isinstance(block, Panels):
+            lines += [*([""] if lines else []), *_panels(block)]
+    comments = [line.text for line in document.lines("latex", notes=notes)]
+    comments += [*document.legend, *document.notes] if notes else []
+    return "\n".join([*lines, *(f"% {one_line(text)}" for text in comments)]) + "\n"
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -29,15 +39,85 @@ def _table(table: Table) -> Iterator[str]:
     titles = (found.titles[0].capitalize(), *found.titles[1:]) if table.groups else found.titles
     yield rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in found.numbers)}}}"
     yield r"\toprule"
-    yield _line(titles)
+    yield _line(map(_escaped, titles))
     yield r"\midrule"
     for number, (cells, begins) in enumerate(zip(found.rows, found.begins, strict=True)):
         if number and begins:
             yield r"\midrule"
-        yield _line(cells)
+        yield _line(map(_escaped, cells))
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def _line(cells: tuple[str, ...]) -> str:
-    return " & ".join("".join(_SIGNS.get(c, c) for c in one_line(cell)) for cell in cells) + r" \\"
+def _panels(block: Panels) -> Iterator[str]:
+    """A complete environment, as wide and in as small a print as its columns need."""
+    widest = max(block.tables, key=lambda table: len(table.columns)).columns
+    width, texts = len(widest), any(not column.number and not column.header for column in widest)
+    environment = "table*" if texts or width > _NARROW else "table"
+    about = (rf"{block.layout} Needs \usepackage{{booktabs}}.", *block.made, *block.remarks)
+    yield from (f"% {clean(text)}" for text in about)
+    yield rf"\begin{{{environment}}}[t]"
+    yield r"\centering"
+    yield rf"\caption{{{_guarded(block.caption)}}}"
+    yield rf"\label{{tab:{block.name}}}"
+    if width > _WIDE:
+        yield from (r"\scriptsize", r"\setlength{\tabcolsep}{2pt}")
+    elif environment == "table*":
+        yield r"\small"
+    yield rf"\begin{{tabular}}{{{''.join('r' if c.number else 'l' if c.header else _HALF for c in widest)}}}"
+    yield r"\toprule"
+    yield from _panel_rows(block.tables, rf"\multicolumn{{{width}}}{{{_WHOLE if texts else 'l'}}}", width)
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+    if block.notes:
+        yield from (r"\par\smallskip", r"\begin{minipage}{\linewidth}", r"\footnotesize")
+        yield from (rf"{_guarded(note)}\par" for note in block.notes)
+        yield r"\end{minipage}"
+    yield rf"\end{{{environment}}}"
+
+
+def _panel_rows(tables: Sequence[Table], spanning: str, width: int) -> Iterator[str]:
+    """Panels between rules; those with one header share it."""
+    shared = len({(table.spans, table.columns) for table in tables}) == 1
+    for number, table in enumerate(tables):
+        header = [*_header(table, width), r"\midrule"]
+        title = [_line([rf"{spanning}{{\textit{{{_guarded(table.caption)}}}}}"]), r"\midrule"] if table.caption else []
+        if number:
+            yield r"\midrule"
+        if shared:
+            yield from title if number else [*header, *title]
+        else:
+            yield from [*title, *header]
+        for row in table.rows:
+            if row.rule:
+                yield r"\midrule"
+            yield _line((_guarded(cell.text) for cell in row), width)
+
+
+def _header(table: Table, width: int) -> Iterator[str]:
+    if table.spans:
+        first = sum(column.header for column in table.columns)
+        cells, rules, at = [""] * first, list[str](), first + 1
+        for title, span in table.spans[1:]:
+            cells.append(rf"\multicolumn{{{span}}}{{c}}{{{_guarded(title)}}}")
+            rules.append(rf"\cmidrule(lr){{{at}-{at + span - 1}}}")
+            at += span
+        yield _line([*cells, *[""] * (width + 1 - at)], len(cells))
+        yield " ".join(rules)
+    yield _line([_guarded(column.title) for column in table.columns], width)
+
+
+def _line(cells: Iterable[str], width: int = 0) -> str:
+    """One line of so many cells; of a panel, what it lacks is empty."""
+    cells = list(cells)
+    line = " & ".join([*cells, *[""] * (width - len(cells))])
+    return (line.rstrip() if width else line) + r" \\"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SIGNS.get(c, c) for c in one_line(text))
+
+
+def _guarded(text: str) -> str:
+    """Escape a text that others wrote: nothing in it is a command, and none of it ends a line or a cell."""
+    return "".join(_GUARDED.get(c, c) for c in clean(text))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 
 from ranktilt.errors import visible
-from ranktilt.reporting.document import Block, Document, Lines, Pairs, Points, Table, Tone, shown_lines
+from ranktilt.reporting.document import Block, Document, Lines, Pairs, Panels, Points, Table, Tone, shown_lines
 from ranktilt.reporting.render.grid import grid
 
 _OUTCOMES: dict[Tone, str] = {"good": "✅", "bad": "❌", "unsure": "⚠️"}
+_HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def markdown_document(document: Document, *, notes: bool = True) -> str:
@@ -31,6 +33,8 @@ def markdown_document(document: Document, *, notes: bool = True) -> str:
 def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
     if isinstance(block, Table):
         yield from _table(block)
+    elif isinstance(block, Panels):
+        yield from _panels(block)
     elif isinstance(block, Lines):
         yield [f"- {escaped(line.text)}" for line in shown_lines(block.lines, "markdown", notes=notes)]
     elif isinstance(block, Points | Pairs):
@@ -41,11 +45,31 @@ def _block(block: Block, *, notes: bool) -> Iterator[list[str]]:
 def _table(table: Table) -> Iterator[list[str]]:
     if table.titled:
         yield [f"**{escaped(table.caption)}**"]
-    found = grid(table, "markdown")
-    sides = ["---:" if number else "---" for number in found.numbers]
-    yield [table_line(found.titles), "| " + " | ".join(sides) + " |", *map(table_line, found.rows)]
+    yield _ruled(table, escaped)
     if table.below:
         yield [f"- {escaped(line.text)}" for line in table.below]
+
+
+def _ruled(table: Table, escape: Callable[[str], str]) -> list[str]:
+    """The lines of a table; a title says what stands above it too."""
+    found = grid(table, "markdown")
+    above = [title for title, span in table.spans for _ in range(span)] if escape is guarded else []
+    titles = (
+        [", ".join(filter(None, both)) for both in zip(above, found.titles, strict=True)] if above else found.titles
+    )
+    ends = ["---:" if number else "---" for number in found.numbers]
+    return [table_line(titles, escape), f"| {' | '.join(ends)} |", *(table_line(row, escape) for row in found.rows)]
+
+
+def _panels(block: Panels) -> Iterator[list[str]]:
+    yield [f"**{guarded(block.caption)}**"]
+    yield [f"*{guarded(block.layout)}*"]
+    for table in block.tables:
+        if table.caption:
+            yield [f"*{guarded(table.caption)}*"]
+        yield _ruled(table, guarded)
+    if notes := (*block.notes, *block.remarks, *block.made):
+        yield [f"- {guarded(note)}" for note in notes]
 
 
 def escaped(text: str) -> str:
@@ -58,9 +82,20 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).splitlines())
 
 
-def table_line(cells: Sequence[str]) -> str:
+def guarded(text: str) -> str:
+    """Escape a text that others wrote: nothing in it is a link, a sign or the end of a cell."""
+    return re.sub(r"([\[\]&~$#])", r"\\\1", escaped(clean(text)))
+
+
+def clean(text: str) -> str:
+    """Make one line of a text that others wrote: runs of blanks are one, what cannot be seen is shown or dropped."""
+    seen = visible(" ".join(text.split()))
+    return " ".join("".join(c for c in seen if c.isspace() or unicodedata.category(c) not in _HIDDEN).split())
+
+
+def table_line(cells: Sequence[str], escape: Callable[[str], str] = escaped) -> str:
     """Make one line of a table."""
-    return "| " + " | ".join(map(escaped, cells)) + " |"
+    return "| " + " | ".join(map(escape, cells)) + " |"
 
 
 def code(text: str) -> str:

@@ -93,7 +93,7 @@ def _console(buffer: IO[str], terminal: IO[str] | None) -> Console:
 
 def _block(block: Block, console: Console, *, notes: bool) -> Iterator[RenderableType]:
     if isinstance(block, Points | Pairs):
-        yield from map(Text, _listed(block))
+        yield from map(Text, _list_lines(block))
     elif isinstance(block, Lines):
         for line in shown_lines(block.lines, "terminal", notes=notes):
             yield Text(line.text, style=_EMPHASIS[line.emphasis])
@@ -101,7 +101,7 @@ def _block(block: Block, console: Console, *, notes: bool) -> Iterator[Renderabl
         yield from _table(block, console, notes=notes)
 
 
-def _listed(block: Points | Pairs) -> list[str]:
+def _list_lines(block: Points | Pairs) -> list[str]:
     if isinstance(block, Points):
         return list(block.items)
     wide = max(len(name) for name, _ in block.pairs)
@@ -141,7 +141,7 @@ def _spares(table: Table) -> Iterator[set[int]]:
 
 def _fitting(table: Table, console: Console) -> list[Ruled]:
     """One table where it fits, without its spare columns if need be; else over as few tables as the width asks for."""
-    places = [place for place in table.places("terminal") if not table.columns[place].beneath]
+    places = [place for place in table.columns_of("terminal") if not table.columns[place].beneath]
     spread = [place for place in places if table.columns[place].spread]
     made: list[Ruled] = []
     for gone in _spares(table):
@@ -246,7 +246,7 @@ def style_of(cell: Cell) -> str:
 
 def _aligned(table: Table, width: int, *, notes: bool) -> Iterator[RenderableType]:
     """Rows as aligned text, headings above and details below."""
-    places = table.places("terminal")
+    places = table.columns_of("terminal")
     cells = [[_title(table.columns[n]) for n in range(len(table.columns))] if "titles" not in table.plain else []]
     cells += [[cell.text for cell in row.cells] for row in table.rows]
     widths = {place: max(len(texts[place]) for texts in cells if texts) for place in places}

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.ranks import RankShares, rank_shares
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.measures.base import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
-from ranktilt.reporting.figures.ranks import GROUP_COLOURS, curves
-from ranktilt.reporting.figures.sides import named
+from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves
 from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.verdicts import named
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100

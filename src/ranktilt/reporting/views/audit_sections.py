@@ -44,7 +44,7 @@ def _tilt(audit: Audit) -> Section | None:
     title = "How far each ranker tilts"
     if audit.tilted_pairs:
         pairs = drawn_pairs(audit)
-        lead = [_sides(audit, pairs[0]) if len(pairs) == 1 else "Each figure compares two groups."]
+        lead = [_how_to_read(audit, pairs[0]) if len(pairs) == 1 else "Each figure compares two groups."]
         lead += [_left_out(audit, pairs)] if len(pairs) < len(audit.tilted_pairs) else []
         return Section("tilt", title, tuple(lead), tuple(tilt_figure(audit, pair) for pair in pairs))
     drawn = [card_figure(audit, pair) for pair in audit.pairs[:MOST_PAIRS]]
@@ -56,7 +56,7 @@ def _tilt(audit: Audit) -> Section | None:
     )
 
 
-def _sides(audit: Audit, pair: Pair) -> str:
+def _how_to_read(audit: Audit, pair: Pair) -> str:
     if not audit.tilted_pairs or any((t.a, t.b) == pair and not t.twins for t in audit.tilts):
         return (
             f"Farther to the right, relevant documents of {pair[0]} stand higher; farther to the left, those of "

@@ -24,9 +24,9 @@ from ranktilt.reporting.document import (
     Table,
     Tone,
 )
-from ranktilt.reporting.figures.sides import TONES, named, side_of, tone_of
 from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
-from ranktilt.reporting.views.audit_legend import card_legend, control_legend, mark, table_legend
+from ranktilt.reporting.verdicts import TONES, mark, named, side_of, tone_of
+from ranktilt.reporting.views.audit_legend import card_legend, control_legend, table_legend
 
 _LABEL, _CHANGED = 26, 36
 _MOST_OPEN = 14

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt.errors import counted
-from ranktilt.rankers.inventory import CacheEntry, StaleFile
+from ranktilt.io.inventory import CacheEntry, StaleFile
 from ranktilt.reporting.document import Block, Cell, Column, Document, Points, Row, Table, printed
 from ranktilt.reporting.numbers import DASH, ago, count, size
 

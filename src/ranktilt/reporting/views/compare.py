@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import polars as pl
 
-from ranktilt.auditing.changes import MeanChange, RunPair, TiltChange
-from ranktilt.auditing.compare import Comparison
-from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.compare import Comparison, RunPair
+from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import Pair
 from ranktilt.errors import counted
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, signed
 
 _LABEL = 26
+_COLUMNS = (
+    "run", "old_run", "measure", "quantity", "new", "old", "value", "low", "high", "error", "p", "p_corrected",
+    "queries", "excluded", "votes", "tests", "detectable",
+)  # fmt: skip
+_OF_TILTS = (
+    "a", "b", "dropped", "level_new", "level_old", "growth", "growth_low", "growth_high", "growth_error", "twins",
+    "growth_detectable",
+)  # fmt: skip
 
 
 def view(comparison: Comparison) -> Document:
@@ -57,7 +63,7 @@ def _run_rows(comparison: Comparison, runs: RunPair) -> list[Row]:
     return found
 
 
-def _mean(change: MeanChange, value: float) -> Cell:
+def _mean(change: Change, value: float) -> Cell:
     return Cell(decimal(value) if change.queries else "–", value, emphasis="quiet" if value is change.old else "")
 
 
@@ -73,11 +79,11 @@ def _tilt_rows(comparison: Comparison, runs: RunPair, pair: Pair, title: str) ->
     ]
 
 
-def _difference(title: str, changes: Sequence[MeanChange]) -> Row:
+def _difference(title: str, changes: Sequence[Change]) -> Row:
     cells = [
         Cell(
             signed(c.value) + ("*" if c.p_corrected < ALPHA else ""), c.value, ends=ends(c.low, c.high),
-            emphasis="strong" if c.shown else "", signed=isinstance(c, TiltChange),
+            emphasis="strong" if c.shown else "", signed=c.of_tilt,
         )
         for c in changes
     ]  # fmt: skip
@@ -119,8 +125,6 @@ def _data(comparison: Comparison) -> pl.DataFrame:
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _record(change: MeanChange) -> dict[str, object]:
-    quantity = "relative_delta" if isinstance(change, TiltChange) else "effectiveness"
-    row = {**asdict(change), **change.derived()}
-    first = {key: row.pop(key) for key in ("run", "old_run", "measure")}
-    return {**first, "quantity": quantity, **row}
+def _record(change: Change) -> dict[str, object]:
+    row = change.row() | {"quantity": "relative_delta" if change.of_tilt else "effectiveness"}
+    return {name: row[name] for name in (*_COLUMNS, *(_OF_TILTS if change.of_tilt else ()))}

@@ -11,7 +11,7 @@ import polars as pl
 from ranktilt.probes.base import ProbeResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import Cell, Column, Document, Lines, Row, Section, Sentence, Table
-from ranktilt.reporting.numbers import DASH, count
+from ranktilt.reporting.numbers import DASH, always_signed, count
 
 
 def view(found: Explanation) -> Document:
@@ -43,7 +43,7 @@ def _tables(one: ProbeResult) -> Iterator[Table]:
         header = ["effect on twins", "of", "pairs", "g", "95 % interval"]
         effects: list[list[tuple[str, Any]]] = [
             [
-                (e.source, None), (e.what, None), (count(e.pairs), e.pairs), (_signed(e.g), e.g),
+                (e.source, None), (e.what, None), (count(e.pairs), e.pairs), (always_signed(e.g), e.g),
                 (_interval(e.low, e.high), None),
             ]
             for e in one.effects
@@ -79,9 +79,5 @@ def _number(value: Any) -> str:
     return count(value) if isinstance(value, int) else f"{value:,.2f}"
 
 
-def _signed(value: float) -> str:
-    return DASH if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
-
-
 def _interval(low: float, high: float) -> str:
-    return DASH if math.isnan(low) else f"[{_signed(low)}, {_signed(high)}]"
+    return DASH if math.isnan(low) else f"[{always_signed(low)}, {always_signed(high)}]"

@@ -60,7 +60,7 @@ def _row(row: GateRow, check: LimitCheck) -> Row:
 
 
 def _allowed(check: LimitCheck) -> str:
-    if math.isinf(check.floor):
+    if not math.isfinite(check.floor):  # a file holds no infinity
         return f"≤ {check.ceiling:g}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"
 

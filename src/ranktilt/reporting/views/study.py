@@ -27,8 +27,9 @@ from ranktilt.reporting.document import (
     Tone,
 )
 from ranktilt.reporting.figures.charts import Point, lines
-from ranktilt.reporting.numbers import DASH, count, ends, interval, p_value, percent, signed
-from ranktilt.reporting.views.audit_legend import mark, twin_test
+from ranktilt.reporting.numbers import DASH, always_signed, count, ends, interval, p_value, percent, signed
+from ranktilt.reporting.verdicts import mark
+from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _LABEL = 30
@@ -189,7 +190,9 @@ def _trend_rows(study: Study, trends: Sequence[Trend]) -> list[Row]:
         for t, emphasis in zip(trends, bold, strict=True)
     )
     ordered = (
-        Cell(_correlation(t.correlation), t.correlation, ends=(_correlation(t.low), _correlation(t.high)), emphasis=e)
+        Cell(
+            always_signed(t.correlation), t.correlation, ends=(always_signed(t.low), always_signed(t.high)), emphasis=e
+        )
         for t, e in zip(trends, bold, strict=True)
     )
     points = f"{min(first.temperatures):g} to {max(first.temperatures):g}, points"
@@ -198,10 +201,6 @@ def _trend_rows(study: Study, trends: Sequence[Trend]) -> list[Row]:
         Row((Cell(points, emphasis="quiet"), Cell(""), *moved, queries, Cell(_trend(first), emphasis=bold[0])), *group),
         Row((Cell("rank correlation", emphasis="quiet"), Cell(""), *ordered, Cell(""), Cell("")), *group),
     ]
-
-
-def _correlation(value: float) -> str:
-    return DASH if value != value else f"{value:+.2f}".replace("-", "−")
 
 
 def _trend(trend: Trend) -> str:

@@ -1,26 +1,27 @@
-"""A validation: what the two sides share, and whether either is easier to search."""
+"""A validation: what the two sides share, whether either is easier to search, and whether the comparison is fair."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
-from ranktilt.auditing.equivalence import Equivalence, Outcome
+from ranktilt.auditing.effects import Equivalence, Outcome
 from ranktilt.errors import counted, listed
+from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import terms_sentence
-from ranktilt.probes.similarity import Similarity, vectors_sentence
+from ranktilt.probes.similarity import ABOVE, Similarity, vectors_sentence
 from ranktilt.probes.validation import Validation, effectiveness_sentences
-from ranktilt.reporting.document import PAGE, TEXT, Block, Document, Lines, Section, Sentence
-from ranktilt.reporting.views.check import check_table, sentences
-from ranktilt.reporting.views.check import legend as check_legend
+from ranktilt.reporting.document import PAGE, TEXT, Document, Sentence, Tone
+from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of
 from ranktilt.reporting.views.provenance import folder, provenance
-from ranktilt.reporting.views.validate_sections import OUTCOMES, validation_sections
-from ranktilt.reporting.views.validate_text import legend, numbers_table, text_tables
+from ranktilt.reporting.views.validate_sections import validation_sections
 
 _UNRELATED = 0.95
-_KEPT = 0.95
+_NEAR = 0.95
+_MOST_NAMED = 4
 _WORDS: dict[Outcome, tuple[str, str]] = {
     "equivalent": ("is equivalent on both sides", "are equivalent on both sides"),
     "different within the margin": ("differs within the margin", "differ within the margin"),
@@ -29,47 +30,39 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
     "not tested": ("is not tested", "are not tested"),
 }
 """Of one ranker, and of several."""
-_NAMED = 4
-
-
-def view(validation: Validation) -> Document:
-    """Return what is said of a validation."""
-    name = folder(validation.spec)
-    title = f"Validation of {name}" if name else "Validation"
-    check = validation.check
-    sections = [*validation_sections(validation), provenance(validation.spec, validation.notes)]
-    blocks: list[Block] = list(text_tables(validation))
-    if check is not None:
-        said = (*sentences(check), *(Sentence(text, emphasis="quiet") for text in check_legend(check)))
-        table = replace(check_table(check), caption="Check", titled=True, above=1, only=TEXT)
-        blocks += [table, Lines(said)]
-    return Document(
-        title=title,
-        kind=title if name else "Validation of a collection",
-        headline=headline(validation),
-        sections=(Section("text", "", (), tuple(blocks)), *sections),
-        sentences=(
-            *_verdicts(validation),
-            *(Sentence(sentence, emphasis="strong", only=TEXT) for sentence in validation.sentences()),
-        ),
-        legend=tuple(legend(validation)),
-        notes=validation.notes,
-        method=_METHOD,
-        data=numbers_table(validation),
-    )
-
-
+_EFFECTIVENESS = (
+    "on_reference", "on_source", "difference", "low", "high", "p_different", "p_corrected", "margin", "p_equivalent",
+    "smallest", "outcome", "queries", "excluded", "pairs", "left_out",
+)  # fmt: skip
+"""What the data tells of each ranker on each side alone."""
 _METHOD = (
     "Words are runs of letters between blanks, of the text without its title; terms are the different lower-cased "
     "words. Means leave out what is undefined, and the counts say how much that is.",
     "Equivalence: each ranker ranks each side alone, on the pairs that both sides hold. The two values of a query are "
     "subtracted, and TOST asks whether the mean difference is surely smaller than the margin. A difference that is not "
     "significant is not yet equivalence: with few queries nothing is significant.",
-    f"“Close in meaning” is said where at least {100 * _KEPT:.0f} % of the twins are more alike than "
+    f"“Close in meaning” is said where at least {100 * _NEAR:.0f} % of the twins are more alike than "
     f"{100 * _UNRELATED:.0f} % of unrelated pairs, by the cosine similarity of the model named there.",
     "The tables and figures are those of Dai et al., Neural Retrievers are Biased Towards LLM-Generated Content, "
     "KDD 2024: Tables 1 and 2, Figures 3, 4 and 5.",
 )
+
+
+def view(validation: Validation) -> Document:
+    """Return what is said of a validation."""
+    name = folder(validation.spec)
+    title = f"Validation of {name}" if name else "Validation"
+    return Document(
+        title=title,
+        kind=title if name else "Validation of a collection",
+        headline=headline(validation),
+        sections=(*validation_sections(validation), provenance(validation.spec, validation.notes)),
+        sentences=tuple(_sentences(validation)),
+        legend=tuple(legend(validation)),
+        notes=validation.notes,
+        method=_METHOD,
+        data=_data(validation),
+    )
 
 
 def headline(validation: Validation) -> str:
@@ -81,11 +74,12 @@ def headline(validation: Validation) -> str:
         return validation.check.sentence
     parts = [_texts(validation)]
     for outcome, words in _WORDS.items():
-        names = [_label(row, validation) for row in _primary(validation) if row.outcome == outcome]
+        found = [row for row in validation.effectiveness if row.outcome == outcome and _primary(row, validation)]
+        names = [f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run for row in found]
         if names:
-            parts.append(f"{_listed(names)} {words[len(names) > 1]}")
+            parts.append(f"{_first(names)} {words[len(names) > 1]}")
     said = "; ".join(filter(None, parts))
-    return f"{said or f'No pair of {_listed(validation.sources)} and {validation.reference} could be compared'}."
+    return f"{said or f'No pair of {_first(validation.sources)} and {validation.reference} could be compared'}."
 
 
 def _texts(validation: Validation) -> str:
@@ -95,10 +89,8 @@ def _texts(validation: Validation) -> str:
     if kept:
         low, high = (f"{100 * value:.0f}" for value in (min(kept), max(kept)))
         parts.append(f"keep {low if low == high else f'{low} to {high}'} % of the words")
-    if near and min(near) >= _KEPT:
-        parts.append("stay close in meaning")
-    elif near:
-        parts.append("do not all stay close in meaning")
+    if near:
+        parts.append("stay close in meaning" if min(near) >= _NEAR else "do not all stay close in meaning")
     return f"The rewrites {' and '.join(parts)}" if parts else ""
 
 
@@ -109,38 +101,33 @@ def _near(similarity: Similarity) -> float:
     return similarity.cosine.above(float(np.quantile(similarity.baseline.defined, _UNRELATED)))
 
 
-def _primary(validation: Validation) -> list[Equivalence]:
-    first = validation.effectiveness[0].measure if validation.effectiveness else ""
-    return [row for row in validation.effectiveness if row.measure == first]
+def _primary(row: Equivalence, validation: Validation) -> bool:
+    return row.measure == validation.effectiveness[0].measure
 
 
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > _NAMED:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+def _first(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMED:
+        return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"
     return listed(names)
 
 
-def _label(row: Equivalence, validation: Validation) -> str:
-    return f"{row.run} ({row.source})" if len(validation.sources) > 1 else row.run
-
-
-def _verdicts(validation: Validation) -> Iterator[Sentence]:
-    """The check, words and meaning a source, and the rankers of each outcome on the primary measure."""
+def _sentences(validation: Validation) -> Iterator[Sentence]:
+    """In text what the validation says itself; on a page the check, then the same with tones on the primary measure."""
+    for text in validation.sentences():
+        yield Sentence(text, emphasis="strong", only=TEXT)
     check, reference = validation.check, validation.reference
     if check is not None:
-        yield Sentence(
-            check.sentence, "bad" if not check.fair else "unsure" if check.of("warning") else "good", only=PAGE
-        )
+        tone: Tone = "bad" if not check.fair else "unsure" if check.of("warning") else "good"
+        yield Sentence(check.sentence, tone, only=PAGE)
     for terms in validation.overlaps:
         yield Sentence(_of(terms.source, terms_sentence(terms, reference), validation), only=PAGE)
     for similar in validation.similarities:
-        near = _near(similar) >= _KEPT
         said = _of(similar.source, vectors_sentence(similar, reference), validation)
-        yield Sentence(said, "good" if near else "unsure", only=PAGE)
+        yield Sentence(said, "good" if _near(similar) >= _NEAR else "unsure", only=PAGE)
     for source in validation.sources:
+        rows = [row for row in validation.effectiveness if row.source == source and _primary(row, validation)]
         for outcome, tone in OUTCOMES.items():
-            rows = [row for row in _primary(validation) if (row.source, row.outcome) == (source, outcome)]
-            for sentence in effectiveness_sentences(rows):
+            for sentence in effectiveness_sentences([row for row in rows if row.outcome == outcome]):
                 yield Sentence(_of(source, sentence, validation), tone, only=PAGE)
 
 
@@ -149,3 +136,87 @@ def _of(source: str, sentence: str, validation: Validation) -> str:
         return f"{source}: {sentence}."
     known = sentence.startswith(tuple(row.run for row in validation.effectiveness))
     return f"{sentence if known else sentence[:1].upper() + sentence[1:]}."
+
+
+def legend(validation: Validation) -> list[str]:
+    """Say how the tables are read, in a few lines."""
+    first = validation.reference
+    lines = [
+        "Words: whitespace words of a text without its title, the mean. Queries: with a relevant document of the "
+        "source; relevant each: their mean number."
+    ]
+    if validation.overlaps:
+        lines.append(
+            f"Terms: distinct lower-cased words. Jaccard: those of both texts over those of either; overlap: the share "
+            f"of {first}'s that the rewrite kept."
+        )
+    if validation.similarities:
+        lines.append(
+            f"Twins: a text of {first} and its rewrite; other pairs: a text of {first} and the rewrite of another one, "
+            "at random."
+        )
+    if validation.effectiveness:
+        lines += _tests(validation.effectiveness, validation)
+    return lines
+
+
+def _tests(rows: Sequence[Equivalence], validation: Validation) -> list[str]:
+    alpha = alpha_of(validation)
+    tests = counted(sum(not np.isnan(row.p) for row in rows), "test", "tests")
+    return [
+        f"Difference: {validation.reference} − rewrite, over queries with a relevant document on both sides; 95 % "
+        f"interval of Student's t. p different: paired t test (Holm over {tests}).",
+        f"p equivalent: two one-sided paired t tests against ±{rows[0].margin:g}, uncorrected: below {alpha:g} the "
+        "difference is smaller than that. Shown from: the smallest margin that would have been shown.",
+        "Inconclusive is not equivalent: there, these queries show neither a difference nor that there is none.",
+    ]
+
+
+def _data(validation: Validation) -> pl.DataFrame:
+    """Every number, a row each."""
+    rows = [
+        (part, source, name, quantity, _exact(value))
+        for part, source, name, numbers in _numbers(validation)
+        for quantity, value in numbers.items()
+    ]
+    columns = ("part", "source", "name", "quantity", "value")
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+
+
+def _exact(value: object) -> str | None:
+    if isinstance(value, float):
+        return None if math.isnan(value) else repr(value)
+    return str(value)
+
+
+def _numbers(validation: Validation) -> Iterator[tuple[str, str, str, dict[str, object]]]:
+    """Every number by part, source, name and quantity."""
+    numbers: dict[str, object]
+    for one in validation.statistics.sources:
+        numbers = {"documents": one.documents, "empty": one.empty, "words": one.words, **_quartiles(one.quartiles)}
+        yield "statistics", one.source, "", {**numbers, "queries": one.queries, "relevant": one.relevant}
+    for query in validation.statistics.queries:
+        yield "queries", "", query.which, {"queries": query.queries, "words": query.words}
+    for terms in validation.overlaps:
+        for found in (terms.jaccard, terms.overlap):
+            yield "terms", terms.source, found.name, _distribution(found)
+    for near in validation.similarities:
+        for found in (near.cosine, near.baseline):
+            numbers = {**_distribution(found), f"above_{ABOVE:g}": found.above(ABOVE)}
+            yield "similarity", near.source, found.name, numbers
+        yield "similarity", near.source, near.model, vars(near.separation)
+    for row in validation.effectiveness:
+        values = row.row()
+        yield "effectiveness", row.source, f"{row.run} {row.measure}", {name: values[name] for name in _EFFECTIVENESS}
+    for check in validation.check.rows if validation.check else ():
+        names = ("found", "total", "value", "reference", "verdict")
+        yield "check", check.source, check.name, {name: getattr(check, name) for name in names}
+
+
+def _quartiles(values: Sequence[float]) -> dict[str, object]:
+    return dict(zip(("quarter", "median", "three_quarters"), values, strict=True))
+
+
+def _distribution(found: Distribution) -> dict[str, object]:
+    numbers = {"pairs": found.count, "undefined": found.undefined, "mean": found.mean}
+    return {**numbers, **_quartiles(found.quartiles)}

@@ -1,329 +1,301 @@
-"""The sections of a validation's page: its tables and figures, from Table 1 to the check."""
+"""The sections of a validation: its tables and figures, from Table 1 to the check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
-from ranktilt.auditing.equivalence import ALPHA, Equivalence, Outcome
-from ranktilt.datasets.check_result import CheckResult, CheckRow, percent, shown
+from ranktilt.auditing.effects import Equivalence
+from ranktilt.datasets.check_result import CheckResult, percent
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
-from ranktilt.probes.similarity import Map, Similarity
-from ranktilt.probes.statistics import CollectionStatistics
+from ranktilt.probes.similarity import ABOVE, Similarity
+from ranktilt.probes.statistics import CollectionStatistics, QueryStatistics
 from ranktilt.probes.validation import Validation
-from ranktilt.reporting.document import PAGE, Block, Cell, Column, Fact, Facts, Figure, Row, Section, Table, Tone
-from ranktilt.reporting.figures.charts import Interval, clouds, forest, histogram
-from ranktilt.reporting.figures.drawing import Drawing
-from ranktilt.reporting.numbers import count, decimal, interval, p_value, signed
-from ranktilt.reporting.views.check import TONES, legend
+from ranktilt.reporting.document import (
+    PAGE,
+    TERMINAL,
+    TEXT,
+    Block,
+    Cell,
+    Column,
+    Fact,
+    Facts,
+    Lines,
+    Row,
+    Section,
+    Sentence,
+    Table,
+)
+from ranktilt.reporting.figures.validation import OUTCOMES, alpha_of, distribution_figure, forest_figure, map_figure
+from ranktilt.reporting.numbers import DASH, always_signed, count, decimal, fixed, interval, p_value, signed
+from ranktilt.reporting.views.check import check_table, sentences
+from ranktilt.reporting.views.check import legend as check_legend
 
-_BINS = 40
-OUTCOMES: dict[Outcome, Tone] = {
-    "equivalent": "good",
-    "different within the margin": "good",
-    "different": "bad",
-    "inconclusive": "unsure",
-    "not tested": "unsure",
-}
-"""How each outcome of the test of equivalence is to be taken."""
+_BARS = " ▁▂▃▄▅▆▇█"
+_BINS = 20
+_LONGEST, _LABEL = 12, 22
 
 
 def validation_sections(validation: Validation) -> list[Section]:
-    """Lay a validation out as the sections of a page; what was not asked for is left out."""
-    found = [
+    """Lay a validation out in the order of the paper's tables and figures; what was not asked for is left out."""
+    return [
         _collection(validation.statistics),
-        _words(validation),
+        *([_terms(validation)] if validation.overlaps else []),
         *_meanings(validation),
-        _effectiveness(validation),
-        _fairness(validation.check),
+        *([_effectiveness(validation)] if validation.effectiveness else []),
+        *([_check(validation.check)] if validation.check else []),
     ]
-    return [section for section in found if section is not None]
 
 
-def _collection(statistics: CollectionStatistics) -> Section:
-    columns = ("documents", "words a document", "quartiles", "queries with an answer", "relevant a query")
-    rows = tuple(
-        _row(
-            Cell(row.source),
-            _count(row.documents),
-            _cell(row.words, 2),
-            Cell(", ".join(f"{value:g}" for value in row.quartiles)),
-            _count(row.queries),
-            _cell(row.relevant, 2),
-        )
-        for row in statistics.sources
-    )
-    empty = [f"{row.source} {row.empty:,}" for row in statistics.sources if row.empty]
-    note = f"Documents without a word: {', '.join(empty)}; they count with 0." if empty else ""
-    queries = tuple(_row(Cell(row.which), _count(row.queries), _cell(row.words, 2)) for row in statistics.queries)
-    split = f" Judgments: {statistics.split}." if statistics.split else ""
-    return Section(
-        "collection",
-        "What the collection holds",
-        (f"Both sides answer the same queries.{split}",) if len(statistics.sources) > 1 else (),
-        (
-            Table("Table 1. Documents by source", (_named("source"), *map(Column, columns)), rows, note, only=PAGE),
-            Table("Queries", (_named("queries"), Column("number"), Column("words a query")), queries, only=PAGE),
-        ),
-    )
-
-
-def _words(validation: Validation) -> Section | None:
-    if not validation.overlaps:
-        return None
+def _collection(found: CollectionStatistics) -> Section:
     columns = (
-        _named("source"),
-        _left("quantity"),
-        *map(Column, ("pairs", "mean", "25 %", "median", "75 %", "undefined")),
+        Column("", number=False, header=True, width=_LABEL, page="source"),
+        Column("documents"),
+        Column("words", page="words a document"),
+        Column("quartiles", spare=1),
+        Column("queries", page="queries with an answer"),
+        Column("relevant each", page="relevant a query"),
     )
-    rows = [
-        Row((Cell(one.source), Cell(found.name), *_summary(found), _count(found.undefined)), rule=place == 0)
-        for one in validation.overlaps
-        for place, found in enumerate((one.jaccard, one.overlap))
-    ]
-    table = Table("Terms that twins share, 0 to 1", columns, tuple(rows), only=PAGE)
-    figures = [
-        _distributions(title, {one.source: getattr(one, name) for one in validation.overlaps}, axis)
-        for name, title, axis in (
-            ("jaccard", "Figure 3, left. Jaccard similarity of twins", "Jaccard similarity"),
-            ("overlap", "Figure 3, right. Overlap: the share of terms kept", "overlap"),
+    rows = tuple(
+        Row(
+            (
+                Cell(one.source), _count(one.documents), _cell(one.words), _quartiles(one.quartiles),
+                _count(one.queries), _cell(one.relevant),
+            )
         )
-    ]
+        for one in found.sources
+    )  # fmt: skip
+    lengths = "; ".join(_queries(one, found.split) for one in found.queries)
+    empty = [one for one in found.sources if one.empty]
+    below = [lengths, *(f"{one.source}: {counted(one.empty, 'text', 'texts')} without a word" for one in empty)]
+    without = ", ".join(f"{one.source} {one.empty:,}" for one in empty)
+    note = f"Documents without a word: {without}; they count with 0." if empty else ""
+    table = Table(
+        "Collection", columns, rows, note, page="Table 1. Documents by source", titled=True,
+        below=tuple(map(Sentence, below)), space=(0, 1),
+    )  # fmt: skip
+    titles = (Column("queries", number=False, header=True), Column("number"), Column("words a query"))
+    queries = tuple(Row((Cell(one.which), _count(one.queries), _cell(one.words))) for one in found.queries)
+    split = f" Judgments: {found.split}." if found.split else ""
+    lead = (f"Both sides answer the same queries.{split}",) if len(found.sources) > 1 else ()
+    return Section(
+        "collection", "What the collection holds", lead, (table, Table("Queries", titles, queries, only=PAGE))
+    )
+
+
+def _queries(one: QueryStatistics, split: str | None) -> str:
+    which = "judged" + (f" ({split})" if split else "") if one.which == "judged" else "in all"
+    length = "" if np.isnan(one.words) else f", {one.words:.2f} words on average"
+    return f"{counted(one.queries, 'query', 'queries')} {which}{length}"
+
+
+def _quartiles(values: Sequence[float]) -> Cell:
+    return Cell("  ".join(f"{value:.0f}" for value in values), page=", ".join(f"{value:g}" for value in values))
+
+
+_SPREAD = (
+    Column("pairs"),
+    Column("mean"),
+    Column("quartiles", spare=1, only=TEXT),
+    *(Column(title, only=PAGE) for title in ("25 %", "median", "75 %")),
+)
+_HISTOGRAM = Column("0 … 1", number=False, only=TERMINAL, spare=2)
+
+
+def _spread(found: Distribution) -> tuple[Cell, ...]:
+    """The cells below `_SPREAD`: quartiles stand in one cell in text, in three on a page."""
+    quartiles = [_cell(value, page=3) for value in found.quartiles]
+    return _count(found.count), _cell(found.mean, page=3), Cell("  ".join(map(fixed, found.quartiles))), *quartiles
+
+
+def bars(found: Distribution, bins: int = _BINS) -> str:
+    """Draw a histogram from 0 to 1 in one line; the highest bar is full, and whatever is not nothing shows."""
+    counts, _ = np.histogram(np.clip(found.defined, 0, 1), bins=bins, range=(0, 1))
+    steps = len(_BARS) - 1
+    heights = np.ceil(counts / max(int(counts.max(initial=0)), 1) * steps).astype(int)
+    return "".join(_BARS[height] for height in heights.tolist())
+
+
+def _terms(validation: Validation) -> Section:
+    name = Column("", number=False, header=True, width=_LABEL, page="quantity")
+    rows = tuple(
+        Row((Cell(name), *_spread(found), _count(found.undefined), Cell(bars(found))), heading=(one.source,))
+        for one in validation.overlaps
+        for name, found in (("Jaccard", one.jaccard), ("overlap", one.overlap))
+    )
+    table = Table(
+        f"Terms shared with {validation.reference}", (name, *_SPREAD, Column("undefined", only=PAGE), _HISTOGRAM), rows,
+        page="Terms that twins share, 0 to 1", titled=True, space=(0, 1),
+    )  # fmt: skip
+    jaccard = {one.source: one.jaccard for one in validation.overlaps}
+    overlap = {one.source: one.overlap for one in validation.overlaps}
+    figures = (
+        distribution_figure("Figure 3, left. Jaccard similarity of twins", jaccard, "Jaccard similarity"),
+        distribution_figure("Figure 3, right. Overlap: the share of terms kept", overlap, "overlap"),
+    )
     lead = "A rewrite should say the same in other words: many terms kept, but not all."
     return Section("words", "Words in common", (lead,), (table, *figures))
 
 
-def _distributions(title: str, found: dict[str, Distribution], axis: str, table: Table | None = None) -> Figure:
-    said = " ".join(_spread(name, one) for name, one in found.items())
-    return Figure(title, said, _histogram(found, axis), table, half=table is None)
-
-
-def _histogram(found: dict[str, Distribution], axis: str) -> Drawing:
-    """Bars over the range that holds anything."""
-    low, high = min(one.range[0] for one in found.values()), max(one.range[1] for one in found.values())
-    edges = np.linspace(low, high, round(_BINS * (high - low)) + 1)
-    counts = {name: np.histogram(one.defined, edges)[0] for name, one in found.items()}
-    held = np.flatnonzero(sum(counts.values()))
-    first, last = (int(held[0]), int(held[-1]) + 1) if len(held) else (0, len(edges) - 1)
-    if low == 0:
-        first, last = 0, len(edges) - 1
-    shares = {name: 100 * count[first:last] / max(found[name].count, 1) for name, count in counts.items()}
-    return histogram(shares, edges[first : last + 1], x=axis)
-
-
-def _spread(name: str, found: Distribution) -> str:
-    low, median, high = found.quartiles
-    if not found.count:
-        return f"{name}: nothing to measure."
-    return (
-        f"{name}: half of {counted(found.count, 'pair', 'pairs')} between {_plain(low)} and {_plain(high)}, median "
-        f"{_plain(median)}, mean {_plain(found.mean)}."
-    )
-
-
-def _meanings(validation: Validation) -> list[Section]:
-    """One section a source."""
-    many = len(validation.similarities) > 1
-    sections = []
-    for number, one in enumerate(validation.similarities, start=1):
-        name = f"meaning-{number}" if many else "meaning"
+def _meanings(validation: Validation) -> Iterator[Section]:
+    """One section a source; in text one table of all of them."""
+    found = validation.similarities
+    many = len(found) > 1
+    for number, one in enumerate(found, start=1):
         title = f"Meaning of {one.source}" if many else "Meaning"
         lead = (
             f"{one.model} read what each document says ({one.text}) and made a vector of it. Twins should lie close "
             "together, unrelated texts should not."
         )
-        sections.append(Section(name, title, (lead,), tuple(_meaning(one, validation.reference))))
-    return sections
+        blocks: list[Block] = [_vectors(found, many=len(validation.sources) > 1)] if number == 1 else []
+        blocks += [_separation(one), _cosines(one, validation.reference)]
+        blocks += [map_figure(one.map, one.source, validation.reference)] if one.map is not None else []
+        yield Section(f"meaning-{number}" if many else "meaning", title, (lead,), tuple(blocks))
 
 
-def _meaning(one: Similarity, reference: str) -> Iterable[Block]:
+def _vectors(found: Sequence[Similarity], *, many: bool) -> Table:
+    columns = (Column("", number=False, header=True, width=_LABEL), *_SPREAD, Column(f"above {ABOVE:g}"), _HISTOGRAM)
+    rows = tuple(row for one in found for row in _cosine_rows(one))
+    below = (Sentence(f"{one.source}: {line}" if many else line) for one in found for line in _apart(one))
+    caption = f"Cosine of {found[0].model}, {found[0].text}"
+    return Table(caption, columns, rows, titled=True, below=tuple(below), space=(0, 1), only=TEXT)
+
+
+def _cosine_rows(one: Similarity) -> Iterator[Row]:
+    for name, page, found in (("twins", "twins", one.cosine), ("other pairs", "unrelated pairs", one.baseline)):
+        above = found.above(ABOVE)
+        share = Cell(DASH if np.isnan(above) else percent(100 * above), above)
+        yield Row((Cell(name, page=page), *_spread(found), share, Cell(bars(found))), heading=(one.source,))
+
+
+def _apart(one: Similarity) -> Iterator[str]:
+    found = one.separation
+    if not np.isnan(found.nearest):
+        yield (
+            f"own twin is the nearest of all documents: {percent(100 * found.nearest)} of {found.asked:,} documents, "
+            f"among {found.among:,}"
+        )
+    if not np.isnan(found.auc):
+        yield (
+            f"telling the sources apart by their vectors: AUC {found.auc:.3f} (folds {found.auc_low:.3f} to "
+            f"{found.auc_high:.3f}, {found.pairs:,} pairs; 0.5 is chance, 1 is always)"
+        )
+
+
+def _separation(one: Similarity) -> Facts:
     apart = one.separation
-    auc = f"{_plain(apart.auc_low)} to {_plain(apart.auc_high)} over the folds, {counted(apart.pairs, 'pair', 'pairs')}"
-    yield Facts(
+    twins, others, auc, low, high = (
+        fixed(value, undefined="undefined")
+        for value in (one.cosine.mean, one.baseline.mean, apart.auc, apart.auc_low, apart.auc_high)
+    )
+    folds = f"{low} to {high} over the folds, {counted(apart.pairs, 'pair', 'pairs')}"
+    nearest = percent(100 * apart.nearest).replace(".0 %", " %") or "an undefined share"
+    return Facts(
         (
-            Fact(_plain(one.cosine.mean), one.cosine.mean, label="mean cosine similarity of twins"),
-            Fact(_plain(one.baseline.mean), one.baseline.mean, label="of unrelated pairs"),
+            Fact(twins, one.cosine.mean, label="mean cosine similarity of twins"),
+            Fact(others, one.baseline.mean, label="of unrelated pairs"),
             Fact(
-                _share(apart.nearest), apart.nearest, label="nearest text is the twin",
+                nearest, apart.nearest, label="nearest text is the twin",
                 note=f"of {apart.asked:,} asked, among {apart.among:,}",
             ),
             Fact(
-                _plain(apart.auc), apart.auc, label="how well a classifier tells the sides apart",
-                note=f"AUC: .5 not at all, 1 always; {auc}",
+                auc, apart.auc, label="how well a classifier tells the sides apart",
+                note=f"AUC: .5 not at all, 1 always; {folds}",
             ),
         )
     )  # fmt: skip
-    found: dict[str, Distribution] = {"twins": one.cosine, "unrelated pairs": one.baseline}
-    columns = (_named(""), *map(Column, ("pairs", "mean", "25 %", "median", "75 %")))
-    table = Table("Cosine similarity", columns, tuple(_row(Cell(name), *_summary(d)) for name, d in found.items()))
+
+
+def _cosines(one: Similarity, reference: str) -> Block:
+    rows = tuple(replace(row, cells=row.cells[:-2], heading=()) for row in _cosine_rows(one))
+    table = Table("Cosine similarity", (Column("", number=False, header=True), *_SPREAD), rows)
     title = (
         f"Figure 5. Cosine similarity of {reference} texts with their twins in {one.source}, and with other rewrites"
     )
-    yield _distributions(title, found, "cosine similarity", table)
-    if one.map is not None:
-        yield _map(one.map, one.source, reference)
+    found = {"twins": one.cosine, "unrelated pairs": one.baseline}
+    return distribution_figure(title, found, "cosine similarity", table)
 
 
-def _map(drawn: Map, source: str, reference: str) -> Figure:
-    points = np.column_stack([drawn.x, drawn.y])
-    groups = {}
-    for name in (reference, source):
-        mine = [place for place, of in enumerate(drawn.sources) if of == name]
-        groups[name] = (points[mine], [drawn.ids[place] for place in mine])
-    sample = "all pairs" if drawn.pairs == drawn.of else f"{drawn.pairs:,} of {drawn.of:,} pairs, drawn by chance"
-    return Figure(
-        f"Figure 4. A map of the texts: {reference} and {source}",
-        f"By t-SNE; {sample}. Near points are texts of like meaning; far distances and the axes mean nothing. Sides "
-        "that mingle speak of the same things in a like way. A thin line joins twins. Point at a text to see its id; "
-        "drag to move, use the buttons to zoom.",
-        clouds(groups, joined=True),
-    )
-
-
-def _effectiveness(validation: Validation) -> Section | None:
-    rows = validation.effectiveness
-    if not rows:
-        return None
-    first = rows[0]
+def _effectiveness(validation: Validation) -> Section:
+    rows, reference = validation.effectiveness, validation.reference
     columns = (
-        _named("ranker"), *([_left("measure")] if _many_measures(rows) else []), _left("outcome"),
-        Column(validation.reference), Column("rewrite"), Column("difference"), Column("95 % interval"),
-        Column("p different"), Column("p equivalent"), Column("smallest margin"), Column("queries"),
+        Column("", number=False, header=True, width=_LABEL, page="ranker"),
+        Column(reference if len(reference) <= _LONGEST else "reference", page=reference), Column("rewrite"),
+        Column("difference"), Column("95 % interval", spare=5), Column("p different", spare=2),
+        Column("p equivalent", spare=3), Column("shown from", spare=4, page="smallest margin"),
+        Column("queries", spare=1), Column("outcome", number=False, width=0),
     )  # fmt: skip
-    before = None
-    table = []
-    for row in rows:
-        table.append(_tested(row, validation, rule=row.source != before))
-        before = row.source
-    lead = (
-        "Each ranker searches each side alone. If one side were easier to search, a tilt in the mixed ranking could "
-        f"come from that alone. The margin is ±{first.margin:g}: a smaller difference would not matter.",
-    )
+    many = len({row.measure for row in rows}) > 1
+    sources = dict.fromkeys(row.source for row in rows)
     left_out = {row.source: f"{row.excluded:,}" for row in rows if row.excluded}
     counts = ", ".join(f"{n} of {source}" if len(validation.sources) > 1 else n for source, n in left_out.items())
-    outside = f"Judged queries without a relevant document on both sides, left out: {counts}. " if counts else ""
-    note = (
-        f"Difference: {validation.reference} − rewrite. p different: paired t test, Holm over the table. p "
-        f"equivalent: TOST, not corrected; below {_point(_alpha(validation))} it shows equivalence. Smallest margin: "
-        f"the one that these queries would have shown. {outside}"
-    ).strip()
-    blocks: list[Block] = [Table("Table 2. Effectiveness on either side alone", columns, tuple(table), note, only=PAGE)]
-    for (source, measure), group in groupby(rows, key=lambda row: (row.source, row.measure)):
-        blocks.append(_forest(list(group), source, measure, validation))
-    return Section("effectiveness", "Is either side easier to search?", lead, tuple(blocks))
+    outside = f" Judged queries without a relevant document on both sides, left out: {counts}." if counts else ""
+    level = f"{alpha_of(validation):g}".removeprefix("0")
+    table = Table(
+        f"Effectiveness on each side alone{'' if many else f', {rows[0].measure}'}",
+        columns,
+        tuple(_compared(row, many=many) for source in sources for row in rows if row.source == source),
+        f"Difference: {reference} − rewrite. p different: paired t test, Holm over the table. p equivalent: TOST, not "
+        f"corrected; below {level} it shows equivalence. Smallest margin: the one that these queries would have shown."
+        f"{outside}",
+        page="Table 2. Effectiveness on either side alone",
+        titled=True,
+        space=(0, 1),
+    )
+    lead = (
+        "Each ranker searches each side alone. If one side were easier to search, a tilt in the mixed ranking could "
+        f"come from that alone. The margin is ±{rows[0].margin:g}: a smaller difference would not matter."
+    )
+    grouped = groupby(rows, key=lambda row: (row.source, row.measure))
+    figures = (forest_figure(list(group), validation) for _, group in grouped)
+    return Section("effectiveness", "Is either side easier to search?", (lead,), (table, *figures))
 
 
-def _alpha(validation: Validation) -> float:
-    return float(validation.spec.get("alpha", ALPHA))
-
-
-def _point(level: float) -> str:
-    return f"{level:g}".removeprefix("0")
-
-
-def _many_measures(rows: Sequence[Equivalence]) -> bool:
-    return len({row.measure for row in rows}) > 1
-
-
-def _tested(row: Equivalence, validation: Validation, *, rule: bool) -> Row:
-    name = f"{row.run}, {row.source}" if len(validation.sources) > 1 else row.run
-    measure = (Cell(row.measure),) if _many_measures(validation.effectiveness) else ()
+def _compared(row: Equivalence, *, many: bool) -> Row:
+    low, high = (always_signed(end, 3) for end in (row.low, row.high))
     cells = (
-        Cell(name),
-        *measure,
-        Cell(row.outcome, tone=OUTCOMES[row.outcome]),
-        _cell(row.on_reference, 3),
-        _cell(row.on_source, 3),
-        Cell(signed(row.difference, 3), row.difference),
-        Cell(interval(row.low, row.high, 3)),
-        Cell(p_value(row.p_corrected), row.p_corrected),
-        Cell(p_value(row.p_equivalent), row.p_equivalent),
-        Cell(f"±{row.smallest:.3f}" if row.smallest == row.smallest else "–", row.smallest),
+        Cell(row.run + (f" {row.measure}" if many else "")),
+        Cell(decimal(row.mean_a, 3), row.mean_a),
+        Cell(decimal(row.mean_b, 3), row.mean_b),
+        Cell(
+            always_signed(row.value, 3), row.value, page=signed(row.value, 3), signed=True,
+            emphasis="strong" if row.statement.startswith("different") else "",
+        ),
+        Cell(f"{low} … {high}", page=interval(row.low, row.high, 3)),
+        _p(row.p_corrected),
+        _p(row.p_equivalent),
+        Cell(DASH if np.isnan(row.smallest) else f"±{row.smallest:.3f}", row.smallest),
         _count(row.queries),
-    )
-    return Row(cells, rule=rule and len(validation.sources) > 1)
-
-
-def _forest(rows: Sequence[Equivalence], source: str, measure: str, validation: Validation) -> Figure:
-    intervals = [
-        Interval(
-            f"{row.run}: {row.outcome}", row.difference, row.low, row.high,
-            inner=row.smallest - abs(row.difference), tone=OUTCOMES[row.outcome],
-        )
-        for row in rows
-    ]  # fmt: skip
-    reference, margin = validation.reference, rows[0].margin
-    level = f"{100 * (1 - 2 * _alpha(validation)):g} %"
-    counts = [f"{len(list(group))} {outcome}" for outcome, group in groupby(sorted(row.outcome for row in rows))]
-    return Figure(
-        f"Difference in {measure}, {reference} − {source}",
-        f"{', '.join(counts)}. Shaded: the margin of ±{margin:g}. Thin: 95 % interval; thick: {level} interval, "
-        f"which must lie in the shade for equivalence. Right of 0: {reference} is searched better; left: {source}.",
-        forest(intervals, x=f"difference in {measure}", margin=margin),
-    )
-
-
-def _fairness(check: CheckResult | None) -> Section | None:
-    if check is None:
-        return None
-    many = len(check.sources) > 1
-    columns = (
-        _named("check"), _left("verdict"), Column("found"), Column("share or median"),
-        Column(f"in {check.reference}"), Column("limit"), Column("such as", number=False, room=18),
+        Cell(row.statement, None, OUTCOMES[row.outcome], page=row.outcome),
     )  # fmt: skip
-    rows = tuple(_checked(row, many=many) for row in check.rows)
+    return Row(cells, heading=(row.source,))
+
+
+def _p(value: float) -> Cell:
+    text = DASH if np.isnan(value) else "< .001" if value < 0.001 else f"{value:.3f}"
+    return Cell(text, value, page=p_value(value))
+
+
+def _check(check: CheckResult) -> Section:
     said = [f"{row.name}: {row.meaning}." for row in check.of("void") + check.of("warning")]
     said += [f"{row.name}: {row.note}." for row in check.rows if row.note]
     lead = (check.sentence, *(text[0].upper() + text[1:] for text in dict.fromkeys(said)))
-    table = Table(
-        f"Faults that would void a comparison with {check.reference}", columns, rows, " ".join(legend(check)), only=PAGE
+    table = check_table(check)
+    table = replace(
+        table, caption="Check", page=table.caption, note=" ".join(check_legend(check)), titled=True, above=1
     )
-    return Section("check", "Is the comparison fair?", lead, (table,))
-
-
-def _checked(row: CheckRow, *, many: bool) -> Row:
-    name = f"{row.name}, {row.source}" if many and row.source else row.name
-    return _row(
-        Cell(name),
-        Cell(row.verdict, tone=TONES[row.verdict]),
-        Cell(f"{row.found:,} of {row.total:,}", row.found),
-        Cell(shown(row), row.value),
-        Cell(percent(row.reference)),
-        Cell(row.limit),
-        Cell(", ".join(row.examples)),
-    )
-
-
-def _row(*cells: Cell) -> Row:
-    return Row(cells)
-
-
-def _summary(found: Distribution) -> tuple[Cell, ...]:
-    return (_count(found.count), *(_cell(value, 3) for value in (found.mean, *found.quartiles)))
-
-
-def _named(title: str) -> Column:
-    return Column(title, number=False, header=True)
-
-
-def _left(title: str) -> Column:
-    return Column(title, number=False)
+    below = (*sentences(check), *(Sentence(text, emphasis="quiet") for text in check_legend(check)))
+    return Section("check", "Is the comparison fair?", lead, (table, Lines(below)))
 
 
 def _count(value: int) -> Cell:
     return Cell(count(value), value)
 
 
-def _cell(value: float, digits: int) -> Cell:
-    return Cell(decimal(value, digits), value)
-
-
-def _plain(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−") if value == value else "undefined"
-
-
-def _share(value: float) -> str:
-    return percent(100 * value).replace(".0 %", " %") or "an undefined share"
+def _cell(value: float, *, page: int = 2) -> Cell:
+    """A number with two decimals, on a page with so many."""
+    return Cell(fixed(value), value, page=decimal(value, page))

@@ -1,0 +1,58 @@
+"""What the tables and figures of an audit share: who is favoured, in words, signs and tones."""
+
+from __future__ import annotations
+
+from ranktilt.auditing.effects import ALPHA, Effect
+from ranktilt.auditing.groups import Pair
+from ranktilt.reporting.document import Column, Tone
+from ranktilt.reporting.figures.drawing import known_size
+from ranktilt.reporting.figures.tilts import Side
+
+_SIDES: dict[str, Side] = {"a": "first", "b": "second", "level": "level", "inconclusive": "unsure"}
+VERDICT_WORDS = {
+    "favours": ("favours one side", "favour one side"),
+    "level": ("is level", "are level"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+}
+"""What is said of one verdict of each kind, and of several."""
+TONES: dict[Side, Tone] = {"first": "first", "second": "second", "level": "good", "unsure": "unsure"}
+"""How a side is to be taken where it stands in a table."""
+
+
+def mark(tilt: Effect) -> str:
+    """Mark what is significant after correction."""
+    return "*" if tilt.p_corrected < ALPHA else ""
+
+
+def side_of(kind: str) -> Side:
+    """Turn what a verdict's rule says, ``a``, ``b``, ``level`` or ``inconclusive``, into a side of a figure."""
+    return _SIDES[kind]
+
+
+def tone_of(tilt: Effect, level: float) -> Tone:
+    """Return the colour of the side that a comparison favours; none where no side is."""
+    kind = tilt.verdict(level)
+    return TONES[side_of(kind)] if kind in ("a", "b") else ""
+
+
+def could_detect(tilt: Effect) -> list[str]:
+    """Say which tilts could have been seen, as verdicts do; nothing where the queries do not spread at all."""
+    if not known_size(tilt.detectable):
+        return []
+    some = f"could detect {tilt.detectable:.0f} % or more"
+    return ["could not detect any tilt" if tilt.detectable > 200 else some]
+
+
+def sides_named(pair: Pair) -> dict[Side, str]:
+    """Say in words what each side means for two groups."""
+    return {
+        "first": f"favours {pair[0]}",
+        "second": f"favours {pair[1]}",
+        "level": "level",
+        "unsure": "inconclusive",
+    }
+
+
+def named(title: str) -> Column:
+    """Make a column whose cells name their rows."""
+    return Column(title, number=False, header=True)

@@ -1,0 +1,147 @@
+"""Groups down the list: shares by hand, ties over every order, recall as the measures have it."""
+
+from collections.abc import Mapping
+from itertools import groupby, permutations, product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt import Collection, Run, audit
+from ranktilt.auditing.breakdown import RankShares, rank_shares
+from ranktilt.errors import UserError
+from tests.toy import run_of, toy
+
+NAN = float("nan")
+
+
+def shares(collection: Collection, run: Run, *, depth: int = 3, **options: Any) -> RankShares:
+    found = audit(
+        collection, run, options.pop("measures", ["P@1"]), **{"resamples": 100, "confounds": False, **options}
+    )
+    return rank_shares(collection, run, found, depth=depth)
+
+
+def toy_run(scores: Mapping[str, Mapping[str, float]]) -> tuple[Collection, Run]:
+    collection = toy()
+    return collection, run_of(collection, scores, ranker="run")
+
+
+def test_a_rank_is_shared_by_the_groups_of_the_documents_that_stand_there() -> None:
+    found = shares(
+        *toy_run(
+            {
+                "q1": {"d1-human": 3, "d1-llm": 2, "d2-human": 1},
+                "q2": {"d2-llm": 3, "d1-llm": 2, "d1-human": 1},
+                "q3": {"d3-llm": 3, "d2-human": 2, "d3-human": 1},
+            }
+        )
+    )
+    assert found.groups == ("human", "llm")
+    np.testing.assert_allclose(found.at, [[1 / 3, 1 / 3, 1], [2 / 3, 2 / 3, 0]])
+    assert found.queries.tolist() == [3, 3, 3]
+    assert found.depth == 3
+
+
+def test_a_tie_across_the_last_rank_counts_all_its_documents() -> None:
+    found = shares(*toy_run({"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1, "d3-human": 1}}), depth=2)
+    np.testing.assert_allclose(found.at[1], [0, 1 / 3])
+
+
+def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
+    collection = toy()
+    side = pl.when(pl.col("id") == "d1-human").then(None).otherwise(pl.col("source")).alias("side")
+    collection = Collection(collection.docs.with_columns(side), collection.queries, collection.qrels)
+    run = run_of(collection, {"q1": {"d1-human": 3, "d3-llm": 2, "d3-human": 1}}, ranker="run")
+    found = shares(collection, run, by="side")
+    np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
+    np.testing.assert_allclose(found.level, [2 / 5 * 2 / 3, 3 / 5 * 2 / 3])  # two of three in the list have a group
+
+
+def test_documents_that_the_collection_lacks_take_a_rank_too() -> None:
+    frame = pl.DataFrame(
+        {"query_id": ["q1"] * 3, "doc_id": ["elsewhere", "d1-llm", "d1-human"], "score": [3.0, 2.0, 1.0]}
+    )
+    found = shares(toy(), Run.from_frame(frame, spec={"ranker": "run"}))
+    np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize("missing", ["zero", "exclude"])
+@pytest.mark.parametrize("ties", ["expected", "trec_eval"])
+def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str) -> None:
+    scores = {"q1": {"d1-human": 2, "d1-llm": 2, "d3-llm": 2, "d2-llm": 1}, "q2": {"d1-llm": 1, "d2-llm": 1}}
+    collection, run = toy_run(scores)
+    found = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, resamples=100, confounds=False)
+    expected = np.nanmean(found.values[0, :, 1:], axis=2).T
+    np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
+
+
+def test_ties_are_broken_by_id_where_the_audit_did_so() -> None:
+    found = shares(*toy_run({"q1": {"d1-human": 1, "d1-llm": 1}}), ties="trec_eval")
+    np.testing.assert_array_equal(found.at[:, :2], [[0, 1], [1, 0]])  # the larger id first
+
+
+def test_nothing_is_found_without_judgments_and_shares_are_still_there() -> None:
+    collection = toy()
+    collection = Collection(collection.docs, collection.queries, collection.qrels.clear())
+    run = run_of(collection, {"q1": {"d1-human": 2, "d1-llm": 1}}, ranker="run")
+    found = shares(collection, run, measures=None, card=True)
+    assert np.isnan(found.found).all()
+    np.testing.assert_array_equal(found.at[:, :2], [[1, 0], [0, 1]])
+
+
+def test_a_group_without_relevant_documents_has_no_recall() -> None:
+    collection = toy()
+    kept = collection.qrels.filter(pl.col("doc_id").str.ends_with("-human"))
+    docs = collection.docs.with_columns(side=pl.Series(["a", "b", "a", "c", "c", "c"]))
+    collection = Collection(docs, collection.queries, kept)
+    run = run_of(collection, {"q1": {"d1-human": 2, "d2-human": 1}}, ranker="run")
+    found = shares(collection, run, by="side")
+    assert np.isnan(found.found).tolist() == [[False] * 3, [False] * 3, [True] * 3]
+
+
+def test_without_groups_there_is_nothing_to_share() -> None:
+    found = shares(*toy_run({"q1": {"d1-human": 1}}), by=None)
+    assert found.groups == ()
+    assert found.at.shape == found.found.shape == (0, 3)
+    assert found.queries.tolist() == [1, 0, 0]
+
+
+def test_an_empty_run_reaches_no_rank() -> None:
+    found = shares(*toy_run({"q1": {}}))
+    assert np.isnan(found.at).all()
+    assert (found.found == 0).all()
+
+
+def test_a_depth_of_no_rank_is_refused() -> None:
+    collection, run = toy_run({"q1": {"d1-human": 1}})
+    with pytest.raises(UserError, match="expected a depth of at least 1 rank, got 0"):
+        shares(collection, run, depth=0)
+
+
+def by_every_order(lists: list[list[tuple[str, int]]], depth: int) -> np.ndarray:
+    """Share of the first group at each rank: the mean over all orders that the ties allow, then over queries."""
+    total, reach = np.zeros(depth), np.zeros(depth)
+    for entries in lists:
+        blocks = [list(block) for _, block in groupby(sorted(entries, key=lambda e: -e[1]), key=lambda e: e[1])]
+        orders = [[e for block in order for e in block] for order in product(*map(permutations, blocks))]
+        for rank in range(min(depth, len(entries))):
+            total[rank] += np.mean([order[rank][0].endswith("human") for order in orders])
+            reach[rank] += 1
+    return np.where(reach > 0, total / np.maximum(reach, 1), NAN)
+
+
+IDS = tuple(toy().ids)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.dictionaries(st.sampled_from(IDS), st.integers(0, 2), max_size=5), min_size=3, max_size=3))
+def test_shares_are_the_mean_over_all_orders_of_the_ties(scores: list[dict[str, int]]) -> None:
+    found = shares(
+        *toy_run({f"q{i + 1}": {d: float(s) for d, s in one.items()} for i, one in enumerate(scores)}), depth=4
+    )
+    np.testing.assert_allclose(found.at[0], by_every_order([list(one.items()) for one in scores], 4), atol=1e-12)
+    np.testing.assert_allclose(found.at.sum(axis=0)[found.queries > 0], 1, atol=1e-12)

