@@ -130,6 +130,15 @@ class OpenAI(LLM):
                     )
                 yield positions, vectors
 
+    def scored(
+        self, texts: Sequence[str], kind: Callable[..., ServerClient], **options: Any
+    ) -> Iterator[tuple[int, Any]]:
+        """Send texts one by one through a client of some kind, and give what it makes of each, as it comes."""
+        retrier = Retrier(self._policy, self._limiter)
+        client = partial(kind, **options)
+        with closing(flow(partial(self._opened, retrier, client), texts, self.concurrency)) as stream:
+            yield from chain.from_iterable(stream)
+
     def _monitor(self) -> ServerMonitor:
         return ServerMonitor(self.name, self._address.where, self.concurrency)
 

@@ -11,6 +11,8 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.llm.likelihood import LikelihoodServer
+from ranktilt.llm.openai import OpenAI
 from ranktilt.models import checkpoint
 from ranktilt.models.likelihood import CLASSES, EVERY, Likelihood
 from ranktilt.probes.base import Floats, ProbeResult, TextProbe, described
@@ -18,7 +20,7 @@ from ranktilt.probes.distribution import Distribution
 from ranktilt.rankers.base import Ranker
 from ranktilt.text.ngram import cross_fitted_perplexity
 
-NGRAM = "ngram"
+NGRAM, SERVER = "ngram", "openai:"
 _SAMPLE = 50
 
 
@@ -31,7 +33,8 @@ class PerplexityProbe(TextProbe):
     ----------
     lm : str, optional
         ``"ngram"``, trigrams learned from the collection's own reference texts (no text is scored by a model that saw
-        it or its twin), or a model of transformers: a folder or a name on the hub.
+        it or its twin); a model of transformers, a folder or a name on the hub; or ``"openai:MODEL"`` behind a server
+        that gives the log-probabilities of a prompt's own tokens, as vLLM does.
     kind : {"auto", "causal", "masked", "span"}, optional
         How the model is used; by default as the class that its configuration names.
     every : int, optional
@@ -56,6 +59,8 @@ class PerplexityProbe(TextProbe):
             raise UserError(f"perplexity: given must be origin, got {given!r}")
         if kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", kind, ("auto", *CLASSES))
+        if lm.startswith(SERVER) and (given is not None or kind not in ("auto", "causal")):
+            raise UserError(f"perplexity: {lm} is asked for the tokens of texts alone; leave out given and kind")
         if lm == NGRAM and (given is not None or kind != "auto"):
             raise UserError("perplexity: options of language models need one: perplexity:MODEL(…)")
         self.lm, self.given, self.seed = lm, given, seed
@@ -82,7 +87,14 @@ class PerplexityProbe(TextProbe):
         docs = collection.docs
         if self.lm == NGRAM:
             return cross_fitted_perplexity(docs["text"], docs["origin"], (docs["source"] == reference).to_numpy())
-        model, label = self.model(), f"perplexity:{self.lm}"
+        label = f"perplexity:{self.lm}"
+        if self.lm.startswith(SERVER):
+            return (
+                LikelihoodServer(OpenAI(self.lm.removeprefix(SERVER)))
+                .score(docs["text"].to_list(), label=label)
+                .perplexity
+            )
+        model = self.model()
         if self.given:
             return _given_origin(collection, reference, model, label)
         texts = docs["text"].to_list()

@@ -1,0 +1,148 @@
+"""Log perplexities from a server that gives the log-probabilities of a prompt's own tokens, as vLLM does."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ranktilt.errors import UserError, counted
+from ranktilt.executing.memory_limits import vector_folder
+from ranktilt.io.cache import VectorCache, content_keys
+from ranktilt.llm.client import ServerClient, estimated_tokens
+from ranktilt.llm.openai import OpenAI
+from ranktilt.llm.responses import FilteredRequest, RejectedRequest, RequestContext
+from ranktilt.llm.retry import Retrier, RetryableError
+from ranktilt.models.likelihood import Likelihoods
+from ranktilt.progress import report
+
+Form = Literal["echo", "prompt_logprobs"]
+FORMS: Mapping[Form, Mapping[str, Any]] = {
+    "echo": {"echo": True, "logprobs": 1}, "prompt_logprobs": {"prompt_logprobs": 0},
+}  # fmt: skip
+"""Two ways to ask for them: of the protocol's completions, and vLLM's own."""
+SAMPLE = "The quick brown fox jumps over the lazy dog."
+_WRITE_EVERY = 256
+
+
+class PromptClient(ServerClient):
+    """Texts in; −ln P of each text's tokens out, the first one left out."""
+
+    path = "/completions"
+
+    def __init__(self, client: Any, retrier: Retrier, context: Callable[..., RequestContext], *, form: Form) -> None:
+        super().__init__(client, retrier, context)
+        self._form = form
+
+    async def serve(self, number: int, item: str) -> tuple[int, list[float]]:
+        """Ask for the tokens of one text."""
+        body = {"model": self._model, "prompt": item, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}
+
+        async def ask() -> tuple[list[float], int | None]:
+            data, used = await self.post(body)
+            return prompt_losses(data, item, self._form), used
+
+        try:
+            found = await self.retrier.call(ask, estimated_tokens(item))
+        except (RejectedRequest, FilteredRequest, RetryableError) as error:
+            words = counted(len(item.split()), "word", "words")
+            raise UserError(f"{self._where} does not score text {number} ({words}): {error}") from None
+        self._answered = True
+        return number, found
+
+
+def prompt_losses(data: Mapping[str, Any], text: str, form: Form) -> list[float]:
+    """Read −ln P of a prompt's tokens but the first, and refuse what are not the prompt's own tokens.
+
+    A server may ignore what was asked and answer as usual; its numbers would then be those of other tokens.
+    """
+    try:
+        choice = data["choices"][0]
+        if form == "echo":
+            tokens, values = choice["logprobs"]["tokens"], choice["logprobs"]["token_logprobs"]
+            whole = choice["text"].startswith(text)
+        else:
+            entries = choice["prompt_logprobs"]
+            chosen = [next(iter(entry.values())) if entry else None for entry in entries]
+            tokens = [one["decoded_token"] if one else "" for one in chosen]
+            values = [one["logprob"] if one else None for one in chosen]
+            whole = True
+        count = data["usage"]["prompt_tokens"]
+    except (KeyError, IndexError, TypeError, AttributeError, StopIteration):
+        raise UserError(_refusal("they are missing")) from None
+    if not whole or len(values) < count or len(tokens) != len(values) or (form != "echo" and len(values) != count):
+        raise UserError(_refusal("they do not match the prompt's tokens one by one"))
+    if form == "echo" and not any("\ufffd" in token or token.startswith("bytes:") for token in tokens[:count]):
+        joined = "".join(tokens[:count])
+        if not joined.endswith(text):
+            raise UserError(_refusal("they do not match the prompt's tokens one by one"))
+    found = values[1:count]
+    if not all(isinstance(value, int | float) and math.isfinite(value) and value <= 0 for value in found):
+        raise UserError(_refusal("some are missing or no log-probabilities"))
+    return [-float(value) for value in found]
+
+
+def _refusal(reason: str) -> str:
+    return f"the server gives no log-probabilities of a prompt's own tokens: {reason}"
+
+
+class LikelihoodServer:
+    """A language model behind a server, asked for the log-probabilities of each text's own tokens.
+
+    The server is asked once before anything is scored, in two ways, and refused unless what comes back matches the
+    prompt's tokens one by one. The first token of a text is scored only where the server's tokenizer puts a start
+    token before it.
+    """
+
+    def __init__(self, model: OpenAI) -> None:
+        self.model = model
+
+    def form(self) -> Form:
+        """Find out how the server gives them; `UserError` where it does not."""
+        self.model.check()
+        refused = ""
+        for form in FORMS:
+            try:
+                ((_, losses),) = self.model.scored([SAMPLE], PromptClient, form=form)
+            except UserError as error:
+                refused = refused or str(error)
+            else:
+                if len(losses) > 1:
+                    return form
+        raise UserError(f"openai:{self.model.name} cannot score texts: {refused}")
+
+    def score(self, texts: Sequence[str], *, label: str) -> Likelihoods:
+        """Return the log perplexity of each text; each distinct one is asked for once, then cached."""
+        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+        keys = content_keys(distinct)
+        fingerprint = hashlib.sha256(f"perplexity\0{self.model.identity}".encode()).hexdigest()[:32]
+        about = {"model": f"openai:{self.model.name}", "options": self.model.spec}
+        cache = VectorCache(vector_folder() / "likelihoods" / fingerprint, about=about)
+        found, stored = cache.get(keys)
+        missing = np.flatnonzero(~found)
+        if len(missing):
+            cache.require_writable()
+            self._compute([distinct[place] for place in missing.tolist()], keys[missing], cache, label)
+            found, stored = cache.get(keys)
+        table = np.vstack([stored.read(0, len(distinct)).astype(np.float64).reshape(-1, 2), [[np.nan, 0.0]]])
+        place = {text: number for number, text in enumerate(distinct)}
+        values = table[[place.get(text, -1) for text in texts]].reshape(-1, 2)
+        return Likelihoods(values[:, 0], values[:, 1].astype(np.int64))
+
+    def _compute(self, texts: list[str], keys: Any, cache: VectorCache, label: str) -> None:
+        form, rows, places = self.form(), [], []
+        report(label, 0, len(texts))
+        try:
+            for done, (place, losses) in enumerate(self.model.scored(texts, PromptClient, form=form), 1):
+                rows.append([float(np.mean(losses)) if losses else np.nan, len(losses)])
+                places.append(place)
+                report(label, done, len(texts))
+                if len(rows) == _WRITE_EVERY:
+                    cache.put(keys[places], np.array(rows, dtype=np.float32))
+                    rows, places = [], []
+        finally:
+            if rows:
+                cache.put(keys[places], np.array(rows, dtype=np.float32))
