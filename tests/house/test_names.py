@@ -27,15 +27,9 @@ NAMES = {
 CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
-REPEATED_CLASSES = {
-    "Pool",
-}
-LARGE_ROOMS = {
-    "auditing": 23,
-}
-RIDDLES = {
-    "nets",
-}
+REPEATED_CLASSES: set[str] = set()
+LARGE_ROOMS: dict[str, int] = {}
+RIDDLES: set[str] = set()
 
 
 def definitions(modules: Iterable[tree.Module]) -> list[tuple[str, str]]:
