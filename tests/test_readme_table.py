@@ -1,4 +1,4 @@
-"""README's table of a real audit is what the tool prints."""
+"""The tables of real audits that README and the tour show are what the tool prints."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 import ranktilt as rt
 
 README = Path(__file__).parents[1] / "README.md"
+TOUR = README.parent / "docs" / "tour.md"
 MEASURES = ("nDCG@1", "nDCG@3", "nDCG@5")
 
 
@@ -38,7 +39,7 @@ def test_the_card_shown(shared_data: Path) -> None:
     collection = rt.load(shared_data / "cocktail-nfcorpus")
     run = rt.ranker("bm25(k1=0.9,b=0.4)").rank(collection)
     printed = " ".join(rt.table(rt.audit(collection, run, "nDCG@3", card=True)).split())
-    block = README.read_text(encoding="utf-8").partition(f"{run.name}: the estimand card")[2].partition("```")[0]
+    block = TOUR.read_text(encoding="utf-8").partition(f"{run.name}: the estimand card")[2].partition("```")[0]
     parts = [" ".join(part.split()) for part in block.split("…")]
     assert len(parts) == 3
     assert all(part in printed for part in parts)
@@ -51,15 +52,15 @@ def test_what_the_length_control_is_said_to_do(shared_data: Path) -> None:
     run = ranker.rank(collection)
     found = rt.controls(collection, [ranker], [run], rt.audit(collection, run, "nDCG@1"), which=["length"])
     raw, length = (f"{one.tilts[0].value:+.1f}".replace("-", "−") for one in found.controls)
-    text = " ".join(README.read_text(encoding="utf-8").split())
-    assert f"TF-IDF's {raw} % on nDCG@1 above becomes {length} % when both sides have one length" in text
+    text = " ".join(TOUR.read_text(encoding="utf-8").split())
+    assert f"TF-IDF's {raw} % on nDCG@1 becomes {length} % when both sides have one length" in text
 
 
 @pytest.mark.data
 def test_the_validation_shown(shared_data: Path) -> None:
     collection = rt.load(shared_data / "cocktail-nfcorpus")
     found = rt.validate(collection, [rt.ranker("tfidf"), rt.ranker("bm25")])
-    shown = " ".join(README.read_text(encoding="utf-8").split())
+    shown = " ".join(TOUR.read_text(encoding="utf-8").split())
     assert len(found.sentences()) == 2
     for sentence in found.sentences():
         assert sentence in shown

@@ -31,7 +31,6 @@ from tests.toy import (
     full_device,
     raw_docs,
     raw_qrels,
-    toy,
     tsv,
     write,
     write_beir,
@@ -71,23 +70,6 @@ def test_the_table_is_printed_and_nothing_else(cli: Cli, toy_folder: Path) -> No
     assert result.out == rt.table(library(toy_folder))
 
 
-def test_without_measures_there_are_six(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    names = [repr(m) for m in saved(cli, tmp_path, toy_folder, *RANKERS).measures]
-    assert names == ["nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5"]
-
-
-def test_measures_keep_their_order(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "-m", "RR", "-m", "P@2", "--measure", "nDCG@10")
-    assert [repr(m) for m in found.measures] == ["RR", "P@2", "nDCG@10"]
-
-
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
-def test_every_format_is_the_librarys(cli: Cli, toy_folder: Path, form: str) -> None:
-    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--format", form)
-    assert (result.code, result.err) == (0, "")
-    assert result.out == rt.table(library(toy_folder), form)
-
-
 def test_json_is_the_whole_audit_and_the_table_stays(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "new folder" / "audit.json"
     arguments = ["audit", str(toy_folder), *RANKERS, *QUICK, "--json", str(file)]
@@ -96,14 +78,6 @@ def test_json_is_the_whole_audit_and_the_table_stays(cli: Cli, toy_folder: Path,
     assert same(loaded, library(toy_folder))
     assert loaded.spec["command"] == shlex.join(["ranktilt", *arguments])
     assert result.out == rt.table(loaded)
-
-
-def test_json_to_stdout_is_all_there_is(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    result = cli("audit", toy_folder, *RANKERS, *QUICK, "--json", "-")
-    (tmp_path / "audit.json").write_text(result.out)
-    assert same(Audit.load(tmp_path / "audit.json"), library(toy_folder))
-    assert result.err == ""
-    assert not (tmp_path / "-").exists()
 
 
 def test_per_query_has_a_line_a_value(cli: Cli, tmp_path: Path) -> None:
@@ -166,12 +140,6 @@ def sided(tmp_path: Path) -> Path:
     ]
     qrels = [(q, f"{d}-{s}", g) for q, d, g in raw_qrels() for s in ("human", "llm", "gpt")]
     return write_beir(tmp_path / "sided", docs=docs, qrels=qrels)
-
-
-def test_any_column_can_be_grouped_by(cli: Cli, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, sided(tmp_path), "-r", "bm25", "--by", "side")
-    assert found.groups == ("all", "east", "west")
-    assert found.pairs == (("east", "west"),)
 
 
 def test_more_than_two_groups_are_compared_in_all_pairs_or_those_named(cli: Cli, tmp_path: Path) -> None:
@@ -243,22 +211,6 @@ def test_statistics_can_be_chosen(
     assert same(found, library(toy_folder, **{name: value}))
 
 
-def test_another_split_can_be_chosen(cli: Cli, tmp_path: Path) -> None:
-    folder = write_cocktail(tmp_path / "toy")
-    write_cocktail(folder, qrels=[("q2", "d2", 1)], split="dev")
-    assert saved(cli, tmp_path, folder, "-r", "bm25").queries == ("q1", "q2", "q3")
-    assert saved(cli, tmp_path, folder, "-r", "bm25", "--split", "dev").queries == ("q2",)
-
-
-def test_quiet_leaves_table_and_verdicts(cli: Cli, toy_folder: Path) -> None:
-    loud, quiet = (cli("audit", toy_folder, *RANKERS, *QUICK, *more) for more in ((), ("--quiet",)))
-    assert quiet.err == ""
-    assert loud.out.startswith(quiet.out.rstrip("\n"))
-    assert "inconclusive" in quiet.out
-    assert "Intervals:" in loud.out
-    assert "Intervals:" not in quiet.out
-
-
 def test_warnings_are_a_line_each_unless_quiet(cli: Cli, tmp_path: Path) -> None:
     foreign = [{**row, "text": "красная книга"} for row in raw_docs()]
     folder = write_cocktail(tmp_path / "toy", corpora={"human": raw_docs(), "llm": foreign})
@@ -269,13 +221,6 @@ def test_warnings_are_a_line_each_unless_quiet(cli: Cli, tmp_path: Path) -> None
         "choose another, such as bm25(analyzer=whitespace)\n"
     )
     assert cli("audit", folder, "-r", "bm25(text=text)", *QUICK, "--quiet").err == ""
-
-
-def test_the_collection_can_lie_in_any_layout(cli: Cli, tmp_path: Path) -> None:
-    one = write_cocktail(tmp_path / "cocktail")
-    two = rt.save(toy(), tmp_path / "beir")
-    results = [saved(cli, tmp_path, folder, *RANKERS) for folder in (one, two)]
-    assert results[0].values.tolist() == results[1].values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -327,14 +272,9 @@ def test_a_cache_that_cannot_be_written_is_one_line(
 def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
     result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--depth", "2")
     assert (result.code, result.err) == (0, "")
-    assert result.out == rt.table(library(toy_folder, card=True, page=2))
+    assert result.out == rt.table(library(toy_folder, card=True, depth=2))
     assert "tfidf: the estimand card" in result.out
     assert "ΔNDSR@2" in result.out
-
-
-def test_the_page_of_the_card_has_20_ranks(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--card")
-    assert [e.name for e in found.estimates if e.estimand.key == "page"] == ["ΔNDSR@20"]
 
 
 def test_controls_stand_under_the_table(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -471,18 +411,6 @@ def test_labels_beside_a_collection(cli: Cli, toy_folder: Path, tmp_path: Path) 
     assert found.groups == ("all", "east", "west")
     assert "2 documents without side, in no group" in found.notes
     assert found.spec["inputs"][-1]["path"] == str(table)
-
-
-def test_several_runs_at_once(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    other = write(tmp_path / "other.json", '{"q1": {"d1-llm": 2, "d1-human": 1}, "q2": {"d2-llm": 1}}')
-    found = saved(
-        cli, tmp_path, "--run", engine, "--run", other, "--groups", labels(tmp_path), "--qrels", judgments(tmp_path)
-    )
-    assert found.runs == (f"replay:{engine}", f"replay:{other}")
-    assert f"replay:{other}: 1 judged query not in the run, counted as 0" in found.notes
-    assert [entry["path"] for entry in found.spec["inputs"]] == [
-        str(tmp_path / name) for name in ("labels.tsv", "judgments.tsv", "engine.trec", "other.json")
-    ]
 
 
 @pytest.mark.parametrize(("missing", "queries", "words"), [("zero", 3, "counted as 0"), ("exclude", 2, "not counted")])
@@ -630,14 +558,6 @@ def test_a_bad_file_is_named_with_its_line(
     assert not out.exists()
 
 
-def test_nothing_that_is_read_is_overwritten(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    table = labels(tmp_path)
-    before = table.read_bytes()
-    got = refused(cli, "audit", "--run", engine, "--groups", table, "--json", table)
-    assert got.startswith(f"--json {table}: this file is read too")
-    assert table.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
@@ -657,11 +577,6 @@ def test_a_number_out_of_range(cli: Cli, toy_folder: Path, option: str, value: s
 def test_a_page_is_read_where_there_is_a_card(cli: Cli, toy_folder: Path, tmp_path: Path, arguments: list[str]) -> None:
     found = saved(cli, tmp_path, toy_folder, "-r", "bm25", "--depth", "3", *arguments)
     assert "ΔNDSR@3" in {estimate.name for estimate in found.estimates}
-
-
-def test_a_page_is_read_where_labels_stand_alone(cli: Cli, engine: Path, tmp_path: Path) -> None:
-    found = saved(cli, tmp_path, "--run", engine, "--groups", labels(tmp_path), "--depth", "2")
-    assert found.estimates[0].name == "ΔNDSR@2"
 
 
 def test_a_score_order_is_read_by_a_replayed_run(cli: Cli, toy_folder: Path, engine: Path, tmp_path: Path) -> None:

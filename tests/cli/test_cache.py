@@ -113,10 +113,6 @@ def test_quiet_says_nothing(cli: Cli, folder: Path) -> None:
             ["--older-than", "soon"],
             "--older-than: expected a number of hours, days or weeks such as 12h, 30d or 2w, got 'soon'",
         ),
-        (
-            ["--format", "jsn"],
-            "unknown format 'jsn'; did you mean 'json'? (valid: table, markdown, csv, latex, html, json)",
-        ),
     ],
 )
 def test_a_mistake_is_one_line_and_removes_nothing(cli: Cli, folder: Path, options: list[str], message: str) -> None:

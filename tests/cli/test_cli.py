@@ -65,7 +65,7 @@ def hostile(tmp_path: Path) -> Path:
         ["audit", "", "--run", f"absent{BAD}"],
         ["check", ""],
         ["check", "", "--format", "markdown"],
-        ["validate", "", "-r", "none", "--format", "markdown"],
+        ["validate", "", "-r", "none", "--similarity", "none", "--format", "markdown"],
         ["explain", ""],
         ["mix", "", "", "-o", f"out{BAD}"],
         ["load", "", "-o", f"loaded{BAD}"],
@@ -357,15 +357,6 @@ def test_a_missing_file_is_named(cli: Cli, toy_folder: Path, arguments: list[str
     assert got.startswith(message.format(toy=toy_folder))
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_line_ends_and_byte_order_marks_are_no_mistake(cli: Cli, toy_folder: Path, end: bytes, mark: bytes) -> None:
-    expected = cli("audit", toy_folder, *BM25).out
-    for file in [*toy_folder.rglob("*.jsonl"), *toy_folder.rglob("*.tsv")]:
-        file.write_bytes(mark + file.read_bytes().replace(b"\n", end))
-    assert cli("audit", toy_folder, *BM25) == (0, expected, "")
-
-
 def test_a_missing_extra_names_the_command(cli: Cli, toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [n for n in sys.modules if n.partition(".")[0] == "nltk"]:
         monkeypatch.delitem(sys.modules, name)
@@ -385,37 +376,9 @@ def test_a_model_without_torch_names_the_command(
     assert message == 'dense needs torch. Install it with: pip install "ranktilt[neural]"'
 
 
-@pytest.mark.parametrize("option", ["--json", "--per-query"])
-def test_an_output_below_a_file_is_refused(cli: Cli, toy_folder: Path, option: str) -> None:
-    file = toy_folder / "queries.jsonl" / "out"
-    message = refused(cli, "audit", toy_folder, *BM25, option, file)
-    assert message.startswith(f"{file}: cannot be written: ")
-    assert message.endswith("; choose another place")
-
-
-def test_a_folder_that_is_a_file_is_refused(cli: Cli, toy_folder: Path) -> None:
-    file = toy_folder / "queries.jsonl"
-    assert (
-        refused(cli, "audit", toy_folder, *BM25, "--save", file) == f"--save {file}: expected a folder, this is a file"
-    )
-
-
-@pytest.mark.parametrize("option", ["--json", "--per-query"])
-def test_a_file_that_is_a_folder_is_refused(cli: Cli, toy_folder: Path, option: str) -> None:
-    expected = f"{option} {toy_folder}: expected a file, this is a folder"
-    assert refused(cli, "audit", toy_folder, *BM25, option, toy_folder) == expected
-
-
 def test_only_json_goes_to_stdout(cli: Cli, toy_folder: Path) -> None:
     message = refused(cli, "audit", toy_folder, *BM25, "--per-query", "-")
     assert message == "--per-query writes a file; standard output (-) is for --json"
-
-
-def test_one_place_cannot_be_file_and_folder(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
-    place = tmp_path / "both"
-    message = refused(cli, "audit", toy_folder, *BM25, "--json", place, "--save", place)
-    assert message == f"--save {place}: expected a folder, this is a file"
-    assert not place.exists()
 
 
 def test_ids_with_blanks_are_saved_and_read_back(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
@@ -436,17 +399,6 @@ def test_a_stdout_of_an_old_encoding_keeps_its_signs(process: Cli, toy_folder: P
     done = process("audit", toy_folder, *BM25, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.code == 0
     assert "Relative Δ" in done.out
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("option", ["--json", "--per-query"])
-def test_a_full_disk_is_one_line(cli: Cli, toy_folder: Path, option: str) -> None:
-    code, out, err = cli("audit", toy_folder, *BM25, option, "/dev/full", "--quiet")
-    hint = "free some space or choose another place"
-    assert code == 2
-    assert "Relative" in out  # what was found is shown all the same
-    assert err.endswith(f"/dev/full: cannot be written: {os.strerror(errno.ENOSPC)}; {hint}\n")
-    assert err.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -482,10 +434,6 @@ def test_debug_shows_where_it_happened(process: Cli) -> None:
     assert done.code == 2
     assert done.err.startswith("Traceback (most recent call last):")
     assert done.err.rstrip().endswith("DataError: no/such/folder: no such folder")
-
-
-def test_a_mistake_in_a_process_of_its_own(process: Cli) -> None:
-    assert process("audit", "no/such/folder", *BM25) == (2, "", "ranktilt: no/such/folder: no such folder\n")
 
 
 class Panic(BaseException):
@@ -569,14 +517,6 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     ]
 
 
-@pytest.mark.parametrize("verb", ["audit", "calibrate", "check", "compare", "demo", "gate", "mix"])
-def test_every_verb_explains_its_options(cli: Cli, verb: str) -> None:
-    code, out, err = cli(verb, "--help")
-    assert (code, err) == (0, "")
-    assert "--quiet" in out
-    assert "--debug" in out
-
-
 def test_without_a_verb_the_help_is_shown(cli: Cli) -> None:
     code, out, err = cli()
     assert (code, out) == (2, "")
@@ -608,13 +548,6 @@ def test_threads_reach_the_libraries(process: Cli, toy_folder: Path, tmp_path: P
     unset = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "7")
     done = process("audit", toy_folder, *BM25, *form, env={"PYTHONPATH": str(tmp_path), **unset})
     assert (done.code, done.err) == (0, "1 1 1 1")
-
-
-def test_the_cli_and_a_beir_folder(cli: Cli, tmp_path: Path) -> None:
-    folder = write_beir(tmp_path / "human")
-    file = write_run(tmp_path / "a.trec", {"q1": {"d1": 1.0}})
-    assert refused(cli, "audit", folder, "--run", file).startswith("nothing to compare: only source 'human'; ")
-    assert cli("audit", folder, "--run", file, "--by", "none").code == 0
 
 
 def test_name_that_is_no_text_is_refused_before_any_work(cli: Cli, toy_folder: Path) -> None:

@@ -55,9 +55,3 @@ def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str]
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_quiet_leaves_notes_out(cli: Cli, tmp_path: Path) -> None:
-    folder = rt.save(bed(), tmp_path / "bed")
-    assert "Hedges' g" in cli("explain", folder)[1]
-    assert "Hedges' g" not in cli("explain", folder, "--quiet")[1]

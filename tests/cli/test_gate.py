@@ -10,13 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from ranktilt import Audit
-from ranktilt.auditing.gate import gate
-from ranktilt.reporting.output import table
 from tests.auditing.arrays import audit_of, noisy, one
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.cli.conftest import Cli, Result, refused
-from tests.toy import full_device, no_permission
+from tests.toy import full_device
 
 QUICK = ("--resamples", "200")
 
@@ -71,12 +68,6 @@ def test_a_doctored_regression_is_caught_by_a_process_of_its_own(process: Cli, t
     new, old = noisy(rng, lift=0.15).save(tmp_path / "new.json"), noisy(rng).save(tmp_path / "old.json")
     assert process("gate", new, "--baseline", old, "--min-effect", "2").code == 1
     assert process("gate", old, "--baseline", new, "--min-effect", "2").code == 0
-
-
-def test_what_is_printed_is_the_librarys(cli: Cli, saved: dict[str, Path]) -> None:
-    expected = gate(Audit.load(saved["human"]), max_tilt=20, baseline=Audit.load(saved["level"]), resamples=200)
-    result = cli("gate", saved["human"], "--max-tilt", "20", "--baseline", saved["level"], *QUICK)
-    assert result.out == table(expected)
 
 
 @pytest.fixture
@@ -182,15 +173,6 @@ class TestFiles:
         filled = [o.format(**names) for o in options]
         assert refused(cli, "gate", saved["human"], *filled) == message.format(**names)
 
-    def test_one_device_may_take_two_of_them(self, cli: Cli, saved: dict[str, Path]) -> None:
-        assert cli("gate", saved["level"], "--junit", "/dev/null", "--json", "/dev/null").code == 0
-
-    def test_a_folder_that_cannot_be_written(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
-        (folder := tmp_path / "locked").mkdir()
-        with no_permission(folder):
-            message = refused(cli, "gate", saved["level"], "--junit", folder / "r.xml")
-        assert message == f"{folder / 'r.xml'}: cannot be written: Permission denied; choose a place you may write to"
-
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -234,19 +216,6 @@ class TestRefusals:
             "old one ('new1', 'new2'); make both with the same judgments"
         )
 
-    def test_a_newer_format(self, cli: Cli, saved: dict[str, Path], tmp_path: Path) -> None:
-        later = tmp_path / "later.json"
-        later.write_text(json.dumps({**json.loads(saved["level"].read_text()), "version": 99}))
-        for arguments in ((later,), (saved["level"], "--baseline", later)):
-            message = refused(cli, "gate", *arguments, "--junit", tmp_path / "r.xml")
-            assert message.startswith(f"{later}: is an audit of format 99, this RankTilt reads up to ")
-        assert not (tmp_path / "r.xml").exists()
-
     def test_an_audit_without_groups(self, cli: Cli, tmp_path: Path) -> None:
         path = audit_of(np.ones((1, 1, 1, 5)), groups=(), by=None).save(tmp_path / "flat.json")
         assert refused(cli, "gate", path) == "nothing to gate: this audit has no groups; audit with --by COLUMN"
-
-    def test_no_audit_at_all(self, cli: Cli, tmp_path: Path) -> None:
-        assert refused(cli, "gate", tmp_path / "gone.json").endswith(
-            "gone.json: cannot be read: No such file or directory"
-        )

@@ -119,11 +119,6 @@ def test_a_device_gets_the_run_and_no_sidecar(process: Cli, toy_folder: Path) ->
     assert not Path("/dev/stdout.json").exists()
 
 
-def test_a_bound_on_memory_changes_nothing(cli: Cli, toy_folder: Path) -> None:
-    outs = [cli("rank", toy_folder, "-r", "bm25", "-o", "-", *more).out for more in ((), ("--memory", "1GB"))]
-    assert outs[0] == outs[1] != ""
-
-
 @full_device
 def test_a_full_disk_ends_it_in_one_line(process: Cli, toy_folder: Path) -> None:
     done = process("rank", toy_folder, "-r", "bm25", "-o", "/dev/full")
@@ -269,12 +264,6 @@ def test_rank_refuses_in_one_line(
     got = refused(cli, "rank", *(argument.format(**places) for argument in arguments))
     assert got.startswith(message.format(**places))
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
-
-
-def test_the_output_must_be_named(cli: Cli, toy_folder: Path) -> None:
-    code, out, err = cli("rank", toy_folder, "-r", "bm25")
-    assert (code, out) == (2, "")
-    assert err == "ranktilt rank: Missing option '--output' / '-o'.\n"
 
 
 def test_a_ranker_that_fails_leaves_nothing_behind(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:

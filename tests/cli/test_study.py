@@ -1,19 +1,14 @@
 """ranktilt study: several temperatures, each against the human side."""
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
 
-from ranktilt.auditing.study import study
 from ranktilt.cli.study import read_temperatures
-from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
-from ranktilt.registry import ranker
-from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
-from tests.toy import full_device, raw_docs, write_cocktail
+from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-r", "bm25", "--resamples", "200")
 SOURCES = ("llm-tmp0.2", "llm-tmp0.7", "llm-tmp1.0")
@@ -25,14 +20,6 @@ def folder(tmp_path: Path) -> Path:
     texts = {source: raw_docs("llm") for source in SOURCES}
     texts["llm-tmp1.0"] = [{**row, "text": "nothing of the kind"} for row in raw_docs("llm")]
     return write_cocktail(tmp_path / "hot", corpora={"human": raw_docs(), **texts})
-
-
-@pytest.mark.parametrize("form", ["table", "markdown", "csv"])
-def test_every_format_is_the_librarys(cli: Cli, folder: Path, form: str) -> None:
-    result = cli("study", folder, *QUICK, "-m", "nDCG@3", "--format", form)
-    found = study(load(folder), [ranker("bm25")], ["nDCG@3"], resamples=200)
-    assert (result.code, result.err) == (0, "")
-    assert result.out == table(found, form)
 
 
 def test_the_options_reach_the_study(cli: Cli, folder: Path) -> None:
@@ -77,37 +64,6 @@ def test_another_reference_takes_the_human_sides_place(cli: Cli, folder: Path) -
     assert [arm["source"] for arm in content["arms"]] == ["human", "llm-tmp0.7", "llm-tmp1.0"]
 
 
-def test_text_of_the_ranker_is_an_option(cli: Cli, folder: Path) -> None:
-    result = cli("study", folder, *QUICK, "--text", "text", "-m", "nDCG@3", "--json", "-")
-    assert json.loads(result.out)["runs"] == ["bm25(text=text)"]
-
-
-def test_json_is_the_whole_study_and_the_table_stays(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "made" / "s.json"
-    arguments = ["study", str(folder), *QUICK, "-m", "nDCG@3", "--json", str(file)]
-    result = cli(*arguments)
-    content = json.loads(file.read_text())
-    assert "llm-tmp0.7" in result.out
-    assert (content["format"], content["version"]) == ("ranktilt-study", 1)
-    assert content["spec"]["command"] == shlex.join(["ranktilt", *arguments])
-    assert content["spec"]["collection"]["path"] == str(folder)
-
-
-def test_a_page_is_written(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    page = tmp_path / "study.html"
-    result = cli("study", folder, *QUICK, "-m", "nDCG@3", "-o", page)
-    assert result.code == 0
-    text = page.read_text()
-    assert text.lstrip().lower().startswith("<!doctype html>")
-    assert all(source in text for source in SOURCES)
-
-
-def test_quiet_leaves_table_and_trends(cli: Cli, folder: Path) -> None:
-    loud, quiet = (cli("study", folder, *QUICK, "-m", "nDCG@3", *more).out for more in ((), ("--quiet",)))
-    assert loud.startswith(quiet)
-    assert "Intervals:" in loud.removeprefix(quiet)
-
-
 def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: Path) -> None:
     corpora = {"human": raw_docs(), "llm-tmp0.2": raw_docs("llm"), "llm-tmp1.0": raw_docs("llm")[:2]}
     judged = [("q1", "d1", 1), ("q2", "d2", 1)]
@@ -122,10 +78,6 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
     [
         ((), "nothing to study: name a ranker, such as -r bm25"),
         (
-            ("-r", "bm25", "--format", "latx"),
-            "unknown format 'latx'; did you mean 'latex'? (valid: table, markdown, csv, latex, html, json)",
-        ),
-        (
             ("-r", "bm25", "--source-temperature", "llm"),
             "--source-temperature expects a source and its temperature, such as llama=0.2; got 'llm'",
         ),
@@ -136,42 +88,10 @@ def test_sources_that_cover_different_documents_are_told_of(cli: Cli, tmp_path: 
         (("-r", "bm25", "--source-temperature", "gpt=1"), "unknown source 'gpt'"),
         (("-r", "bm25", "--source", "gpt"), "unknown source 'gpt'"),
         (("-r", "bm25", "--reference", "man"), "unknown source 'man'"),
-        (("-r", "bm26"), "unknown ranker 'bm26'"),
-        (("-r", "bm25", "-m", "nope"), "unknown measure 'nope'"),
-        (("-r", "bm25", "--ties", "id"), "unknown ties 'id'"),
-        (("-r", "bm25", "-o", "-"), "-o writes a file; standard output (-) is for --json"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
     assert message in refused(cli, "study", folder, *arguments)
-
-
-def test_nothing_is_written_when_nothing_was_studied(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    refused(
-        cli, "study", folder, *QUICK, "--reference", "man", "--json", tmp_path / "s.json", "-o", tmp_path / "s.html"
-    )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["hot"]
-
-
-def test_the_collection_is_never_overwritten(cli: Cli, folder: Path) -> None:
-    file = folder / "queries.jsonl"
-    before = file.read_bytes()
-    assert "is read too" in refused(cli, "study", folder, *QUICK, "--json", file)
-    assert file.read_bytes() == before
-
-
-def test_a_place_below_a_file_is_refused_before_any_work(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("kept")
-    for option in ("--json", "-o"):
-        said = refused(cli, "study", folder, *QUICK, option, tmp_path / "file" / "s.out")
-        assert said == f"{tmp_path / 'file' / 's.out'}: cannot be written: Not a directory; choose another place"
-
-
-@full_device
-def test_a_full_disk_is_told(cli: Cli, folder: Path) -> None:
-    result = cli("study", folder, *QUICK, "-m", "nDCG@3", "--quiet", "--json", "/dev/full")
-    assert result.code == 2
-    assert "/dev/full: cannot be written" in result.err
 
 
 @pytest.mark.parametrize(

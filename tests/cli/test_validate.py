@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from ranktilt.datasets.load import load
-from ranktilt.probes.validation import validate
-from ranktilt.registry import ranker
-from ranktilt.reporting.output import table
 from tests.cli.conftest import Cli, refused
 from tests.rankers.tiny import tiny_model
 from tests.toy import write_beir, write_cocktail
@@ -76,14 +72,6 @@ def test_a_difference_in_effectiveness_decides_nothing(cli: Cli, tmp_path: Path)
     assert re.search(r"^   bm25 .* different$", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("format", ["table", "markdown", "csv"])
-def test_what_is_printed_is_the_library_s_table(cli: Cli, folder: Path, format: str) -> None:
-    found = validate(load(folder, ignore_unknown=True), [ranker("bm25")])
-    assert cli("validate", folder, *PLAIN, "--format", format).out == table(found, format)
-    quiet = cli("validate", folder, *PLAIN, "--format", format, "--quiet").out
-    assert quiet == table(found, format, notes=False)
-
-
 def test_rankers_measures_margin_and_level(cli: Cli, folder: Path) -> None:
     options = ("-r", "tfidf", "-r", "bm25(k1=0.9,b=0.4)", "-m", "nDCG@1", "-m", "AP@5", "--margin", "0.1")
     code, out, _ = cli("validate", folder, *PLAIN, *options, "--alpha", "0.01", "--format", "csv")
@@ -102,12 +90,6 @@ def test_no_ranker_leaves_effectiveness_out(cli: Cli, folder: Path) -> None:
     assert "Terms shared" in out
 
 
-def test_another_reference(cli: Cli, folder: Path) -> None:
-    out = cli("validate", folder, *PLAIN, "--reference", "llm").out
-    assert "Terms shared with llm\n" in out
-    assert "human against llm" in out
-
-
 def test_json_holds_everything_and_the_command(cli: Cli, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     code, out, _ = cli("validate", folder, *PLAIN, "--json", file, "--seed", "3")
@@ -120,21 +102,6 @@ def test_json_holds_everything_and_the_command(cli: Cli, folder: Path, tmp_path:
     assert {Path(one["path"]).name for one in content["spec"]["inputs"]} == {
         "human.jsonl", "llm.jsonl", "queries.jsonl", "test.tsv",
     }  # fmt: skip
-
-
-def test_json_may_take_the_table_s_place(cli: Cli, folder: Path) -> None:
-    content = json.loads(cli("validate", folder, *PLAIN, "--json", "-").out)
-    assert content["sources"] == ["llm"]
-
-
-def test_the_page_is_one_file(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    code, out, err = cli("validate", folder, *PLAIN, "-o", page)
-    assert (code, err) == (0, "")
-    assert "Collection" in out
-    text = page.read_text(encoding="utf-8")
-    assert text.lower().startswith("<!doctype html>")
-    assert "bm25" in text
 
 
 class TestWhatLittleThereIs:
@@ -187,17 +154,6 @@ class TestRefusals:
 
     def test_a_model_that_is_not_there(self, cli: Cli, folder: Path) -> None:
         assert "'nowhere/at-all'" in refused(cli, "validate", folder, "--similarity", "dense:nowhere/at-all")
-
-    def test_no_file_is_written_over_what_is_read(self, cli: Cli, folder: Path) -> None:
-        place = folder / "queries.jsonl"
-        before = place.read_bytes()
-        for option in ("--json", "-o"):
-            assert "this file is read too" in refused(cli, "validate", folder, *PLAIN, option, place)
-        assert place.read_bytes() == before
-
-    def test_the_page_is_a_file(self, cli: Cli, folder: Path, tmp_path: Path) -> None:
-        assert "expected a file, this is a folder" in refused(cli, "validate", folder, *PLAIN, "-o", tmp_path)
-        assert "-o writes a file" in refused(cli, "validate", folder, *PLAIN, "-o", "-")
 
 
 @pytest.fixture(scope="module")

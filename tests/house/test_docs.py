@@ -73,6 +73,12 @@ def test_the_index_lists_every_page_and_every_measure() -> None:
     assert {one.name for one in every_estimand() if isinstance(one, Measure)} <= set(re.findall(r"\w+", text))
 
 
+def test_the_index_of_docs_lists_every_page() -> None:
+    docs = tree.ROOT / "docs"
+    listed = {(docs / target).resolve() for target in LINK.findall((docs / "README.md").read_text(encoding="utf-8"))}
+    assert {page for page in pages() if page.parent.name != "measures"} <= {docs / "README.md", *listed}
+
+
 def page_of(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 

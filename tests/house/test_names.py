@@ -27,15 +27,10 @@ NAMES = {
 CLASSES = {"line", "order", "page"}
 """They are not the name of a class."""
 
-REPEATED_CLASSES = {
-    "Pool",
-}
-LARGE_ROOMS = {
-    "auditing": 23,
-}
+REPEATED_CLASSES: set[str] = set()
+LARGE_ROOMS: dict[str, int] = {}
 RIDDLES = {
     "listed",
-    "nets",
 }
 
 

@@ -184,4 +184,4 @@ def _until_ended() -> Iterator[None]:
 def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"in use on {HOST}"
-    return f"cannot be had on {HOST}: {error.strerror or error}"
+    return f"is unavailable on {HOST}: {error.strerror or error}"

@@ -1,0 +1,145 @@
+"""A result is shown and written in one way, whichever verb found it."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from ranktilt import Audit, CheckResult, Comparison, Explanation, Gate, Study, Validation
+from ranktilt.reporting.output import table
+from tests.auditing.arrays import one
+from tests.cli.conftest import Cli, refused
+from tests.toy import full_device, no_permission, raw_docs, write_cocktail
+
+TILE = np.tile([0.9, 0.7, 0.8], 12)
+QUICK = ("-r", "bm25", "--resamples", "100")
+
+
+class Verb(NamedTuple):
+    """A command that is quickly done, and what it finds."""
+
+    words: tuple[str, ...]
+    result: Any
+    code: int = 0
+
+
+VERBS = {
+    "audit": Verb(("{toy}", *QUICK, "-m", "nDCG@3"), Audit),
+    "check": Verb(("{toy}",), CheckResult, 1),
+    "compare": Verb(("{new}", "{old}", "--resamples", "100"), Comparison),
+    "explain": Verb(("{toy}", "--probe", "overlap"), Explanation),
+    "gate": Verb(("{new}",), Gate, 1),
+    "study": Verb(("{hot}", *QUICK, "-m", "nDCG@3"), Study),
+    "validate": Verb(("{toy}", "-r", "bm25", "--similarity", "none"), Validation, 1),
+}
+PAGES = ("audit", "study", "validate")
+each_verb = pytest.mark.parametrize("verb", VERBS)
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A collection and two audits, which nothing changes."""
+    folder, hot = tmp_path_factory.mktemp("inputs"), {f"llm-tmp{t}": raw_docs("llm") for t in ("0.2", "1.0")}
+    return {
+        "toy": write_cocktail(folder / "toy"),
+        "hot": write_cocktail(folder / "hot", corpora={"human": raw_docs(), **hot}),
+        "new": one(0.5 * TILE, TILE, runs=["dense"]).save(folder / "new.json"),
+        "old": one(0.9 * TILE, TILE, runs=["bm25"]).save(folder / "old.json"),
+    }
+
+
+@pytest.fixture
+def command(inputs: dict[str, Path], verb: str) -> list[str]:
+    return [verb, *(word.format(**inputs) for word in VERBS[verb].words)]
+
+
+@each_verb
+@pytest.mark.parametrize("form", ["table", "markdown", "csv"])
+def test_what_is_printed_is_the_librarys_and_json_all_of_it(
+    cli: Cli, command: list[str], verb: str, form: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "new folder" / "found.json"
+    arguments = [*command, "--format", form, "--json", str(file)]
+    result = cli(*arguments)
+    found = VERBS[verb].result.load(file)
+    assert (result.code, result.err) == (VERBS[verb].code, "")
+    assert result.out == table(found, form)
+    assert found.spec["command"] == shlex.join(["ranktilt", *arguments])
+    if form == "table":
+        assert cli(*command, "--quiet").out == table(found, notes=False)
+
+
+@each_verb
+def test_json_to_stdout_is_all_there_is(cli: Cli, command: list[str], verb: str, monkeypatch: Any) -> None:
+    first, second = cli(*command, "--json", "-"), cli(*command, "--format", "json")
+    assert first[::2] == second[::2] == (VERBS[verb].code, "")
+    contents = [json.loads(result.out) for result in (first, second)]
+    assert contents[0].pop("spec").keys() == contents[1].pop("spec").keys()
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("verb", PAGES)
+def test_a_page_is_written_beside_what_is_printed(cli: Cli, command: list[str], tmp_path: Path) -> None:
+    page = tmp_path / "new folder" / "page.html"
+    result = cli(*command, "-o", page)
+    assert (result.err, page.read_text()[:15].lower()) == ("", "<!doctype html>")
+    assert "bm25" in page.read_text()
+    assert "bm25" in result.out
+    assert cli(*command, "--format", "html").out[:15].lower() == "<!doctype html>"
+
+
+@each_verb
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--format", "htm"),
+            "unknown format 'htm'; did you mean 'html'? (valid: table, markdown, csv, latex, html, json)",
+        ),
+        (("--json", "{folder}"), "--json {folder}: expected a file, this is a folder"),
+        (("--json", "{input}"), "--json {input}: this file is read too; choose another place"),
+        (("--json", "{input}/x"), "{input}"),
+    ],
+    ids=["format", "folder", "input", "below a file"],
+)
+def test_a_place_that_cannot_be_is_refused(
+    cli: Cli, command: list[str], options: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    read = Path(command[1])
+    read = read if read.is_file() else read / "queries.jsonl"
+    names, before = {"folder": tmp_path, "input": read}, read.read_bytes()
+    assert refused(cli, *command, *(o.format(**names) for o in options)).startswith(message.format(**names))
+    assert read.read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", PAGES)
+def test_a_page_has_a_file_of_its_own(cli: Cli, command: list[str], tmp_path: Path) -> None:
+    read = Path(command[1]) / "queries.jsonl"
+    for place, message in (
+        ("-", "-o writes a file; standard output (-) is for --json"),
+        (tmp_path, f"-o {tmp_path}: expected a file, this is a folder"),
+        (read, f"-o {read}: this file is read too; choose another place"),
+        ("page.txt", "-o page.txt: expected a name that ends in .html or .htm, for html"),
+    ):
+        assert refused(cli, *command, "-o", place) == message
+
+
+@each_verb
+def test_a_folder_that_cannot_be_written_is_found_first(cli: Cli, command: list[str], tmp_path: Path) -> None:
+    (folder := tmp_path / "locked").mkdir()
+    with no_permission(folder):
+        message = refused(cli, *command, "--json", folder / "f.json")
+    assert message == f"{folder / 'f.json'}: cannot be written: Permission denied; choose a place you may write to"
+
+
+@full_device
+@each_verb
+def test_a_full_disk_is_an_error_and_no_verdict(cli: Cli, command: list[str], tmp_path: Path) -> None:
+    code, out, err = cli(*command, "--json", "/dev/full", "--quiet")
+    assert code == 2
+    assert out, "what was found is shown all the same"
+    assert err.startswith("ranktilt: /dev/full: cannot be written: No space left on device")
+    assert err.count("\n") == 1
