@@ -137,7 +137,7 @@ def places(part: Any, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, .
     return [at, *(found for name, one in inside for found in places(one, (*at, name)))]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(where=st.sampled_from(places(CONTENT)[1:]), value=st.sampled_from([None, 5, "x", [], {}, [None], True, GONE]))
 def test_whatever_is_changed_the_page_is_made_or_one_line_says_why(
     tmp_path: Path, where: tuple[str | int, ...], value: object
