@@ -34,7 +34,6 @@ LARGE_ROOMS = {
     "auditing": 23,
 }
 RIDDLES = {
-    "listed",
     "nets",
 }
 

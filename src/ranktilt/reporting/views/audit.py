@@ -13,7 +13,7 @@ from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
-from ranktilt.errors import counted, listed
+from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
@@ -143,7 +143,7 @@ def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     parts = [f"{count} {one if count == 1 else more}" for count, one, more in counts if count]
     if len(parts) == 1:
         return f"all {total.total()} comparisons ({where}) {_ALL[next(iter(total))]}"
-    return f"of {total.total()} comparisons ({where}) {listed(parts)}"
+    return f"of {total.total()} comparisons ({where}) {join_words(parts)}"
 
 
 def _verdict_counts(kinds: Counter[Kind], pairs: int) -> str:
@@ -156,7 +156,7 @@ def _verdict_counts(kinds: Counter[Kind], pairs: int) -> str:
     if len(parts) == 1:
         return f"{parts[0].rpartition(' ')[0]} all {pairs} pairs of groups"
     parts[0] += f" of {pairs} pairs of groups"
-    return listed(parts)
+    return join_words(parts)
 
 
 def _ungrouped(audit: Audit) -> str:
