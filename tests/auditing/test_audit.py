@@ -555,12 +555,6 @@ def test_pairs_without_a_grouping_are_refused() -> None:
         audit(collection, run, by=None, pairs=[("human", "llm")])
 
 
-def test_a_run_read_from_a_file_is_hashed_among_the_inputs(tmp_path: Path) -> None:
-    file = write_run(tmp_path / "my.trec", {"q1": {"d1-human": 2.0, "d1-llm": 1.0}})
-    found = audit(toy(), Run.load(file), "nDCG@3")
-    assert found.spec["inputs"] == [{"path": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}]
-
-
 class TestMistakes:
     """Python users' mistakes, each in one sentence."""
 

@@ -3,7 +3,6 @@
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -137,21 +136,6 @@ def test_a_longer_table_needs_more_shuffles(tests: int, shuffles: int) -> None:
 
 
 class TestNullDeltas:
-    def test_by_counting_the_first_two_places(self) -> None:
-        collection = judged_groups(6, "aaabbb", "aabb")
-        run = blind_run(collection, 2)
-        judgments, aligned = pieces(collection, run)
-        labels = shuffled_labels(judgments, 0, 40)
-        (found,) = null_deltas([(aligned, (0, 1))], [P @ 2], Shuffles(judgments, 0, 40))
-        top = {(q, run.ids[int(d)]) for q, (s, e) in enumerate(pairwise(run.offsets)) for d in run.docs[s:e][:2]}
-        at = np.array(
-            [(q, judgments.ids[int(row)]) in top for q, row in zip(judgments.query, judgments.row, strict=True)]
-        )
-        expected = [
-            200 * (a - b) / (a + b) for a, b in (((row[at] == 0).sum(), (row[at] == 1).sum()) for row in labels)
-        ]
-        assert found[0] == pytest.approx(np.array(expected))
-
     @pytest.mark.parametrize("ties", [None, 1, 3])
     @pytest.mark.parametrize("trec_eval", [False, True])
     def test_relevant_documents_alone_give_what_the_whole_ranking_gives(

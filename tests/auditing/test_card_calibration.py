@@ -24,7 +24,7 @@ TWINS = ["page", "relevant twins", "other twins", "rank gap", "score gap"]
 
 def card(collection: Collection, run: Run, *, page: int = 3, **options: object) -> tuple[Effect, ...]:
     """The card without Relative Δ."""
-    found = audit(collection, run, "nDCG@3", card=True, page=page, resamples=200, **options)  # type: ignore[arg-type]
+    found = audit(collection, run, "nDCG@3", card=True, depth=page, resamples=200, **options)  # type: ignore[arg-type]
     return tuple(e for e in found.estimates if e.estimand.key != "relative delta")
 
 
@@ -154,17 +154,17 @@ class TestKnownTilt:
         return names
 
     @given(worlds(), st.integers(1, 9))
-    @settings(max_examples=10)
+    @settings(max_examples=6)
     def test_over_the_whole_ranking_with_its_ties(self, world: World, page: int) -> None:
         assert self.falling(world, None, page) == []
 
     @given(worlds(tied=False), st.integers(1, 9), st.integers(1, 9))
-    @settings(max_examples=12)
+    @settings(max_examples=6)
     def test_before_a_cut(self, world: World, cut: int, page: int) -> None:
         assert self.falling(world, cut, page) == []
 
     @given(worlds(tied=False), st.integers(1, 9))
-    @few
+    @settings(max_examples=6)
     def test_where_one_side_of_a_pair_is_not_judged(self, world: World, cut: int) -> None:
         """A pair counts as relevant whichever of its sides is judged so, retrieved or not."""
         collection = world.collection()

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.changes import RunPair, match
 from ranktilt.auditing.compare import (
     Comparison,
+    RunPair,
     compare,
     growth_words,
+    match,
     mean_sentence,
     tilt_sentence,
 )
@@ -550,32 +551,40 @@ class TestRepetitions:
         assert sum(m.p <= 0.05 for m in means) <= 2
         assert all(1 < m.detectable < 4 for m in means)
 
-    def test_nor_does_the_tilt_by_length_move(self, repetitions: list[Audit]) -> None:
-        found = [compare(a, repetitions[0], resamples=2000) for a in repetitions[1:]]
-        assert not any(f.tilts[0].shown for f in found)
-        assert not any(f.tilts[0].twins for f in found)
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "shown"),
+    [
+        (0.1, 2, 0.049, True),
+        (-2, -0.1, 0.049, True),
+        (0, 2, 0.001, False),
+        (-2, 0, 0.001, False),
+        (0.1, 2, 0.05, False),
+    ],
+)
+def test_a_difference_is_shown_where_p_and_interval_say_so(low: float, high: float, p: float, shown: bool) -> None:
+    found = compared(one([1, 0.5], [0.5, 1]), one([1, 1], [1, 1]))
+    for change in (*found.tilts, *found.means):
+        assert replace(change, low=low, high=high, p_corrected=p).shown is shown
 
 
-@pytest.mark.data
-def test_two_real_systems_of_different_strength(repetitions: list[Audit], shared_data: Path) -> None:
-    """BM25's order (.5058) against that of its re-ranker (.6799): a difference of 17.4 points is shown."""
-    first = repetitions[0]
-    qrels = pl.read_csv(
-        shared_data / "dl19" / "qrels.dl19-passage.txt", separator=" ", has_header=False,
-        schema={"query_id": pl.String, "zero": pl.String, "doc_id": pl.String, "grade": pl.Int32},
-    )  # fmt: skip
-    run = Run.load(shared_data / "dl19" / "runs" / "bm25.trec")
-    ids = pl.concat([qrels["doc_id"], run.ids.alias("doc_id")]).unique().alias("id")
-    asked = qrels["query_id"].unique().alias("id").to_frame().with_columns(text=pl.lit(""))
-    collection = Collection(ids.to_frame().with_columns(text=pl.lit("")), asked, qrels)
-    plain, none = (
-        audit(collection, run, ["nDCG@10"], by=None),
-        replace(first, tilts=(), spec={**first.spec, "by": None}),
-    )
-    (change,) = compare(none, plain, resamples=2000).means
-    assert change.value == pytest.approx(17.41, abs=0.02)
-    assert change.shown
-    assert change.low > 8
+def test_a_change_seen_from_the_other_side() -> None:
+    new, old = (one([2, 2], [1, 1], null=np.full(500, level)) for level in (60.0, 40.0))
+    (change,) = compared(new, old).tilts
+    turned = change.swapped()
+    assert (turned.a, turned.b, turned.new, turned.old) == ("llm", "human", -change.new, -change.old)
+    assert (turned.level_new, turned.level_old, turned.growth) == (-60, -40, change.growth)
+    assert turned.swapped() == change
+
+
+@pytest.mark.parametrize(("points", "says"), [(0.99, False), (1.01, True)])
+def test_what_no_difference_could_reach_is_not_given_as_a_number(points: float, says: bool) -> None:
+    rng = np.random.default_rng(10)
+    found = compared(noisy(rng, 40), noisy(rng, 40))
+    for change, sentence, most in ((found.tilts[0], tilt_sentence, 400), (found.means[0], mean_sentence, 100)):
+        error = change.error * points * most / change.detectable
+        text = sentence(replace(change, error=error, p_corrected=0.5))
+        assert ("40 queries could not detect any difference" in text) is says
 
 
 @pytest.mark.parametrize("sentence", [tilt_sentence, mean_sentence])

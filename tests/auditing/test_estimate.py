@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.effects import Effect, conflicts
+from ranktilt.io.artifact import read_fields
 from tests.effects import answer
 
 
@@ -54,6 +55,12 @@ class TestTheSideItLeansTo:
         assert answer(0.0, 0.4, tests=tests).detectable == pytest.approx(factor * 0.1, abs=1e-4)
 
 
+def test_no_vote_at_all_is_not_the_same_as_votes_that_nobody_counted() -> None:
+    found = {votes: answer(0.1, 0.3, votes=votes) for votes in (-1, 0, 6)}
+    assert {votes: e.sample for votes, e in found.items()} == {-1: 40, 0: 0, 6: 6}
+    assert {votes: e.testable for votes, e in found.items()} == {-1: True, 0: False, 6: True}
+
+
 EXTRA = {
     "pairs": 30.0, "wins": 12.0, "losses": 10.0, "ties": 8.0, "alone": 3.0, "whole": 25.0, "whole_wins": 9.0,
     "whole_losses": 8.0, "absent": 0.2, "raw": -0.5, "shares": 0.4,
@@ -93,7 +100,7 @@ class TestAsARow:
     def test_it_comes_back_from_json(self, value: float) -> None:
         found = answer(0.1, 0.4, value=value, p_corrected=value, parts={**EXTRA, "raw": value})
         text = json.dumps(found.row()).replace("NaN", "null")
-        back = Effect.of_row(json.loads(text))
+        back = read_fields(Effect, json.loads(text))
         assert repr(back) == repr(found)
         assert found.row()["detectable"] == found.detectable
 

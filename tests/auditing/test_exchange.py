@@ -241,18 +241,6 @@ class TestExactness:
             assert np.array_equal(numbers(e.swapped()), numbers(two[kind]), equal_nan=True), kind
             assert np.array_equal(numbers(e.swapped()), numbers(three[kind]), equal_nan=True), kind
 
-    @given(st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))
-    @few
-    def test_the_order_of_the_documents_changes_nothing(self, seed: int, random: Any) -> None:
-        collection = paired(7, 6, judged=3)
-        order = list(range(collection.docs.height))
-        random.shuffle(order)
-        scores = drawn(collection, seed, depth=12, levels=4)
-        shuffled = Collection(collection.docs[order], collection.queries, collection.qrels)
-        one, two = card(collection, scores), card(shuffled, scores)
-        for kind in ("relevant twins", "other twins", "rank gap"):
-            assert np.array_equal(numbers(one[kind]), numbers(two[kind]), equal_nan=True), kind
-
     @pytest.mark.usefixtures("without_queries")
     def test_the_seed_decides_the_exchanges_and_never_the_value(self) -> None:
         collection = paired(30, 10)

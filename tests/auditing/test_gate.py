@@ -400,23 +400,9 @@ class TestCalibration:
         found = [gate(noisy(rng), baseline=noisy(rng), resamples=499) for _ in range(200)]
         assert sum(f.exit_code == 1 for f in found) <= 18
 
-    def test_nor_where_both_are_tilted_alike(self) -> None:
-        rng = np.random.default_rng(78)
-        found = [gate(noisy(rng, lift=0.1), baseline=noisy(rng, lift=0.1), resamples=499) for _ in range(200)]
-        assert 1 <= sum(f.exit_code == 1 for f in found) <= 18
-
     def test_a_doctored_regression_is_caught(self) -> None:
         rng = np.random.default_rng(79)
         assert all(outcome(noisy(rng, lift=0.15), baseline=noisy(rng)) == ("tilted", 1) for _ in range(20))
-
-    def test_whichever_way_the_tilt_points(self) -> None:
-        rng = np.random.default_rng(80)
-        found = [(noisy(rng, lift=-0.15), noisy(rng)) for _ in range(20)]
-        assert all(outcome(new, baseline=old) == ("tilted", 1) for new, old in found)
-
-    def test_an_improvement_is_level(self) -> None:
-        rng = np.random.default_rng(81)
-        assert all(outcome(noisy(rng), baseline=noisy(rng, lift=0.15)) == ("level", 0) for _ in range(20))
 
     def test_some_points_allowed_show_no_worse_than_before(self) -> None:
         """Without them what did not change is hardly ever decided."""

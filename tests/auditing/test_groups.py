@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.breakdown import rank_shares
 from ranktilt.auditing.controls import controls
 from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouped_pairs, grouping, twin_rows
-from ranktilt.auditing.ranks import rank_shares
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25

@@ -358,12 +358,6 @@ def test_one_seed_gives_one_study() -> None:
     assert one == two != other
 
 
-def test_the_collection_is_left_as_it_was() -> None:
-    collection = studied()
-    made(collection)
-    assert collection == studied()
-
-
 def test_notes_that_all_audits_share_are_told_once() -> None:
     found = made(studied(count=20))
     few = [note for note in found.notes if "20 queries compare" in note]

@@ -178,6 +178,8 @@ def test_the_sentence_holds_both_intervals_and_the_ends() -> None:
         (-1.0, -0.5, -9.0, -0.1, "falls"),
         (-1.0, 0.5, -9.0, -0.1, "inconclusive"),
         (0.5, 1.0, -9.0, -1.0, "inconclusive"),
+        (-1.0, 0.0, -9.0, -0.1, "inconclusive"),
+        (-1.0, -0.5, -9.0, 0.0, "inconclusive"),
     ],
 )
 def test_both_intervals_must_exclude_0_on_one_side(

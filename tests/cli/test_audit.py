@@ -272,7 +272,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(
 def test_the_card_stands_under_the_table(cli: Cli, toy_folder: Path) -> None:
     result = cli("audit", toy_folder, *RANKERS, *QUICK, "--card", "--depth", "2")
     assert (result.code, result.err) == (0, "")
-    assert result.out == rt.table(library(toy_folder, card=True, page=2))
+    assert result.out == rt.table(library(toy_folder, card=True, depth=2))
     assert "tfidf: the estimand card" in result.out
     assert "ΔNDSR@2" in result.out
 

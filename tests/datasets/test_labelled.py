@@ -81,7 +81,7 @@ class TestInPlaceOfTexts:
 
     def test_an_unlabelled_document_is_counted_and_named_and_keeps_its_rank(self, tmp_path: Path) -> None:
         mine = run(tmp_path, {"q1": {"web-7": 9.0, **SCORES["q1"]}, "q2": SCORES["q2"]})
-        found = audit(labelled(labels(tmp_path), [mine]), mine, card=True, page=1, resamples=200)
+        found = audit(labelled(labels(tmp_path), [mine]), mine, card=True, depth=1, resamples=200)
         assert (
             f"{mine.name}: 1 entry of 1 document without a label (first: 'web-7'); "
             "these keep their ranks and belong to no group"

@@ -39,13 +39,6 @@ def test_every_published_cell_follows_from_its_printed_means(published: pl.DataF
     assert found == [f"{v:.1f}" for v in published["relative_delta"]]
 
 
-@pytest.mark.data
-def test_rounding_leaves_printed_means_as_they_are(published: pl.DataFrame) -> None:
-    human, llm = (published[side].to_numpy() / 100 for side in ("human", "llm"))
-    paper, none = (relative_delta(human, llm, rounding=rounding) for rounding in ("paper", "none"))
-    assert paper == pytest.approx(none, abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
@@ -94,32 +87,9 @@ def test_swapping_the_sides_negates_exactly(rounding: str, a: float, b: float) -
     assert (np.isnan(one) and np.isnan(two)) or one == -two
 
 
-@given(MEANS, MEANS)
-def test_never_beyond_200(a: float, b: float) -> None:
-    delta = float(relative_delta(a, b))
-    assert np.isnan(delta) or -200 <= delta <= 200
-
-
 @given(st.floats(1e-300, 1))
 def test_one_side_alone_is_200_exactly(a: float) -> None:
     assert (float(relative_delta(a, 0.0)), float(relative_delta(0.0, a))) == (200.0, -200.0)
-
-
-@given(st.floats(0.01, 1), MEANS)
-def test_positive_favours_the_first(a: float, b: float) -> None:
-    delta = float(relative_delta(a, b))
-    assert np.sign(delta) == np.sign(a - b)
-
-
-def test_arrays_are_worked_element_by_element() -> None:
-    found = relative_delta(np.array([[0.2, 0.3], [0.1, 0.0]]), np.array([[0.3, 0.2], [0.1, 0.5]]))
-    assert found == pytest.approx(np.array([[-40, 40], [0, -200]]))
-
-
-def test_the_arguments_are_left_alone() -> None:
-    a, b = np.array([0.22049]), np.array([0.16951])
-    relative_delta(a, b, rounding="paper")
-    assert (a[0], b[0]) == (0.22049, 0.16951)
 
 
 def test_unknown_rounding() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ranktilt.datasets.load import load
-from ranktilt.errors import UserError
 from ranktilt.probes.overlap import shared_terms
 from tests.toy import collection_of, toy
 
@@ -52,11 +51,6 @@ def test_values_stand_in_the_order_of_the_pairs() -> None:
     ratio = {"0-human": 1.0, "1-human": 1 / 2, "2-human": 1 / 3}
     expected = [ratio[name] for name in shuffled.pairs("human", "llm")["a"]]
     assert shared_terms(shuffled, "human", "llm").jaccard.values.tolist() == [pytest.approx(v) for v in expected]
-
-
-def test_an_unknown_source_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown source 'gpt' \(valid: human, llm\)$"):
-        shared_terms(toy(), "human", "gpt")
 
 
 @pytest.mark.data

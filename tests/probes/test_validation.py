@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ranktilt.auditing.equivalence import equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.probes.equivalence import equivalences
 from ranktilt.probes.overlap import shared_terms
 from ranktilt.probes.statistics import statistics
 from ranktilt.probes.validation import Validation, validate

@@ -15,7 +15,7 @@ from ranktilt.probes.overlap import Overlap, terms_sentence
 from ranktilt.probes.similarity import Separation, vectors_sentence
 from ranktilt.probes.validation import effectiveness_sentences, notes
 from tests.probes.lexical_vectors import LetterVectors
-from tests.probes.validations import toy_effectiveness, toy_overlap, toy_similarity
+from tests.probes.validations import toy_effectiveness, toy_similarity
 from tests.toy import collection_of, toy
 
 NOTHING = Distribution("x", np.array([math.nan]))
@@ -185,10 +185,6 @@ def test_nothing_cut_off_is_not_mentioned() -> None:
             return {"truncated": {"limit": 512, "share": {"human": 0.0, "llm": 0.0}}}
 
     assert said(toy(), encoder=Whole(text="text")) == ""
-
-
-def test_the_terms_of_the_made_up_overlap_leave_one_pair_out() -> None:
-    assert terms_sentence(toy_overlap(), "human").endswith("(means over 39 pairs)")
 
 
 def test_documents_of_a_third_source_are_not_asked_for() -> None:

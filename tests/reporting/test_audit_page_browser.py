@@ -43,13 +43,6 @@ def test_every_figure_is_drawn_without_a_complaint(browser: Browser, pages: dict
     assert browser.requests == [pages[name].as_uri()]
 
 
-@pytest.mark.parametrize("width", [360, 1280, 1920])
-@pytest.mark.parametrize("name", ["opened", "colours", "hostile", "controlled"])
-def test_page_fits_every_width(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
-    browser.open(pages[name], width=width)
-    assert browser.overflow == 0
-
-
 @pytest.mark.parametrize("width", [360, 1280])
 def test_labels_and_ends_stay_inside_their_figure(browser: Browser, pages: dict[str, Path], width: int) -> None:
     browser.open(pages["opened"], width=width)
@@ -113,26 +106,6 @@ def test_pointing_at_a_mark_tells_its_numbers(browser: Browser, pages: dict[str,
     browser.until("document.querySelector('#tilt .hoverlayer .hovertext')")
     assert "Relative Δ" in browser.run("document.querySelector('#tilt .hoverlayer').textContent")
     assert browser.run("window.run ?? null") is None
-
-
-def test_hostile_names_run_nothing(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["hostile"])
-    assert browser.run("window.run ?? null") is None
-    assert browser.run("document.querySelectorAll('main img, [onerror]').length") == 0
-    assert browser.run("document.querySelectorAll('.plot a[*|href]').length") == 0
-
-
-@pytest.mark.parametrize("name", ["opened", "controlled", "ungrouped"])
-def test_axe_finds_nothing_serious(browser: Browser, pages: dict[str, Path], name: str) -> None:
-    browser.open(pages[name], policy=False)
-    assert browser.axe() == []
-
-
-def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["opened"], scripts=False)
-    text = browser.do(lambda page: page.inner_text("body"))
-    assert "people favours human text" in text
-    assert "+200.0*" in text
 
 
 @pytest.mark.data

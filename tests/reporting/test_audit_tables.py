@@ -47,7 +47,7 @@ def carded(*, judged: bool = True, order: str = "score", **options: Any) -> Audi
     plain = toy()
     collection = plain if judged else Collection(plain.docs, plain.queries, plain.qrels.clear())
     run = run_of(collection, SCORES, ranker="hand", score_order=order)
-    return audit(collection, run, "nDCG@1" if judged else None, card=True, page=3, **options)
+    return audit(collection, run, "nDCG@1" if judged else None, card=True, depth=3, **options)
 
 
 def front(row: Row) -> str:
@@ -206,7 +206,7 @@ class TestCard:
         assert by_t.endswith(" Ties are averaged in all rows but Relative Δ.")
         plain = toy().docs.with_columns(origin=pl.col("id"))
         alone = Collection(plain, toy().queries, toy().qrels.clear())
-        found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, page=3, resamples=200)
+        found = audit(alone, run_of(alone, SCORES, ranker="hand"), card=True, depth=3, resamples=200)
         assert card_legend(found) == [
             "Card: + favours human, − favours llm. p: shuffled labels where groups are not twins; Holm over the card's "
             "1 test."

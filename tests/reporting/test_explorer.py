@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Collection, Run
-from ranktilt.auditing.contributions import contributions
+from ranktilt.auditing.breakdown import contributions
 from ranktilt.errors import UserError
 from ranktilt.reporting.explorer.section import explorer
 from ranktilt.reporting.reload import Opened

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from ranktilt import Collection
-from ranktilt.auditing.contributions import contributions
+from ranktilt.auditing.breakdown import contributions
 from ranktilt.reporting.document import Table
 from ranktilt.reporting.explorer.section import MOST
 from tests.reporting.audits import twins

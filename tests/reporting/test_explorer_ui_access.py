@@ -34,17 +34,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("width", [360, 1280, 1920])
-def test_no_view_is_wider_than_its_window(browser: Browser, plain: Path, view: str, width: int) -> None:
-    browser.open(plain, width=width)
-    show(browser)
-    VIEWS[view](browser)
-    assert browser.overflow == 0
-    inner = browser.run("[...document.querySelectorAll('.explorer .wide')].map(w => w.scrollWidth - w.clientWidth)")
-    assert not any(inner)
-
-
 @pytest.mark.parametrize("width", [360, 1280])
 def test_long_names_stay_inside(browser: Browser, tmp_path: Path, width: int) -> None:
     name, query = "n" * 120, "q" * 300
@@ -73,21 +62,6 @@ def test_everything_that_acts_is_large_enough_to_hit(browser: Browser, plain: Pa
     )
     assert sizes
     assert [html for html, width, height in sizes if min(width, height) < 24] == []
-
-
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_no_fault(browser: Browser, plain: Path, view: str, dark: bool) -> None:
-    browser.open(plain, dark=dark, policy=False)
-    show(browser)
-    VIEWS[view](browser)
-    assert browser.axe("minor", "moderate", "serious", "critical") == []
-
-
-def test_axe_finds_no_fault_in_a_narrow_window(browser: Browser, plain: Path) -> None:
-    browser.open(plain, width=360, policy=False)
-    show(browser)
-    assert browser.axe("minor", "moderate", "serious", "critical") == []
 
 
 @pytest.mark.parametrize("dark", [False, True])

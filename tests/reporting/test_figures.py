@@ -49,12 +49,6 @@ def test_no_name_is_read_as_markup(drawing: dict) -> None:  # type: ignore[type-
     assert "&lt;b&gt;&amp;amp;" in text
 
 
-@pytest.mark.parametrize("title", ["x", "y"])
-def test_titles_of_axes_are_not_read_as_markup(title: str) -> None:
-    drawing = lines({"a": [Point(0, 0, 0, 0)]}, **{"x": "a", "y": "a", title: "nDCG <b>"})
-    assert drawing["layout"][f"{title}axis"]["title"]["text"] == "nDCG &lt;b&gt;"
-
-
 def test_histogram_stands_bars_on_their_bins() -> None:
     (bars,) = histogram({"a": [25.0, 75.0]}, [0, 0.5, 1], x="x")["data"]
     assert (bars["x"], bars["width"], bars["y"]) == ([0.25, 0.75], [0.5, 0.5], [25.0, 75.0])

@@ -4,7 +4,6 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,25 +44,6 @@ class TestMarkdown:
         assert lines[-1] == (
             "Make it again: `ranktilt audit DIR -r bm25`, then `ranktilt gate audit.json --max-tilt 30`"
         )
-
-    @pytest.mark.parametrize(("audit", "sign"), [(LEVEL, "✅"), (HUMAN, "❌"), (UNSURE, "⚠️")])
-    def test_the_headline_has_a_sign(self, audit: object, sign: str) -> None:
-        assert gate_markdown(gate(audit)).startswith(f"## {sign} RankTilt: ")  # type: ignore[arg-type]
-
-    def test_without_commands_nothing_is_said_of_them(self) -> None:
-        assert "Make it again" not in gate_markdown(gate(LEVEL))
-
-    @pytest.mark.parametrize(
-        ("command", "expected"), [("a `b` c", "``a `b` c``"), ("`a", "`` `a ``"), ("a ``b", "```a ``b```")]
-    )
-    def test_backticks_do_not_end_the_code(self, command: str, expected: str) -> None:
-        assert f"Make it again: {expected}\n" in gate_markdown(named(gate(LEVEL), command=command))
-
-    def test_names_cannot_break_the_table_or_become_html(self) -> None:
-        odd = audit_of(HUMAN.values, runs=["x|y\n<img src=x>"])
-        text = gate_markdown(gate(odd))
-        assert r"| x\|y \<img src=x\> | nDCG@5 |" in text
-        assert len(text.splitlines()) == 7
 
 
 class TestJUnit:

@@ -58,14 +58,6 @@ def test_a_link_between_pages_opens_the_other(browser: Browser, page: Path) -> N
     assert browser.run("document.querySelectorAll('details.measure[open]').length") == 2
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_open_pages_fit_the_window(browser: Browser, page: Path, width: int) -> None:
-    browser.open(page, width=width)
-    browser.run("document.querySelectorAll('#notes details').forEach(one => { one.open = true; })")
-    assert browser.overflow == 0
-    assert browser.complaints == []
-
-
 def test_open_pages_have_no_grave_fault(browser: Browser, page: Path) -> None:
     browser.open(page, policy=False)
     browser.run("document.querySelectorAll('#notes details').forEach(one => { one.open = true; })")

@@ -403,7 +403,7 @@ class TestBars:
 
 
 class TestNotebook:
-    @every
+    @pytest.mark.parametrize("name", ["audit, card", "gate", "models", "study", "validation"])
     def test_a_result_shows_itself_without_scripts_and_network(self, name: str) -> None:
         text = result(name)._repr_html_() if hasattr(result(name), "_repr_html_") else notebook(result(name))
         page = Markup(text)

@@ -55,12 +55,6 @@ class TestResampledMeans:
         digits = {tuple((s // 4**i) % 4 for i in range(3)) for s in sums}
         assert digits == {d for d in product(range(4), repeat=3) if sum(d) == 3}
 
-    def test_spread_is_that_of_a_mean(self) -> None:
-        column = np.random.default_rng(0).normal(size=200)
-        means = resampled_means([column], resamples=4000)[0]
-        assert means.mean() == pytest.approx(column.mean(), abs=0.01)
-        assert means.std() == pytest.approx(column.std() / np.sqrt(200), rel=0.05)
-
     def test_columns_share_the_draws(self) -> None:
         column = grid(1, 50)
         one, two = resampled_means([column, 1 - column], resamples=300)
@@ -124,14 +118,6 @@ class TestInterval:
         one, two = interval(samples), interval(-samples)
         assert np.array_equal([one.low, one.high], [-two.high, -two.low], equal_nan=True)
         assert np.array_equal([one.error, one.dropped], [two.error, two.dropped], equal_nan=True)
-
-    @pytest.mark.parametrize("seed", range(5))
-    def test_relative_delta_of_swapped_sides_is_negated_exactly(self, seed: int) -> None:
-        a, b = grid(seed, 61), grid(seed + 100, 61)
-        means = resampled_means([a, b], resamples=2000, seed=seed)
-        back = resampled_means([b, a], resamples=2000, seed=seed)
-        one, two = interval(relative_delta(*means)), interval(relative_delta(*back))
-        assert (one.low, one.high, one.error) == (-two.high, -two.low, two.error)
 
     def test_where_both_means_are_0_the_resample_is_dropped(self) -> None:
         a, b = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
@@ -260,22 +246,6 @@ class TestSwap:
         of = drawn(seed, n)
         assert swapped_ps([of]) == pytest.approx([all_swaps(of)], abs=1e-15, nan_ok=True)
 
-    @pytest.mark.parametrize(
-        ("of", "expected"),
-        [
-            (systems([1], [0], [0], [1]), 1.0),
-            (systems([1, 1], [0, 0], [0, 0], [1, 1]), 2 / 4),  # one exchanged: both level, T = 0
-            (systems([1, 1, 1], [0, 0, 0], [0, 0, 0], [1, 1, 1]), 2 / 8),
-            (systems([1] * 10, [0] * 10, [0] * 10, [1] * 10), 2 / 2**10),
-            (systems([1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]), 1.0),  # equal systems
-            (systems([1, 1], [0, 0], [1, 1], [0, 0]), 1.0),  # +200 both times
-            # Both are +200; with one query exchanged a system has nothing at all: T is undefined and dropped.
-            (systems([1, 0], [0, 0], [0, 1], [0, 0]), 1.0),
-        ],
-    )
-    def test_by_hand(self, of: Systems, expected: float) -> None:
-        assert swapped_ps([of]) == [expected]
-
     def test_seventeen_are_sampled_and_the_observed_one_counts_too(self) -> None:
         sixteen, seventeen = (systems(np.ones(n), np.zeros(n), np.zeros(n), np.ones(n)) for n in (16, 17))
         assert swapped_ps([sixteen], resamples=100) == [2 / 2**16]
@@ -313,11 +283,6 @@ class TestSwap:
         assert np.isnan(swapped_ps([systems([], [], [], [])])[0])
         assert swapped_ps([]) == []
 
-    def test_a_level_that_both_share_is_not_a_difference(self) -> None:
-        """Both systems favour a alike, far from 0: only their difference is tested."""
-        of = drawn(3, 50)
-        assert swapped_ps([systems(of.new_a + 1, of.new_b, of.new_a + 1, of.new_b)], resamples=300) == [1.0]
-
     def test_under_the_null_small_ps_are_rare(self) -> None:
         rng = np.random.default_rng(12)
         base = rng.random((2, 40))
@@ -340,10 +305,6 @@ class TestPairedT:
     @pytest.mark.parametrize("n", [0, 1])
     def test_below_two_queries_undefined(self, n: int) -> None:
         assert np.isnan(t_test_p(np.ones(n)))
-
-    def test_negated_differences_have_the_same_p(self) -> None:
-        difference = grid(0, 31) - grid(1, 31)
-        assert t_test_p(difference) == t_test_p(-difference)
 
 
 class TestShuffledLabels:
@@ -422,8 +383,9 @@ class TestExchanged:
 
     def test_small_ones_beyond_the_largest_256_are_as_good_as_normal(self) -> None:
         column = 1 / np.arange(1.0, 2001)
-        rng = np.random.default_rng(5)
-        exact = np.abs((1.0 - 2.0 * rng.integers(0, 2, (20_000, 2000))) @ column)
+        rng = np.random.default_rng(6)
+        turned = np.unpackbits(rng.integers(0, 256, (20_000, 250), dtype=np.uint8), axis=1)
+        exact = np.abs(column.sum() - 2 * (turned @ column.astype(np.float32)))
         found = np.abs(exchanged(column, draws=20_000))
         for share in (0.5, 0.9, 0.95, 0.99, 0.999):
             assert np.quantile(found, share) == pytest.approx(np.quantile(exact, share), rel=0.03)

@@ -1,4 +1,4 @@
-"""Documents as a source of chance: cells of queries and origins, and intervals that speak of both."""
+"""Documents as a source of chance: clusters of queries and origins, and intervals that speak of both."""
 
 import numpy as np
 import pytest
@@ -8,40 +8,40 @@ from hypothesis import strategies as st
 from ranktilt.measures.base import measure
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import label_weights, values
-from ranktilt.statistics.two_way import Cells, widened
+from ranktilt.statistics.two_way import Clusters, widened
 
 
-def cells(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Cells:
+def clusters(query: list[int], origin: list[int], total: list[float], weight: float = 1.0) -> Clusters:
     rows, origins = np.array(query, dtype=np.int64), np.array(origin, dtype=np.int64)
-    return Cells(rows, origins, np.array(total, dtype=np.float64), np.full(len(total), weight))
+    return Clusters(rows, origins, np.array(total, dtype=np.float64), np.full(len(total), weight))
 
 
 class TestCells:
     def test_nets_are_sums_over_all_queries(self) -> None:
-        assert cells([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).nets.tolist() == [7, 0, 4]
+        assert clusters([0, 1, 1, 2], [0, 0, 2, 0], [1, -2, 4, 8]).origin_totals.tolist() == [7, 0, 4]
 
     def test_rows_of_documents_become_origins_and_those_without_one_drop_out(self) -> None:
-        found = cells([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
+        found = clusters([0, 0, 1], [3, 1, 2], [1, 2, 4]).of(np.array([0, 0, -1, 1]))
         assert (found.query.tolist(), found.origin.tolist(), found.total.tolist()) == ([0, 0], [1, 0], [1, 2])
 
     def test_variance_by_hand(self) -> None:
         """Origin 0 adds 1 to each of three queries: (1 + 1 + 1)² − (1² + 1² + 1²) = 6; origin 1 is met once."""
-        assert cells([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(0.0) == 6
-        assert cells([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(1.0) == 0
+        assert clusters([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(0.0) == 6
+        assert clusters([0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 1, 5]).variance(1.0) == 0
 
     def test_comparisons_of_one_query_and_origin_are_one_cell(self) -> None:
-        assert cells([0, 0, 1], [0, 0, 0], [1, 1, 1]).variance(0.0) == 9 - (4 + 1)
+        assert clusters([0, 0, 1], [0, 0, 0], [1, 1, 1]).variance(0.0) == 9 - (4 + 1)
 
     def test_origins_that_cancel_take_nothing_away(self) -> None:
-        assert cells([0, 1], [0, 0], [1, -1]).variance(0.0) == 0
-        assert cells([], [], []).variance(0.0) == 0
+        assert clusters([0, 1], [0, 0], [1, -1]).variance(0.0) == 0
+        assert clusters([], [], []).variance(0.0) == 0
 
     @given(st.integers(0, 2**32 - 1), st.floats(-1, 1))
     @settings(max_examples=40)
     def test_it_is_the_same_from_the_other_side_to_the_last_bit(self, seed: int, value: float) -> None:
         rng = np.random.default_rng(seed)
         query, origin = rng.integers(0, 5, (2, 30))
-        one = Cells(query, origin, rng.normal(size=30), rng.random(30))
+        one = Clusters(query, origin, rng.normal(size=30), rng.random(30))
         assert one.variance(value) == one._replace(total=-one.total).variance(-value)
 
 
@@ -63,7 +63,7 @@ class TestWidened:
         for _ in range(400):
             y = rng.normal(size=(40, 1)) + rng.normal(size=(1, 30)) + rng.normal(size=(40, 30))
             query, origin = np.divmod(np.arange(y.size), 30)
-            found = Cells(query, origin, y.ravel(), np.ones(y.size))
+            found = Clusters(query, origin, y.ravel(), np.ones(y.size))
             residuals = (y - y.mean()).sum(axis=1)
             half = 1.96 * np.sqrt((residuals**2).sum()) / y.size
             wide = abs(widened(np.array([half]), 0.0, residuals, found.variance(float(y.mean())))[0])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from operator import itemgetter
 from pathlib import Path
@@ -16,7 +18,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.alignment import Aligned, Judgments, group_values
-from ranktilt.auditing.card import PAGE, Card, Place, Twins, card_estimands
+from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Effect
@@ -34,7 +36,7 @@ from ranktilt.auditing.notes import (
     twin_notes,
 )
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
-from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_cells
+from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_clusters
 from ranktilt.auditing.result import PAIR_COUNTS, Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten
@@ -58,7 +60,7 @@ def audit(
     measures: str | Estimand | Iterable[str | Estimand] | None = None,
     *,
     card: bool = False,
-    page: int = PAGE,
+    depth: int = DEPTH,
     confounds: bool = True,
     by: str | None = "source",
     pairs: Iterable[Pair] | None = None,
@@ -71,6 +73,7 @@ def audit(
     resamples: int = RESAMPLES,
     seed: int = 0,
     heads: int = HEADS,
+    page: int | None = None,
 ) -> Audit:
     """Measure each group of documents on the same rankings, and compare the groups.
 
@@ -86,8 +89,8 @@ def audit(
         such as ``"NDSR@20"``, are answered on the card.
     card : bool, optional
         Ask the other questions too: who fills the page, which twin stands higher and by how much (`Audit.card`).
-    page : int, optional
-        Ranks that make the page, for ΔNDSR.
+    depth : int, optional
+        Ranks over which ΔNDSR counts who fills the page.
     confounds : bool, optional
         Compare the texts of the sources too (`Audit.confounds`); only by ``source``, and only where there are texts.
     by : str or None, optional
@@ -113,6 +116,8 @@ def audit(
     heads : int, optional
         Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
         together. 0 keeps none.
+    page : int, optional
+        The former name of `depth`; goes in the next version.
 
     Returns
     -------
@@ -133,7 +138,7 @@ def audit(
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
     _check(asked, runs)
-    _check_numbers(resamples, level, page)
+    depth = _check_numbers(resamples, level, depth, page)
     if by is None and (card or others or pairs is not None):
         what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
         raise UserError(f"{what} a column to group by; leave --by none out")
@@ -146,7 +151,7 @@ def audit(
             "no judgments, so no measure can be computed; the card asks what needs none (--card, card=True)"
         )
     how = InferenceOptions(resamples, seed, test, correction, rounding)
-    standard = card_estimands(page, judged=len(judgments.grade) > 0) if card else ()
+    standard = card_estimands(depth, judged=len(judgments.grade) > 0) if card else ()
     questions = [*standard, *(one for one in others if one not in standard)]
     work = _AuditPlan(
         collection, groups, chosen, judgments, measures=found, questions=questions,
@@ -203,12 +208,17 @@ def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judge
     return found
 
 
-def _check_numbers(resamples: int, level: float, page: int) -> None:
+def _check_numbers(resamples: int, level: float, depth: int, page: int | None) -> int:
+    """Refuse numbers out of range; return the depth, whose former name is `page`."""
+    if page is not None:
+        warnings.warn("audit(page=…) is called depth", DeprecationWarning, stacklevel=3)
+        depth = page
     check_resamples(resamples)
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
-    if page < 1:
-        raise UserError(f"expected a page of at least 1 rank, got {page}")
+    if depth < 1:
+        raise UserError(f"expected a depth of at least 1 rank, got {depth}")
+    return depth
 
 
 def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
@@ -301,7 +311,7 @@ class _AuditPlan:
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""
-        sample = replace(sample, cells=relevant_cells(aligned, measure, numbers, sample, self.origins))
+        sample = replace(sample, clusters=relevant_clusters(aligned, measure, numbers, sample, self.origins))
         p = exchange_p(aligned, measure, numbers, sample, origins=self.origins, how=self.how)
         return replace(sample, chance=Chance(0.0, 0.0, p))
 
@@ -349,14 +359,19 @@ class _AuditPlan:
         return tuple(one for pair in found for one in pair)
 
 
+@cache
+def _packages() -> dict[str, str]:
+    """Versions of what the numbers rest on; looked up once, for it takes a quarter of a small audit."""
+    return {name: version(name) for name in PACKAGES}
+
+
 def _provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
     files = _files(collection.spec) + files_of_runs(r.spec for r in runs)
     inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if os.path.isfile(f)]
-    packages = {p: version(p) for p in PACKAGES}
     return {
         "ranktilt": __version__,
         "python": platform.python_version(),
-        "packages": packages,
+        "packages": dict(_packages()),
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
         "runs": [dict(r.spec) for r in runs],
         "inputs": inputs,

@@ -23,18 +23,18 @@ from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
 from ranktilt.progress import report
 from ranktilt.run import codes
 from ranktilt.statistics.permutation import exchanged
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-PAGE = 20
-"""Ranks that make the page, by default."""
+DEPTH = 20
+"""Ranks over which ΔNDSR counts, by default."""
 
 
-def card_estimands(page: int, *, judged: bool) -> tuple[Estimand, ...]:
+def card_estimands(depth: int, *, judged: bool) -> tuple[Estimand, ...]:
     """List what the card asks beside Relative Δ; without judgments, twins are not told apart by relevance."""
     heads = (replace(HeadToHead, pairs="relevant"), replace(HeadToHead, pairs="other")) if judged else (HeadToHead,)
-    return (NDSR @ page, *heads, RankGap if judged else replace(RankGap, pairs="all"), ScoreGap)
+    return (NDSR @ depth, *heads, RankGap if judged else replace(RankGap, pairs="all"), ScoreGap)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Twins:
             scored=aligned.run.spec.get("score_order") != "rank",
         )  # fmt: skip
 
-    def cells(self, found: Cells | None) -> Cells | None:
+    def clusters(self, found: Clusters | None) -> Clusters | None:
         """Put origins in place of documents; None where pairs do not exchange labels."""
         return None if found is None or self.origins is None else found.of(self.origins)
 
@@ -140,7 +140,7 @@ class Card:
                 parts = {"shares": share_difference(signs[pair])}
                 answers = Answers(page.difference(signs[pair]), page.known.astype(np.float64), parts)
                 if paired[pair] or band is None:
-                    answers = answers._replace(cells=page.cells(signs[pair]))
+                    answers = answers._replace(clusters=page.clusters(signs[pair]))
                     yield run, number, self._exchanged(one, of, twins, answers)
                 else:
                     a, b = (self.groups.names.index(name) for name in pair)
@@ -171,20 +171,20 @@ class Card:
             report(f"random lists of {aligned.run.name}", draw + 1, self.shuffles.count)
 
     def _sample(self, aligned: Aligned, of: Estimand, twins: Twins, found: Answers) -> Sample:
-        cells = twins.cells(found.cells)
-        cells = None if cells is None else cells.together(aligned.distinct)
+        clusters = twins.clusters(found.clusters)
+        clusters = None if clusters is None else clusters.together(aligned.distinct)
         return Sample(
             aligned.run.name, of, *twins.pair, found.total, found.weight, found.parts,
-            cells=cells, distinct=aligned.distinct,
+            clusters=clusters, distinct=aligned.distinct,
         )  # fmt: skip
 
     def _exchanged(self, aligned: Aligned, of: Estimand, twins: Twins, found: Answers) -> Sample:
         """A sample of twins, judged by exchanging the labels of each origin, the same way in all queries."""
         sample = self._sample(aligned, of, twins, found)
         weight = float(sample.two.sum())
-        if sample.cells is None or not weight:
+        if sample.clusters is None or not weight:
             return sample
-        null = exchanged(sample.cells.nets, draws=self.how.resamples, seed=[self.how.seed, 5]) / weight
+        null = exchanged(sample.clusters.origin_totals, draws=self.how.resamples, seed=[self.how.seed, 5]) / weight
         chance = Chance.of(sample.value, null)
         return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
 

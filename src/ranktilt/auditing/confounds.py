@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +39,6 @@ class Confound(NamedTuple):
     """The ranker whose token limit cuts, for ``truncated``."""
     limit: int = 0
     """Its limit in tokens."""
-
-    def row(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return self._asdict()
 
 
 def confounds(

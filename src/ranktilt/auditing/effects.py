@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.groups import ALL
-from ranktilt.io.artifact import Coded, read_fields, register
+from ranktilt.io.artifact import Coded, register
 from ranktilt.measures.base import Estimand, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.statistics.correction import detectable_effect
@@ -174,16 +174,8 @@ class Effect:
     def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
         """Say which side is favoured: corrected p < .05 and the interval excludes the level value.
 
-        Parameters
-        ----------
-        level : float, optional
-            Half-width, in the estimand's unit, of what counts as level.
-
-        Returns
-        -------
-        {"a", "b", "level", "inconclusive"}
-            The favoured side; ``level`` where the whole interval lies within ±`level` of the level value. Neither
-            where there are too few queries for any test (`testable`).
+        ``level`` where the whole interval lies within ±`level`, in the estimand's unit, of the level value; neither
+        where there are too few queries for any test (`testable`).
         """
         if np.isnan(self.low) or np.isnan(self.value) or not self.testable:
             return "inconclusive"
@@ -213,11 +205,6 @@ class Effect:
         """Return its fields by name, and what follows from them, as they stand in files."""
         fields = {"extra" if name == "parts" else name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**fields, "estimand": repr(self.estimand), "extra": dict(self.parts), **self.derived()}
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """Make it from what `row` gives, or older versions wrote; null stands for NaN."""
-        return read_fields(cls, upgraded([row])[0])
 
     def derived(self) -> dict[str, Any]:
         """Return what a file tells besides its fields."""

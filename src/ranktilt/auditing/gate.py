@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.changes import Match, change_tasks, match
+from ranktilt.auditing.compare import Match, change_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.inference import tilt_changes

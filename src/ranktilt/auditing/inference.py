@@ -20,7 +20,7 @@ from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.permutation import Systems, shuffle_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
 from ranktilt.statistics.trend import change_of_ends, rank_correlation
-from ranktilt.statistics.two_way import Cells, widened
+from ranktilt.statistics.two_way import Clusters, widened
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -130,7 +130,7 @@ class Sample:
 
     `one` and `two` hold, for each query, the values of both groups for a contrast of two groups; total and weight for
     all others, of which the value is ``Σ total / Σ weight``. `chance`: what random labels give, or labels exchanged
-    within origins. `cells`: what documents of twins add. `distinct`: the query that each query repeats, its own for
+    within origins. `clusters`: what documents of twins add. `distinct`: the query that each query repeats, its own for
     most.
     """
 
@@ -143,7 +143,7 @@ class Sample:
     parts: Mapping[str, float] = field(default_factory=dict)
     twins: bool = True
     chance: Chance | None = None
-    cells: Cells | None = None
+    clusters: Clusters | None = None
     distinct: Ints | None = None
 
     @property
@@ -215,14 +215,16 @@ def _family(members: Sequence[Sample], how: InferenceOptions) -> list[Effect]:
 
 def _paired_ps(members: Sequence[Sample], rows: Sequence[tuple[Floats, Floats]], how: InferenceOptions) -> list[float]:
     """The p over queries of each sample of twins; NaN for the others."""
-    nets = {i: s.estimand.nets(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins}
-    tests = {i: members[i].estimand.paired_test for i in nets}
-    flipped = [i for i in nets if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
-    signs = sign_flip_ps([nets[i] for i in flipped], resamples=how.resamples, seed=how.seed)
+    differences = {
+        i: s.estimand.differences(*pair) for i, (s, pair) in enumerate(zip(members, rows, strict=True)) if s.twins
+    }
+    tests = {i: members[i].estimand.paired_test for i in differences}
+    flipped = [i for i in differences if tests[i] == "sign flips" or (tests[i] == "by option" and how.test != "t")]
+    signs = sign_flip_ps([differences[i] for i in flipped], resamples=how.resamples, seed=how.seed)
     ps = dict.fromkeys(range(len(members)), np.nan) | dict(zip(flipped, signs, strict=True))
-    for i in nets.keys() - set(flipped):
-        up, down = int((nets[i] > 0).sum()), int((nets[i] < 0).sum())
-        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(nets[i])
+    for i in differences.keys() - set(flipped):
+        up, down = int((differences[i] > 0).sum()), int((differences[i] < 0).sum())
+        ps[i] = sign_test_p(up, down) if tests[i] == "sign test" else t_test_p(differences[i])
     return list(ps.values())
 
 
@@ -234,12 +236,12 @@ def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: f
     if chance is not None:
         low, high = chance.low, chance.high
         p = max(p, chance.p) if sample.twins else chance.p
-    if sample.cells is not None and len(rows[0]):
+    if sample.clusters is not None and len(rows[0]):
         resampled = _two_way(sample, rows, of.value(one, two), resampled)
     spread, n = interval(resampled), int(mask.sum())
     votes = int(of.informative(*rows).sum())
-    if sample.cells is not None:
-        votes = min(votes, int(np.count_nonzero(np.bincount(sample.cells.origin))))
+    if sample.clusters is not None:
+        votes = min(votes, int(np.count_nonzero(np.bincount(sample.clusters.origin))))
     return Effect(
         sample.run, of, sample.a, sample.b, value, spread.low, spread.high, spread.error,
         np.nan if not n or np.isnan(value) else p, np.nan, n, len(mask) - n, spread.dropped, low, high, sample.twins,
@@ -249,11 +251,11 @@ def _effect(sample: Sample, rows: tuple[Floats, Floats], resampled: Floats, p: f
 
 def _two_way(sample: Sample, rows: tuple[Floats, Floats], value: float, resampled: Floats) -> Floats:
     """Widen resampled values by what documents add to their variance."""
-    if sample.cells is None or value != value:
+    if sample.clusters is None or value != value:
         return resampled
     ratio = value / sample.estimand.per_ratio
     residuals = sample.estimand.residuals(*rows, ratio)
-    return np.clip(widened(resampled, value, residuals, sample.cells.variance(ratio)), *sample.estimand.bounds)
+    return np.clip(widened(resampled, value, residuals, sample.clusters.variance(ratio)), *sample.estimand.bounds)
 
 
 def corrected(found: Sequence[Row], correction: str) -> tuple[Row, ...]:

@@ -16,11 +16,11 @@ from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.measures.base import GroupEstimand, Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.measures.ranking import Ranking
-from ranktilt.measures.relabelled import Held, Pool
+from ranktilt.measures.relabelled import Held, RelevantDocuments
 from ranktilt.measures.relevance import label_weights
 from ranktilt.progress import report
 from ranktilt.statistics.permutation import exchanged, shuffle_p
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -120,7 +120,7 @@ class _Group:
     queries: Ints
     place: Ints
     """Number of each among the judgments."""
-    pool: Pool
+    pool: RelevantDocuments
 
     @classmethod
     def of(cls, judgments: Judgments, number: int) -> _Group:
@@ -129,7 +129,7 @@ class _Group:
         order = np.lexsort((-judgments.grade, judgments.query))
         place = order[(mine[judgments.query] & (judgments.group >= 0))[order]]
         queries, query = np.unique(judgments.query[place], return_inverse=True)
-        return cls(queries, place, Pool(query, judgments.grade[place]))
+        return cls(queries, place, RelevantDocuments(query, judgments.grade[place]))
 
     def shared(self, other: _Group) -> tuple[Ints, Ints]:
         """Places, in the queries of either group, of those that both have."""
@@ -194,11 +194,11 @@ class TopRanks:
         sign = np.where(self.row >= 0, signs[self.row], 0)
         return np.where(self.known, self._sum(sign == 1) - self._sum(sign == -1), 0.0)
 
-    def cells(self, signs: npt.NDArray[np.int8]) -> Cells:
+    def clusters(self, signs: npt.NDArray[np.int8]) -> Clusters:
         """List what each document on a page adds to `difference`; in place of an origin its row."""
         held = (self.row >= 0) & self.known[self.ranking.query]
         row, share = self.row[held], self.share[held]
-        return Cells(self.ranking.query[held], row, signs[row] * share, share)
+        return Clusters(self.ranking.query[held], row, signs[row] * share, share)
 
     def _sum(self, mine: npt.NDArray[np.bool_]) -> Floats:
         n = len(self.ranking.offsets) - 1
@@ -292,9 +292,9 @@ def _blocks(rows: int, width: int) -> list[tuple[int, int]]:
 _LABELS = 1 << 20
 
 
-def relevant_cells(
+def relevant_clusters(
     aligned: Aligned, measure: Measure, groups: tuple[int, int], sample: Sample, origins: pl.Series
-) -> Cells:
+) -> Clusters:
     """List what each relevant document of twins adds to ``M_a − M_b``, beside its share of ``(M_a + M_b) / 2``.
 
     Of the queries that count; the totals of a query add up to the one, the weights to the other.
@@ -313,8 +313,8 @@ def relevant_cells(
     query, weight = ranking.query[held], weight[held]
     total = np.bincount(query, weights=weight, minlength=len(sample.mask))
     mean = (sample.one + sample.two) / 2
-    cells = Cells(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
-    return cells.together(aligned.distinct)
+    clusters = Clusters(query, origin, np.where(every[0][held], weight, -weight), weight * mean[query] / total[query])
+    return clusters.together(aligned.distinct)
 
 
 def exchange_p(
@@ -331,14 +331,14 @@ def exchange_p(
     ``M_a − M_b`` is tested: its p is that of Relative Δ where ``M_a + M_b`` stays, as it does for linear measures.
     """
     seed = [how.seed, 7]
-    if measure.linear and sample.cells is not None:
-        nets = sample.cells.nets
-        return shuffle_p(float(nets.sum()), exchanged(nets, draws=how.resamples, seed=seed))
+    if measure.linear and sample.clusters is not None:
+        totals = sample.clusters.origin_totals
+        return shuffle_p(float(totals.sum()), exchanged(totals, draws=how.resamples, seed=seed))
     judgments, (ranking, keep) = aligned.judgments, aligned.ranking.head(measure.cutoff)
     at = aligned.judgment[keep]
     counts = (at >= 0) & np.isin(judgments.group[at], groups) & sample.mask[ranking.query]
     place = np.unique(at[counts])  # what is not retrieved adds 0 whatever its label
-    pool = Pool(np.unique(judgments.query[place], return_inverse=True)[1], judgments.grade[place])
+    pool = RelevantDocuments(np.unique(judgments.query[place], return_inverse=True)[1], judgments.grade[place])
     number = np.full(len(judgments.query) + 1, -1)
     number[place] = np.arange(len(place))
     held = Held.of(pool, [measure], ranking, number[at])

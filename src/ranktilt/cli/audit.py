@@ -236,7 +236,7 @@ def audit(
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
     inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
-    from ranktilt.auditing.card import PAGE
+    from ranktilt.auditing.card import DEPTH
     from ranktilt.auditing.controls import controls as with_controls
     from ranktilt.auditing.groups import grouped_pairs
     from ranktilt.measures.base import estimand
@@ -253,7 +253,7 @@ def audit(
         grouped_pairs(collection, inputs.column, pairs)  # what cannot be compared need not be ranked
         runs = options.rank_with(rankers, collection)
     result = run_audit(
-        collection, runs, measures, card=card or not collection.qrels.height, page=depth or PAGE, by=inputs.column,
+        collection, runs, measures, card=card or not collection.qrels.height, depth=depth or DEPTH, by=inputs.column,
         pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
     )  # fmt: skip
     if controls:

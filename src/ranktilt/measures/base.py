@@ -193,7 +193,7 @@ class Estimand:
         with np.errstate(invalid="ignore", divide="ignore"):
             return one / two
 
-    def nets(self, one: Floats, two: Floats) -> Floats:
+    def differences(self, one: Floats, two: Floats) -> Floats:
         """What turns its sign where a query's two sides are exchanged."""
         return one
 
@@ -266,19 +266,10 @@ class Measure(Estimand):
         return self.rel if self.binary else 0
 
     def totals(self, ranking: Ranking, gains: Floats) -> Floats:
-        """Sum what each query's relevant documents gain, in expectation over ties.
+        """Sum what each query's relevant documents gain down to the cutoff, in expectation over ties: (n_queries,).
 
-        Parameters
-        ----------
-        ranking : Ranking
-            The run, down to the cutoff.
-        gains : ndarray of float64, shape (n_entries,)
-            Grade of each entry, or 1 for a relevant one where the measure is binary; 0 for all others.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_queries,)
-            To be divided by `ideal`.
+        `gains` holds the grade of each entry, or 1 for a relevant one where the measure is binary; 0 for all others. To
+        be divided by `ideal`.
         """
         raise NotImplementedError
 
@@ -296,36 +287,15 @@ class Measure(Estimand):
     def block_weights(self, before: Ints, size: Ints, hits: Ints) -> tuple[tuple[Floats, ...], Any]:
         """Weights of the tie blocks that hold relevant documents, for sums under many labelings; see `relabelled`.
 
-        Parameters
-        ----------
-        before, size : ndarray of int64, shape (n_blocks,)
-            Documents above each block, and in it.
-        hits : ndarray of int64, shape (n_blocks,)
-            Documents in it that are relevant under some labeling.
-
-        Returns
-        -------
-        weights : tuple of ndarray, each of shape (n_blocks,)
-            What blocks are multiplied with before they are summed up.
-        table : object
-            Anything else that `block_totals` needs.
+        `before` documents stand above each block of `size` documents, of which `hits` are relevant under some labeling.
+        Gives what blocks are multiplied with before they are summed up, and anything else that `block_totals` needs.
         """
         raise NotImplementedError
 
     def block_totals(self, weights: tuple[Any, ...], table: Any, hits: Hits) -> Floats:
-        """Sum up each query under many labelings.
+        """Sum up each query under many labelings, as `totals` does: (n_queries, labelings).
 
-        Parameters
-        ----------
-        weights, table
-            As `block_weights` gives them; weights as matrices of shape (n_queries, n_blocks).
-        hits : Hits
-            What each block gains.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_queries, labelings)
-            As `totals`.
+        Weights come as matrices of shape (n_queries, n_blocks), `hits` are what each block gains.
         """
         found: Floats = weights[0] @ hits.gains
         return found

@@ -96,7 +96,7 @@ class RelativeDelta(Estimand):
     def combine(self, one: Floats, two: Floats) -> Floats:
         return relative_delta(one, two)
 
-    def nets(self, one: Floats, two: Floats) -> Floats:
+    def differences(self, one: Floats, two: Floats) -> Floats:
         return one - two
 
     def residuals(self, one: Floats, two: Floats, ratio: float) -> Floats:

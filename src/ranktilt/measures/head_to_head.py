@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered
 from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 Ints = npt.NDArray[np.int64]
 
@@ -32,17 +32,9 @@ class PairCounts(NamedTuple):
 
 
 def pair_counts(lists: TwinLists) -> tuple[PairCounts, PairCounts]:
-    """Count wins, losses and ties of twins in a run, apart for relevant pairs and for all others.
+    """Count wins, losses and ties of twins in a run: of the relevant pairs, and of all others.
 
-    Parameters
-    ----------
-    lists : TwinLists
-        The run and its twins.
-
-    Returns
-    -------
-    tuple of PairCounts
-        Of the relevant pairs, and of the others. An unretrieved twin stands below every retrieved document.
+    An unretrieved twin stands below every retrieved document.
     """
     met = lists.meetings
     cell, won = 2 * met.query + met.other, met.outcome > 0
@@ -111,13 +103,13 @@ class HeadToHeadTwins(TwinEstimand):
         every = PairCounts(*(a + b for a, b in zip(relevant, other, strict=True)))
         counts = {"relevant": relevant, "other": other, "all": every}[self.pairs]
         won = met.outcome[mine].astype(np.float64)
-        cells = Cells(met.query[mine], met.doc[mine], won, np.ones(len(won)))
+        clusters = Clusters(met.query[mine], met.doc[mine], won, np.ones(len(won)))
         sums = {name: float(numbers.sum()) for name, numbers in counts._asdict().items()}
         whole = {"whole_wins": sums["wins"] - sums["alone"], "whole": sums["both"]}
         whole["whole_losses"] = whole["whole"] - sums["ties"] - whole["whole_wins"]
         total = counts.wins + counts.losses + counts.ties
         parts = {"pairs": float(total.sum()), **{name: sums[name] for name in ("wins", "losses", "ties")}, **whole}
-        return Answers((counts.wins - counts.losses).astype(np.float64), total.astype(np.float64), parts, cells)
+        return Answers((counts.wins - counts.losses).astype(np.float64), total.astype(np.float64), parts, clusters)
 
     def basis(self, effect: Answered) -> str:
         wins, losses, ties = (f"{int(effect.parts[k]):,}" for k in ("wins", "losses", "ties"))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered, GroupEstimand
-from ranktilt.measures.ranking import Ranking, discounts
+from ranktilt.measures.ranking import Ranking, discount_spans, discounts
 
 Floats = npt.NDArray[np.float64]
 _VISIBLE = 0.0005
@@ -68,29 +68,15 @@ class PageShare(GroupEstimand):
 
 
 def page_shares(ranking: Ranking, depth: int) -> Floats:
-    """Share of the first page that each document holds, in expectation over ties.
+    """Share of the first `depth` ranks that each document holds, in expectation over ties; 1 over a query's documents.
 
-    Parameters
-    ----------
-    ranking : Ranking
-        The run.
-    depth : int
-        Ranks that make the page (k).
-
-    Returns
-    -------
-    ndarray of float64, shape (n_entries,)
-        In [0, 1], adding up to 1 over a query's documents: ``1/log2(1 + rank)`` over its sum down to rank
-        ``min(k, length of the list)``; tied documents share their block's mean, ranks below k hold nothing. Summed
-        over the documents of a group it is NDSR@k (MEASURES: who fills the page, relevant or not?).
+    ``1/log2(1 + rank)`` over its sum down to rank ``min(k, length of the list)``; tied documents share their block's
+    mean, ranks below k hold nothing. Summed over the documents of a group it is NDSR@k.
     """
-    low, high = (np.minimum(end, depth) for end in (ranking.before, ranking.before + ranking.sizes))
-    running = discounts(int(high.max(initial=0)))
-    # A block of one takes its own discount: the difference of running sums would lose its last digits.
-    alone = (ranking.sizes == 1) & (high > low)
-    held = np.where(alone, 1 / np.log2(2.0 + low), running[high] - running[low]) / ranking.sizes
+    held = discount_spans(ranking.before, ranking.sizes, depth) / ranking.sizes
     length = np.minimum(np.diff(ranking.offsets), depth)
-    return np.repeat(held / running[length][ranking.block_query], ranking.sizes)
+    whole = discounts(int(length.max(initial=0)))[length]
+    return np.repeat(held / whole[ranking.block_query], ranking.sizes)
 
 
 NDSR = PageShare()

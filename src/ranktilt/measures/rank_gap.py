@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered
 from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class PairRankGap(TwinEstimand):
         weight = np.bincount(query, minlength=lists.queries).astype(np.float64)
         absent = int((places[0] < 0).sum()) + int((places[1] < 0).sum())
         parts = {"pairs": float(len(pair)), "absent": absent / (2 * len(pair)) if len(pair) else np.nan}
-        return Answers(total, weight, parts, Cells(query, lists.pairs[pair, 0], b - a, np.ones(len(query))))
+        return Answers(total, weight, parts, Clusters(query, lists.pairs[pair, 0], b - a, np.ones(len(query))))
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")
@@ -89,7 +89,7 @@ def _summed(lists: TwinLists) -> Answers:
     weights = np.where(known, lists.below * side[np.where(known, docs, 0)], 0.0) if width else np.zeros(len(docs))
     totals = np.bincount(ranking.query, weights=weights, minlength=lists.queries).astype(np.float64)
     query, held = ranking.query[known], (np.diff(ranking.offsets) > 0).astype(np.float64)
-    return Answers(totals, held, {}, Cells(query, docs[known], weights[known], 1.0 / np.bincount(query)[query]))
+    return Answers(totals, held, {}, Clusters(query, docs[known], weights[known], 1.0 / np.bincount(query)[query]))
 
 
 RankGap = PairRankGap()

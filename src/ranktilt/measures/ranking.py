@@ -17,15 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ranking:
-    """Scores of many queries, and the tie blocks in them.
-
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query ``i`` owns the entries ``offsets[i]:offsets[i + 1]``.
-    scores : ndarray of float64, shape (n_entries,)
-        Falling within each query.
-    """
+    """Scores of many queries and their tie blocks; query i owns ``offsets[i]:offsets[i + 1]``, falling within it."""
 
     offsets: Ints
     scores: Floats
@@ -76,17 +68,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Judged:
-    """All judgments of one group: what an ideal ranking would hold.
-
-    Parameters
-    ----------
-    query : ndarray of int64, shape (n_judgments,)
-        Query of each relevant document.
-    grade : ndarray of float64, shape (n_judgments,)
-        Its grade, above 0.
-    n_queries : int
-        How many queries there are.
-    """
+    """All judgments of one group, of grades above 0: what an ideal ranking would hold."""
 
     query: Ints
     grade: Floats

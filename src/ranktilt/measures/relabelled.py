@@ -22,16 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Pool:
-    """Relevant documents of some queries, whose labels are shuffled: query by query, the best grade first.
-
-    Parameters
-    ----------
-    query : ndarray of int64, shape (n,)
-        Number of each document's query, from 0 without a gap.
-    grade : ndarray of float64, shape (n,)
-        Its grade, above 0.
-    """
+class RelevantDocuments:
+    """Relevant documents of queries 0, 1, … whose labels are shuffled: query by query, the best grade first."""
 
     query: Ints
     grade: Floats
@@ -43,19 +35,9 @@ class Pool:
         return int(self.query.max(initial=-1)) + 1
 
     def best(self, measures: Sequence[Measure], mine: Floats) -> list[Floats]:
-        """Compute the total of each query's best ranking: what `Held.totals` is divided by.
+        """Total of each query's best ranking, per measure (n_queries, labelings): what `Held.totals` is divided by.
 
-        Parameters
-        ----------
-        measures : sequence of Measure
-            What to compute.
-        mine : ndarray of float64, shape (n, labelings)
-            1 for documents that are the group's, else 0.
-
-        Returns
-        -------
-        list of ndarray, each of shape (n_queries, labelings)
-            Per measure; 0 for a query without a relevant document in the group.
+        `mine` is 1 for documents that are the group's under a labeling, else 0: (n, labelings).
         """
         rank = running_rows(mine, self.query).astype(np.int64) if any(not m.binary for m in measures) else None
         count = {rel: self._sums(rel) @ mine for rel in {m.rel for m in measures if m.binary}}
@@ -77,20 +59,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Held:
-    """What a ranking holds of a pool, tie block by tie block, the first rank first.
+    """What a ranking holds of relevant documents, tie block by tie block, the first rank first.
 
-    Parameters
-    ----------
-    measures : sequence of Measure
-        What to compute.
-    query : ndarray of int64, shape (n_blocks,)
-        Number of each block's query in the pool.
-    gains : dict of sparse array, each of shape (n_blocks, n)
-        What each document of the pool adds to its block: its grade (key 0), or 1 where it is at least the key.
-    weights : list of sparse arrays, each of shape (n_queries, n_blocks)
-        Per measure, what makes totals of blocks.
-    tables : list
-        Per measure, what it needs beside them.
+    `gains` holds, for each grade that counts, what each document adds to its block: its grade (key 0), or 1 where it is
+    at least the key; `weights` and `tables` are per measure what `Measure.block_weights` gives.
     """
 
     measures: Sequence[Measure]
@@ -100,7 +72,7 @@ class Held:
     tables: list[Any]
 
     @classmethod
-    def of(cls, pool: Pool, measures: Sequence[Measure], ranking: Ranking, at: Ints) -> Held:
+    def of(cls, pool: RelevantDocuments, measures: Sequence[Measure], ranking: Ranking, at: Ints) -> Held:
         """Find it; `at` holds the place of each entry in the pool, or −1."""
         entry = np.flatnonzero(at >= 0)
         place, block = at[entry], np.searchsorted(ranking.starts, entry, side="right") - 1
@@ -115,18 +87,7 @@ class Held:
         return cls(measures, query, gains, weights, tables)
 
     def totals(self, mine: Floats) -> list[Floats]:
-        """Sum up every query under every labeling.
-
-        Parameters
-        ----------
-        mine : ndarray of float64, shape (n, labelings)
-            1 for documents of the pool that are the group's, else 0.
-
-        Returns
-        -------
-        list of ndarray, each of shape (n_queries, labelings)
-            Per measure.
-        """
+        """Sum up every query under every labeling, per measure: (n_queries, labelings); `mine` as for `best`."""
         hits = {key: Hits(gains @ mine, self.query) for key, gains in self.gains.items()}
         parts = zip(self.measures, self.weights, self.tables, strict=True)
         return [m.block_totals(weights, table, hits[m.grade]) for m, weights, table in parts]

@@ -13,7 +13,7 @@ from ranktilt.errors import counted
 from ranktilt.measures.base import Answered
 from ranktilt.measures.ranking import Ranking
 from ranktilt.measures.twins import Answers, TwinEstimand, TwinLists
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class PairScoreGap(TwinEstimand):
         raw, total = (np.bincount(query, weights=w, minlength=n).astype(np.float64) for w in (gap, scaled))
         parts = {"pairs": float(len(query)), "raw": float(raw.sum()) / len(query) if len(query) else np.nan}
         weight = np.bincount(query, minlength=n).astype(np.float64)
-        return Answers(total, weight, parts, Cells(query, lists.docs[entry], scaled, np.ones(len(query))))
+        return Answers(total, weight, parts, Clusters(query, lists.docs[entry], scaled, np.ones(len(query))))
 
     def basis(self, effect: Answered) -> str:
         if not effect.queries:

@@ -18,23 +18,9 @@ Floats = npt.NDArray[np.float64]
 def trec_eval_values(
     measures: Sequence[Measure], queries: Sequence[str], run: pl.DataFrame, qrels: pl.DataFrame
 ) -> list[Floats]:
-    """Compute measures per query with ties broken by document id, descending, as trec_eval does.
+    """Compute measures per query, ties broken by document id, descending, as by trec_eval; `qrels` are one group's.
 
-    Parameters
-    ----------
-    measures : sequence of Measure
-        What to compute.
-    queries : sequence of str
-        Query ids, in the order of the result.
-    run : polars.DataFrame
-        ``query_id``, ``doc_id``, ``score``.
-    qrels : polars.DataFrame
-        ``query_id``, ``doc_id``, ``grade``: the judgments of one group.
-
-    Returns
-    -------
-    list of ndarray, each of shape (n_queries,)
-        NaN for a query without a relevant document, 0 for one that is missing from the run.
+    NaN for a query without a relevant document, 0 for one that is missing from the run.
     """
     judgments: dict[str, dict[str, int]] = {}
     for query, doc, grade in qrels.select("query_id", "doc_id", "grade").iter_rows():

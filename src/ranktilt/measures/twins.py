@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ranktilt.measures.base import Estimand
 from ranktilt.measures.ranking import Ranking
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -128,9 +128,9 @@ def _meetings(lists: TwinLists) -> Meetings:
     return Meetings(*map(np.concatenate, zip(*found, strict=True))) if found else none
 
 
-def _by_query(cells: tuple[Ints, Ints], n_docs: int) -> tuple[Ints, Ints]:
+def _by_query(judged: tuple[Ints, Ints], n_docs: int) -> tuple[Ints, Ints]:
     """Queries, rising, and rows of some documents below `n_docs`."""
-    query, row = cells
+    query, row = judged
     query, row = query[row < n_docs], row[row < n_docs]
     order = np.argsort(query, kind="stable")
     return query[order], row[order]
@@ -196,7 +196,7 @@ class Answers(NamedTuple):
     """What each query counts: pairs, or 1; 0 where it says nothing."""
     parts: dict[str, float] = {}  # noqa: RUF012
     """Counts behind it, shown beside it."""
-    cells: Cells | None = None
+    clusters: Clusters | None = None
     """What each comparison of twins adds; in place of an origin the row of one of the two documents."""
 
 

@@ -40,20 +40,7 @@ class EffectSize:
 
 
 def effect_size(source: str, what: str, reference: Floats, values: Floats) -> EffectSize:
-    """Compare a property of twins.
-
-    Parameters
-    ----------
-    source, what : str
-        Whose texts, and what was measured of them.
-    reference, values : ndarray of float64, shape (n_pairs,)
-        The property on both sides, twins in one row; pairs with a NaN are left out.
-
-    Returns
-    -------
-    EffectSize
-        Of source − reference.
-    """
+    """Compare a property of twins, which stand in one row of both arrays; pairs with a NaN are left out."""
     known = ~(np.isnan(reference) | np.isnan(values))
     a, b = reference[known], values[known]
     means = (float(a.mean()), float(b.mean())) if len(a) else (np.nan, np.nan)
@@ -63,20 +50,9 @@ def effect_size(source: str, what: str, reference: Floats, values: Floats) -> Ef
 def hedges_g(a: Floats, b: Floats) -> tuple[float, float, float]:
     """Compute Hedges' g of paired values, with its 95 % interval.
 
-    Parameters
-    ----------
-    a, b : ndarray of float64, shape (n_pairs,)
-        Values without NaN; pairs in one row.
-
-    Returns
-    -------
-    g, low, high : float
-        The mean of b − a over the root of the two variances' mean, times 1 − 3 / (4(n − 1) − 1) against the bias of
-        small samples. NaN below three pairs, and where neither side varies.
-
-    References
-    ----------
-    Hedges, Journal of Educational Statistics 6, 1981; interval: Bonett, Psychological Methods 13, 2008.
+    The mean of b − a over the root of the two variances' mean, times 1 − 3 / (4(n − 1) − 1) against the bias of small
+    samples (Hedges, Journal of Educational Statistics 6, 1981; interval: Bonett, Psychological Methods 13, 2008). NaN
+    below three pairs, and where neither side varies.
     """
     n = len(a)
     if n < 3:

@@ -119,23 +119,7 @@ def probe_names() -> list[str]:
 
 
 def probe(name: str | Probe[Any]) -> Probe[Any]:
-    """Return the probe of a name; one of ours, which no package can take, or one that a package announces.
-
-    Parameters
-    ----------
-    name : str or Probe
-        Such as ``"overlap"``; a probe comes back as it is.
-
-    Returns
-    -------
-    Probe
-        Ready to be called with a collection.
-
-    Raises
-    ------
-    UserError
-        If there is no such probe, or what a package announces cannot be imported or is no probe.
-    """
+    """Return the probe of a name: one of ours, or one that a package announces; a probe comes back as it is."""
     if isinstance(name, Probe):
         return name
     if name in PROBES:

@@ -14,7 +14,6 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.effects import FEW_QUERIES, Equivalence, Outcome
-from ranktilt.auditing.equivalence import ALPHA, MARGIN, equivalences
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import POOL, CheckResult, percent
@@ -24,6 +23,7 @@ from ranktilt.io.files import sha256
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.probes.base import others, reference_of, twin_sources
+from ranktilt.probes.equivalence import ALPHA, MARGIN, equivalences
 from ranktilt.probes.overlap import Overlap, OverlapProbe, terms_sentence
 from ranktilt.probes.similarity import MAP_PAIRS, Similarity, SimilarityProbe, vectors_sentence
 from ranktilt.probes.statistics import CollectionStatistics, statistics

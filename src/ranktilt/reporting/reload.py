@@ -30,24 +30,15 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Opened:
-    """An audit, and as much of its collection and runs as could be had.
-
-    Parameters
-    ----------
-    audit : Audit
-        What was found.
-    collection : Collection or None
-        The collection it was found on; None where it is gone or has changed.
-    runs : tuple of Run
-        The audit's runs as far as it keeps them, or as they were given, in its order; told apart by `Run.name`.
-    notes : tuple of str
-        Why a part is missing, in sentences for the reader of a report.
-    """
+    """An audit, and as much of its collection and runs as could be had."""
 
     audit: Audit
     collection: Collection | None = None
+    """None where it is gone or has changed."""
     runs: tuple[Run, ...] = ()
+    """As far as the audit keeps them, or as they were given, in its order; told apart by `Run.name`."""
     notes: tuple[str, ...] = ()
+    """Why a part is missing, in sentences for the reader of a report."""
 
 
 def reload(
@@ -61,29 +52,7 @@ def reload(
 
     Files are looked for where the audit says, and a relative name also beside the audit's file and in the folders above
     it; each must have the hash that it had, so that a file of somebody else's can name no file of yours. Nothing is
-    fetched.
-
-    Parameters
-    ----------
-    audit : Audit
-        What to read back.
-    path : str or Path, optional
-        The file that it was read from.
-    collection : Collection, optional
-        What it was made from, where it is at hand.
-    runs : iterable of Run, optional
-        Its runs, known by their names, where the audit keeps no lists or shorter ones.
-
-    Returns
-    -------
-    Opened
-        With a note for each part that could not be had.
-
-    Raises
-    ------
-    UserError
-        If the collection or a run that is given is not the one that was audited, or runs are given and there is no
-        collection.
+    fetched. What could not be had has a note; what is given and was not audited is refused (`UserError`).
     """
     given = collection is not None or runs is not None
     try:

@@ -27,6 +27,7 @@ from ranktilt.reporting.document import Document, Explorer, Section, Sentence
 from ranktilt.reporting.explorer.section import BUDGET, explorer
 from ranktilt.reporting.reload import Opened, reload
 from ranktilt.reporting.render.html import html_document
+from ranktilt.reporting.verdicts import VERDICT_WORDS
 from ranktilt.reporting.views import view
 from ranktilt.reporting.views.audit import view as audit_view
 from ranktilt.run import Run
@@ -46,11 +47,6 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
 """Every kind of result that a page shows, and what one and several of them are called."""
 PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study)
 """Those whose tables and figures papers print."""
-_VERDICTS = {
-    "favours": ("favours one side", "favour one side"),
-    "level": ("is level", "are level"),
-    "inconclusive": ("is inconclusive", "are inconclusive"),
-}
 _LONGEST = 160
 """Characters of a headline that says what each result says."""
 
@@ -240,7 +236,7 @@ def _summed(results: Sequence[Opened | Result]) -> str:
     )
     if not kinds:
         return ""
-    counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in _VERDICTS.items() if kinds[kind]]
+    counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if kinds[kind]]
     return f": of {counted(kinds.total(), 'verdict', 'verdicts')} on rankers, {join_words(counts)}"
 
 

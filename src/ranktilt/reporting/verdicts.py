@@ -9,6 +9,12 @@ from ranktilt.reporting.figures.drawing import known_size
 from ranktilt.reporting.figures.tilts import Side
 
 _SIDES: dict[str, Side] = {"a": "first", "b": "second", "level": "level", "inconclusive": "unsure"}
+VERDICT_WORDS = {
+    "favours": ("favours one side", "favour one side"),
+    "level": ("is level", "are level"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+}
+"""What is said of one verdict of each kind, and of several."""
 TONES: dict[Side, Tone] = {"first": "first", "second": "second", "level": "good", "unsure": "unsure"}
 """How a side is to be taken where it stands in a table."""
 

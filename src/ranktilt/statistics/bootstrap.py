@@ -27,22 +27,10 @@ class Interval(NamedTuple):
 
 
 def resampled_means(columns: list[Floats], *, resamples: int = RESAMPLES, seed: int = 0) -> list[Floats]:
-    """Means of each column over bootstrap resamples of the rows; all columns share the resamples.
+    """Means of each column (without NaN) over bootstrap resamples of the rows; all columns share the resamples.
 
-    Parameters
-    ----------
-    columns : list of ndarray, each of shape (n,)
-        Per-query values without NaN.
-    resamples : int, optional
-        How many.
-    seed : int, optional
-        Of the generator.
-
-    Returns
-    -------
-    list of ndarray, each of shape (resamples,)
-        A column's result depends on its values, the seed and the two sizes, and on nothing else, to the last
-        bit: what is computed beside it does not matter.
+    A column's result depends on its values, the seed and the two sizes only, to the last bit: what is computed beside
+    it does not matter.
     """
     n = len(columns[0]) if columns else 0
     if n == 0:
@@ -67,18 +55,9 @@ def blocks(rows: int, width: int) -> Iterator[tuple[int, int]]:
 
 
 def interval(samples: Floats) -> Interval:
-    """95 % interval of resampled statistics: order statistics 250 and 9,751 of 10,000.
+    """95 % interval of resampled statistics: order statistics 250 and 9,751 of 10,000; NaN ones are dropped.
 
-    Parameters
-    ----------
-    samples : ndarray of float64
-        Resampled statistics; NaN ones are dropped and counted.
-
-    Returns
-    -------
-    Interval
-        NaN ends where nothing is left. Negating the samples negates and swaps the ends exactly, and keeps
-        the error to the last bit.
+    Negating the samples negates and swaps the ends exactly, and keeps the error to the last bit.
     """
     defined = samples[~np.isnan(samples)]
     kept = np.sort(defined)

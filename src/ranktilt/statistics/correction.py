@@ -34,20 +34,7 @@ CORRECTIONS = tuple(_CORRECTIONS)
 
 
 def correct(ps: npt.ArrayLike, method: str = "holm") -> Floats:
-    """Correct a family of p-values for its size.
-
-    Parameters
-    ----------
-    ps : array_like of float
-        The family; NaN (undefined) entries stay NaN and do not count.
-    method : {"holm", "bonferroni"}, optional
-        Which correction.
-
-    Returns
-    -------
-    ndarray of float64
-        Corrected p-values, at most 1, in the same order.
-    """
+    """Correct a family of p-values for its size; NaN (undefined) entries stay NaN and do not count."""
     if method not in _CORRECTIONS:
         raise unknown("correction", method, _CORRECTIONS)
     return _CORRECTIONS[method](np.asarray(ps, dtype=np.float64))

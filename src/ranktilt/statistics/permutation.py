@@ -18,22 +18,10 @@ _EPSILON = 1e-12
 
 
 def sign_flip_p(difference: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> float:
-    """Paired sign-flip permutation test of a mean difference of 0, two-sided.
+    """Paired sign-flip permutation test of a mean difference of 0, two-sided; all 2^n sign vectors where n ≤ 16.
 
-    Parameters
-    ----------
-    difference : ndarray of float64, shape (n,)
-        Per-query differences without NaN.
-    resamples : int, optional
-        Random sign vectors; all 2^n are enumerated where n ≤ 16.
-    seed : int, optional
-        Of the generator.
-
-    Returns
-    -------
-    float
-        ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``, or the exact share where enumerated (no +1); 1 where all
-        differences are 0; NaN without a query.
+    ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)``, or the exact share where enumerated (no +1); 1 where all
+    differences are 0; NaN without a query.
     """
     return sign_flip_ps([difference], resamples=resamples, seed=seed)[0]
 
@@ -67,28 +55,12 @@ Contrast = Callable[[Floats, Floats], Floats]
 
 
 def swap_ps(systems: list[Systems], contrast: Contrast, *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
-    """Permutation test of an equal contrast, such as Relative Δ, under two systems, two-sided.
+    """Permutation test of an equal contrast, such as Relative Δ in percent, under two systems, two-sided.
 
-    Which of the two systems gave a query its values of both groups is exchanged at random, query by query;
-    T is the difference of the contrast between the systems, computed anew from the means each time.
-
-    Parameters
-    ----------
-    systems : list of Systems
-        Comparisons over the same queries; they share the exchanges.
-    contrast : callable
-        Makes the means of two groups one number, in percent.
-    resamples : int, optional
-        Random exchanges; all 2^n are enumerated where n ≤ 16.
-    seed : int, optional
-        Of the generator.
-
-    Returns
-    -------
-    list of float
-        ``(1 + #{|T*| ≥ |T| − 1e-12})/(1 + resamples)`` with T as a share (percent / 100), or the exact share where
-        enumerated (no +1). Exchanges for which T is undefined are dropped; NaN where T itself is, or without a
-        query; 1 where the systems agree. Swapping systems or groups changes nothing.
+    Which of the two systems gave a query its values of both groups is exchanged at random, query by query; T, a share,
+    is the difference of the contrast between the systems, computed anew from the means each time. The p is that of
+    `sign_flip_p`; exchanges for which T is undefined are dropped, and it is NaN where T itself is. Swapping systems or
+    groups changes nothing.
     """
     n = len(systems[0].new_a) if systems else 0
     if n == 0:
@@ -130,27 +102,15 @@ def _random_signs(rng: np.random.Generator, rows: int, n: int) -> Floats:
     return (1.0 - 2.0 * bits).astype(np.float64)
 
 
-def exchanged(nets: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0) -> Floats:
-    """Sums of what origins add to a statistic, after the two labels of each were exchanged at random.
+def exchanged(totals: Floats, *, draws: int = RESAMPLES, seed: int | Sequence[int] = 0) -> Floats:
+    """Sums of what origins add to a statistic, after the two labels of each were exchanged at random: (2 · draws,).
 
-    Parameters
-    ----------
-    nets : ndarray of float64, shape (n,)
-        What each origin adds, over all queries; exchanging its two labels turns the sign.
-    draws : int, optional
-        How many times signs are drawn. Each draw counts twice, as drawn and the other way round, so that the sums lie
-        evenly around 0.
-    seed : int or sequence of int, optional
-        Random seed.
-
-    Returns
-    -------
-    ndarray of float64, shape (2 · draws,)
-        The 256 largest are exchanged one by one; the sum of the others, smaller and many, is drawn from the normal
-        distribution of the same variance. Depends on the nets that are not 0, the seed and the number of draws only;
-        negating the nets changes nothing.
+    Each draw counts twice, as drawn and the other way round, so that the sums lie evenly around 0. The 256 largest are
+    exchanged one by one; the sum of the others, smaller and many, is drawn from the normal distribution of the same
+    variance. Depends on the totals that are not 0, the seed and the number of draws only; negating them changes
+    nothing.
     """
-    held = nets[nets != 0]
+    held = totals[totals != 0]
     order = np.argsort(-np.abs(held), kind="stable")
     large, rest = held[order[:_ONE_BY_ONE]], held[order[_ONE_BY_ONE:]]
     large = large * np.sign(large[:1].sum())  # the same draws whichever side is first
@@ -177,35 +137,14 @@ def t_test_p(difference: Floats) -> float:
 
 
 def sign_test_p(up: int, down: int) -> float:
-    """Two-sided exact sign test: whether rises are as likely as falls.
-
-    Parameters
-    ----------
-    up, down : int
-        Queries with a positive and with a negative difference; those without one are not counted.
-
-    Returns
-    -------
-    float
-        The probability, under a fair coin, of a split at least as uneven; 1 where there is no difference at all.
-    """
+    """Two-sided exact sign test of rises against falls; 1 where there is neither."""
     return min(1.0, 2 * float(special.bdtr(min(up, down), up + down, 0.5))) if up + down else 1.0
 
 
 def shuffle_p(observed: float, null: Floats) -> float:
-    """Two-sided p of a statistic against its values under random labels.
+    """Two-sided p of a statistic against its values under random labels, of which NaN ones are dropped.
 
-    Parameters
-    ----------
-    observed : float
-        The statistic.
-    null : ndarray of float64
-        Its values under shuffled labels; NaN ones are dropped.
-
-    Returns
-    -------
-    float
-        Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined.
+    Twice the smaller tail, ``(1 + #{as far out})/(1 + n)``, at most 1; NaN where undefined.
     """
     kept = null[~np.isnan(null)]
     if np.isnan(observed) or not len(kept):

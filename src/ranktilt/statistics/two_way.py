@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Cells(NamedTuple):
+class Clusters(NamedTuple):
     """What comparisons of twins add to the sums behind an estimate, ``Σ total / Σ weight``: one entry each."""
 
     query: Ints
@@ -27,36 +27,27 @@ class Cells(NamedTuple):
     weight: Floats
     """Stays as it is."""
 
-    def of(self, origins: Ints) -> Cells:
+    def of(self, origins: Ints) -> Clusters:
         """Replace rows of documents by `origins`, one number a row; entries of a negative one are left out."""
         origin = origins[self.origin]
         held = origin >= 0
-        return Cells(self.query[held], origin[held], self.total[held], self.weight[held])
+        return Clusters(self.query[held], origin[held], self.total[held], self.weight[held])
 
-    def together(self, distinct: Ints | None) -> Cells:
+    def together(self, distinct: Ints | None) -> Clusters:
         """Give queries that repeat each other one number; as they are where None."""
         return self if distinct is None else self._replace(query=distinct[self.query])
 
     @property
-    def nets(self) -> Floats:
+    def origin_totals(self) -> Floats:
         """Sum of the totals of each origin, shape (n_origins,)."""
         return _sums(self.origin, self.total)
 
     def variance(self, value: float) -> float:
-        """What origins add to the variance of ``Σ total``, beyond what queries add.
+        """What origins add to the variance of ``Σ total`` around an estimate, beyond what queries add; at least 0.
 
-        Parameters
-        ----------
-        value : float
-            The estimate.
-
-        Returns
-        -------
-        float
-            ``Σ_origin r² − Σ_(query, origin) r²`` over the sums of the residuals ``r = total − value · weight``, at
-            least 0: with ``Σ_query r²`` the two-way cluster-robust variance of a ratio (Cameron, Gelbach & Miller,
-            Journal of Business & Economic Statistics 29(2), 2011, eq. 2.11), which is never taken to be smaller than
-            that of queries alone.
+        ``Σ_origin r² − Σ_(query, origin) r²`` over the sums of the residuals ``r = total − value · weight``: with
+        ``Σ_query r²`` the two-way cluster-robust variance of a ratio (Cameron, Gelbach & Miller, Journal of Business &
+        Economic Statistics 29(2), 2011, eq. 2.11), which is never taken to be smaller than that of queries alone.
         """
         if not len(self.total):
             return 0.0
@@ -79,22 +70,8 @@ def _sums(index: Ints, values: Floats) -> Floats:
 def widened(samples: Floats, value: float, residuals: Floats, beyond: float) -> Floats:
     """Widen resampled statistics so that they speak of documents as well as queries.
 
-    Parameters
-    ----------
-    samples : ndarray of float64
-        The statistic over resampled queries; NaN where undefined.
-    value : float
-        The statistic.
-    residuals : ndarray of float64, shape (n_queries,)
-        ``total − value · weight`` of each query.
-    beyond : float
-        As `Cells.variance` gives it, in the same unit.
-
-    Returns
-    -------
-    ndarray of float64
-        Each sample's distance from the value times ``sqrt(1 + beyond / Σ residuals²)``; the samples themselves where
-        documents add nothing.
+    Each sample's distance from the value times ``sqrt(1 + beyond / Σ residuals²)``, where `beyond` is as
+    `Clusters.variance` gives it and residuals are ``total − value · weight`` of each query.
     """
     spread = float((residuals * residuals).sum())
     if not beyond > 0 or not spread > 0:

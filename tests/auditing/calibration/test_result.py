@@ -128,14 +128,6 @@ class TestNull:
         assert all(is_null(t) for t in found.tilts)
         assert found.verdict("r").favours is None
 
-    @given(worlds(same=True))
-    @few
-    def test_all_retrieved_twins_tie(self, world: World) -> None:
-        collection = world.collection()
-        found = audited(collection, world.run(collection))
-        share = found.tied_share("r", *SIDES)
-        assert share == 1.0
-
     @pytest.mark.parametrize("text", ["bm25@5", "tfidf@5", "bm25(analyzer=whitespace)@1", "tfidf@1000"])
     @pytest.mark.parametrize("ids", [IDS["copy wins by id"], IDS["human wins by id"]])
     def test_lexical_rankers_see_no_difference_between_copies(self, text: str, ids: tuple[str, str]) -> None:
@@ -199,15 +191,6 @@ class TestAntisymmetry:
             given = [row[k] for k in ("value", "low", "high", "band_low", "band_high", "p", "mean_a")]
             assert np.array_equal(given, wanted, equal_nan=True)
 
-    @given(worlds())
-    @few
-    def test_wins_and_losses_change_sides(self, world: World) -> None:
-        collection = world.collection()
-        run = world.run(collection)
-        one, two = (audited(c, run).pair_counts for c in (collection, relabelled(collection)))
-        assert one["wins"].to_list() == two["losses"].to_list()
-        assert one["ties"].to_list() == two["ties"].to_list()
-
     @given(worlds(), st.sampled_from(list(IDS.values())))
     @few
     def test_names_of_documents_do_not_matter(self, world: World, ids: tuple[str, str]) -> None:
@@ -235,14 +218,14 @@ class TestKnownTilt:
 
     @pytest.mark.parametrize("twins", [True, False])
     @given(data=st.data())
-    @settings(max_examples=10)
+    @settings(max_examples=6)
     def test_over_the_whole_ranking(self, twins: bool, data: st.DataObject) -> None:
         world = data.draw(worlds(twins=twins))
         collection = world.collection()
         assert rises(collection, lambda step: world.run(collection, tilt=step))
 
     @given(worlds(tied=False), st.integers(1, 9))
-    @settings(max_examples=12)
+    @settings(max_examples=6)
     def test_before_a_cut(self, world: World, cut: int) -> None:
         collection = world.collection()
         assert rises(collection, lambda step: world.run(collection, cut=cut, tilt=step))

@@ -13,7 +13,7 @@ from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.rank_gap import RankGap
 from ranktilt.run import Run
-from ranktilt.statistics.two_way import Cells
+from ranktilt.statistics.two_way import Clusters
 
 ESTIMANDS = [
     "Relative Δ nDCG@1", "Relative Δ nDCG@5", "Relative Δ AP@5", "ΔNDSR@20", "head-to-head, relevant twins",
@@ -58,7 +58,7 @@ class TestPopulation:
 
     def test_a_sample_gives_what_an_audit_of_its_queries_gives(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """But for what documents add to intervals: those of the simulation differ by chance only."""
-        monkeypatch.setattr(Cells, "variance", lambda *_: 0.0)
+        monkeypatch.setattr(Clusters, "variance", lambda *_: 0.0)
         collection, run = whole_audit(60, seed=3)
         rows = np.arange(5, 45)
         names = [f"q{n}" for n in rows]

@@ -28,7 +28,7 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     with_random_sources,
     with_synthetic_twins,
 )
-from ranktilt.auditing.card import PAGE
+from ranktilt.auditing.card import DEPTH
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
@@ -216,13 +216,13 @@ class _Checks:
             for depth, variant in variants:
                 with steps:
                     run = variant.rank(copies)
-                    for page in self.depths if depth is None else [depth]:
-                        self._level(counter, copies, run, page, f"ids: {scheme.name}, depth {page}")
+                    for k in self.depths if depth is None else [depth]:
+                        self._level(counter, copies, run, k, f"ids: {scheme.name}, depth {k}")
         yield from counter.rows()
 
-    def _level(self, counter: ComparisonCounter, copies: Collection, run: Run, page: int, where: str) -> None:
+    def _level(self, counter: ComparisonCounter, copies: Collection, run: Run, depth: int, where: str) -> None:
         """Whether every estimand of a run over copies is exactly level."""
-        found = self._audit(copies, run, page=page)
+        found = self._audit(copies, run, depth=depth)
         for name, one in _readings(found).items():
             good = one.value == one.low == one.high == one.error == 0 and one.p == 1 and not one.favours
             counter.add(name, good, one.value, f"{where}: {_said(one)}")
@@ -239,7 +239,7 @@ class _Checks:
                 for depth, variant in _variants(ranker, (3, 2 * _SMALL)):
                     texts = sizes.texts_per_batch or "usual"
                     where = f"memory {sizes.memory or 'usual'}, texts {texts}, depth {depth or 'its own'}"
-                    self._level(counter, copies, variant.rank(copies), PAGE, where)
+                    self._level(counter, copies, variant.rank(copies), DEPTH, where)
         yield from counter.rows()
 
     def _antisymmetry(self, ranker: Ranker) -> Iterator[CheckOutcome]:
@@ -295,8 +295,10 @@ class _Checks:
                 counter.add(name, not named, one.p, f"draw {number + 1}: {_said(one)}, p = {one.p:.3f}")
         yield from counter.rows()
 
-    def _audit(self, collection: Collection, run: Run, *, page: int = PAGE, resamples: int = 100) -> Audit:
-        return audit(collection, run, self.measures or None, card=True, page=page, resamples=resamples, seed=self.seed)
+    def _audit(self, collection: Collection, run: Run, *, depth: int = DEPTH, resamples: int = 100) -> Audit:
+        return audit(
+            collection, run, self.measures or None, card=True, depth=depth, resamples=resamples, seed=self.seed
+        )
 
 
 class _Steps:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments, group_values
-from ranktilt.auditing.card import PAGE, Card, Twins, card_estimands
+from ranktilt.auditing.card import DEPTH as CARD_DEPTH
+from ranktilt.auditing.card import Card, Twins, card_estimands
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.auditing.inference import InferenceOptions, Sample, effects
@@ -142,7 +143,7 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
     ]
     twins = {SIDES: Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)}
     how = InferenceOptions(0, 0, "permutation", "holm", "none")
-    card = Card(groups, twins, card_estimands(PAGE, judged=True), how, Shuffles(judgments, 0), banded=True)
+    card = Card(groups, twins, card_estimands(CARD_DEPTH, judged=True), how, Shuffles(judgments, 0), banded=True)
     places = [*card.of_twins(0, aligned, {SIDES: twins[SIDES].lists(aligned, "zero")}), *card.of_groups([aligned])]
     return Population((*deltas, *(sample for _, sample in sorted(places, key=itemgetter(0)))))
 

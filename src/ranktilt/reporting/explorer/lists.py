@@ -25,54 +25,37 @@ FURTHER = 100
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Some documents of the ranked lists of one run, list by list.
-
-    Parameters
-    ----------
-    query : ndarray of int64, shape (n_entries,)
-        Place of the query among those asked for; rising.
-    doc : ndarray of int64, shape (n_entries,)
-        Number of the document in `Lists.ids`.
-    first, last : ndarray of int64, shape (n_entries,)
-        Ranks from 1 that its tie block takes; 0 for a document that was not retrieved.
-    score, grade : ndarray of float64, shape (n_entries,)
-        NaN where it was not retrieved, and 0 where it is not judged relevant.
-    top : ndarray of bool, shape (n_entries,)
-        Whether it is among the first results.
-    found : ndarray of int64, shape (n_queries,)
-        Documents that each query retrieved.
-    more : ndarray of int64, shape (n_queries,)
-        Relevant documents of each query that are left out.
-    """
+    """Some documents of the ranked lists of one run, list by list: arrays of one length, but for the last two."""
 
     query: Ints
+    """Place of the query among those asked for; rising."""
     doc: Ints
+    """Number of the document in `Lists.ids`."""
     first: Ints
+    """First rank, from 1, that its tie block takes; 0 for a document that was not retrieved."""
     last: Ints
     score: Floats
+    """NaN for a document that was not retrieved."""
     grade: Floats
+    """0 for a document that is not judged relevant."""
     top: Flags
+    """Whether it is among the first results."""
     found: Ints
+    """Documents that each query retrieved."""
     more: Ints
+    """Relevant documents of each query that are left out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Ranked lists of some runs for the same queries.
-
-    Parameters
-    ----------
-    entries : tuple of Entries
-        One a run.
-    ids : polars.Series
-        Documents by number: those of the collection, those that are only judged, those that are only retrieved.
-    twins : polars.DataFrame
-        ``doc`` and ``twin``: documents of one origin in two groups, for every document in an entry.
-    """
+    """Ranked lists of some runs for the same queries."""
 
     entries: tuple[Entries, ...]
+    """One a run."""
     ids: pl.Series
+    """Documents by number: those of the collection, those that are only judged, those that are only retrieved."""
     twins: pl.DataFrame
+    """``doc`` and ``twin``: documents of one origin in two groups, for every document in an entry."""
 
 
 def lists(

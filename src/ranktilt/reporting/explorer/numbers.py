@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.contributions import parts
+from ranktilt.auditing.breakdown import parts
 from ranktilt.auditing.groups import Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.run import codes
@@ -21,24 +21,16 @@ MOST_PAIRS = 6
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """An audit's numbers, query by query, for some of its runs.
-
-    Parameters
-    ----------
-    pairs : tuple of (str, str)
-        The first pairs that were compared, at most `MOST_PAIRS`.
-    values : ndarray of float64, shape (runs, measures, 1 + groups, queries)
-        As in the audit, in [0, 1]; NaN where a query has no relevant document in the group.
-    tilt : ndarray of float64, shape (runs, pairs, measures, queries)
-        Each query's part of Relative Δ, in percentage points; positive favours the first of the pair.
-    heads : ndarray of int64, shape (runs, pairs, queries, 3)
-        Wins of the first of the pair, losses and ties: of relevant twins, of all where nothing is judged.
-    """
+    """An audit's numbers, query by query, for some of its runs."""
 
     pairs: tuple[Pair, ...]
+    """The first pairs that were compared, at most `MOST_PAIRS`."""
     values: Floats
+    """Runs × measures × (all and groups) × queries, in [0, 1]; NaN without a relevant document in the group."""
     tilt: Floats
+    """Runs × pairs × measures × queries: each query's part of Relative Δ, in points; + favours the first."""
     heads: Ints
+    """Runs × pairs × queries × 3: wins of the first, losses, ties; of relevant twins, of all where none are judged."""
 
     @classmethod
     def of(cls, audit: Audit, runs: Sequence[str]) -> Numbers:

@@ -52,33 +52,22 @@ class Packed:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Everything that could be carried, for queries in the order of their weight.
-
-    Parameters
-    ----------
-    audit, collection, groups, judgments
-        What was audited.
-    runs : tuple of str
-        Names of the runs.
-    order : ndarray of int64, shape (n_queries,)
-        Numbers of the queries that could be carried, the first ones first.
-    numbers : Numbers
-        Of all the audit's queries.
-    lists : Lists
-        Of the queries in `order`.
-    depth : int
-        Results of each list.
-    """
+    """Everything that could be carried, for queries in the order of their weight."""
 
     audit: Audit
     collection: Collection
     groups: Groups
     judgments: Judgments
     runs: tuple[str, ...]
+    """Their names."""
     order: Ints
+    """Numbers of the queries that could be carried, the first ones first."""
     numbers: Numbers
+    """Of all the audit's queries."""
     lists: Lists
+    """Of the queries in `order`."""
     depth: int
+    """Results of each list."""
 
     @cached_property
     def shelf(self) -> tuple[Ints, Ints]:

@@ -8,9 +8,9 @@ from itertools import groupby
 import numpy as np
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.auditing.equivalence import ALPHA
 from ranktilt.errors import counted
 from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.equivalence import ALPHA
 from ranktilt.probes.similarity import Map
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Figure, Table, Tone

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 class Glossary:
-    """Marks the terms in the texts of one page, and remembers which it met.
-
-    Parameters
-    ----------
-    terms : tuple of Term, optional
-        The words to mark.
-    """
+    """Marks the terms in the texts of one page, and remembers which it met."""
 
     def __init__(self, terms: tuple[Term, ...] = TERMS) -> None:
         self._terms = terms

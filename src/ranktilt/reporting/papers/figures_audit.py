@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.auditing.effects import Effect
-from ranktilt.auditing.ranks import RankShares, rank_shares
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, signed
 from ranktilt.errors import counted

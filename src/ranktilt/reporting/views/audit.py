@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import polars as pl
 
@@ -17,6 +16,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
+from ranktilt.reporting.verdicts import VERDICT_WORDS
 from ranktilt.reporting.views.audit_legend import (
     audit_notes,
     conflict_sentences,
@@ -32,8 +32,6 @@ _MOST_SUMMED = 4
 _MOST_VERDICTS = 16
 _MOST_AT_ONCE = 6
 _COUNTS = ("pairs", "wins", "losses", "ties", "whole", "whole_wins", "whole_losses", "absent", "raw")
-Kind = Literal["favours", "level", "inconclusive"]
-_ALL: dict[Kind, str] = {"favours": "favour one side", "level": "are level", "inconclusive": "are inconclusive"}
 
 
 def view(result: Audit | Opened, *, texts: bool = True) -> Document:
@@ -130,33 +128,24 @@ def _who(members: Sequence[str], runs: Sequence[str]) -> str:
 
 def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     """What is said over several pairs: of each ranker where they are few, else of all of them together."""
-    kinds = {run: Counter(audit.verdict(run, *pair).kind for pair in pairs) for run in audit.runs}
+    kinds = {run: Counter[str](audit.verdict(run, *pair).kind for pair in pairs) for run in audit.runs}
     if len(audit.runs) <= _MOST_SUMMED:
         return "; ".join(f"{run} {_verdict_counts(found, len(pairs))}" for run, found in kinds.items())
-    total = sum(kinds.values(), Counter[Kind]())
+    total = sum(kinds.values(), Counter[str]())
     where = f"{len(audit.runs)} rankers, {len(pairs)} pairs of groups"
-    counts = (
-        (total["favours"], "favours one side", "favour one side"),
-        (total["level"], "is level", "are level"),
-        (total["inconclusive"], "is inconclusive", "are inconclusive"),
-    )
-    parts = [f"{count} {one if count == 1 else more}" for count, one, more in counts if count]
+    parts = [f"{total[kind]} {words[total[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if total[kind]]
     if len(parts) == 1:
-        return f"all {total.total()} comparisons ({where}) {_ALL[next(iter(total))]}"
+        return f"all {total.total()} comparisons ({where}) {VERDICT_WORDS[next(iter(total))][1]}"
     return f"of {total.total()} comparisons ({where}) {join_words(parts)}"
 
 
-def _verdict_counts(kinds: Counter[Kind], pairs: int) -> str:
-    words: dict[Kind, str] = {
-        "favours": "favours one side",
-        "level": "is level",
-        "inconclusive": "is inconclusive",
-    }
-    parts = [f"{said} in {kinds[kind]}" for kind, said in words.items() if kinds[kind]]
-    if len(parts) == 1:
-        return f"{parts[0].rpartition(' ')[0]} all {pairs} pairs of groups"
-    parts[0] += f" of {pairs} pairs of groups"
-    return join_words(parts)
+def _verdict_counts(kinds: Counter[str], pairs: int) -> str:
+    """What is said of one ranker: ``favours one side in 2 of 3 pairs of groups and is level in 1``."""
+    found = [(one, kinds[kind]) for kind, (one, _) in VERDICT_WORDS.items() if kinds[kind]]
+    (first, count), *others = found
+    if not others:
+        return f"{first} in all {pairs} pairs of groups"
+    return join_words([f"{first} in {count} of {pairs} pairs of groups", *(f"{said} in {n}" for said, n in others)])
 
 
 def _ungrouped(audit: Audit) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ranktilt.auditing.ranks import RankShares, rank_shares
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.measures.base import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
 from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves

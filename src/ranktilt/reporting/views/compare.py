@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ranktilt.auditing.changes import RunPair
-from ranktilt.auditing.compare import Comparison
+from ranktilt.auditing.compare import Comparison, RunPair
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import Pair
 from ranktilt.errors import counted

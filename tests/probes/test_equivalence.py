@@ -15,13 +15,13 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ranktilt.auditing.effects import Equivalence
-from ranktilt.auditing.equivalence import equivalences
 from ranktilt.auditing.inference import outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
 from ranktilt.measures.ndcg import nDCG
+from ranktilt.probes.equivalence import equivalences
 from ranktilt.rankers.base import Ranker
 from ranktilt.registry import ranker
 from ranktilt.run import Run
@@ -40,10 +40,6 @@ class TestTwoOneSidedTests:
         # Student's t with 4 degrees of freedom: F(t) = 1/2 + 3/8 · t/√(1+t²/4) · (1 − t²/(12·(1+t²/4))),
         # here at (.03 − .05)/.0070711 = −√8: 1/2 − 3/8 · √8/√3 · (1 − 8/36)
         assert tost_p(FIVE, 0.05) == pytest.approx(0.5 - 3 / 8 * math.sqrt(8 / 3) * 7 / 9)
-
-    def test_a_mean_beyond_the_margin_is_not_equivalent(self) -> None:
-        assert tost_p(FIVE, 0.02) == pytest.approx(1 - tost_p(FIVE, 0.04))
-        assert tost_p(FIVE, 0.03) == pytest.approx(0.5)
 
     @pytest.mark.parametrize("margin", [0.001, 0.02, 0.1])
     @pytest.mark.parametrize("seed", range(4))
@@ -79,12 +75,6 @@ class TestTwoOneSidedTests:
 
 
 class TestIntervals:
-    def test_by_hand(self) -> None:
-        # 2.776445 and 2.131847: the .975 and .95 quantiles of Student's t with 4 degrees of freedom, from a table.
-        low, high = t_interval(FIVE)
-        assert (low, high) == (pytest.approx(0.03 - 2.776445 * 0.00707107), pytest.approx(0.03 + 2.776445 * 0.00707107))
-        assert smallest_margin(FIVE) == pytest.approx(0.03 + 2.131847 * 0.00707107)
-
     def test_as_scipy_s(self) -> None:
         found = np.random.default_rng(0).normal(size=40)
         expected = stats.ttest_1samp(found, 0).confidence_interval(0.95)
@@ -164,6 +154,7 @@ def test_each_side_is_ranked_among_its_own_documents() -> None:
     assert row.mean_b == pytest.approx((1 + 3 * SECOND) / 4)
     differences = np.array([0, 1 - SECOND, 1 - SECOND, 0])
     assert row.value == pytest.approx(differences.mean())
+    assert row.error == pytest.approx(stats.sem(differences))
     expected = stats.ttest_1samp(differences, 0)
     assert row.p == row.p_corrected == pytest.approx(expected.pvalue)
     assert (row.low, row.high) == tuple(map(pytest.approx, expected.confidence_interval(0.95)))
@@ -223,8 +214,7 @@ def test_judgments_of_queries_that_are_not_there_count_nowhere() -> None:
 def test_one_query_cannot_be_tested() -> None:
     (row,) = rows(bed(1), Given({"q0": {"d0-human": 1.0, "d0-llm": 1.0}}))
     assert (row.outcome, row.queries, row.mean_a) == ("not tested", 1, 1.0)
-    assert math.isnan(row.p_equivalent)
-    assert math.isnan(row.smallest)
+    assert all(map(math.isnan, (row.p_equivalent, row.smallest, row.error)))
 
 
 def test_no_common_query_leaves_everything_undefined() -> None:

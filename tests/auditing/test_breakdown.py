@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt import Collection, Run, audit
-from ranktilt.auditing.ranks import RankShares, rank_shares
+from ranktilt.auditing.breakdown import RankShares, rank_shares
 from ranktilt.errors import UserError
-from tests.toy import collection_of, run_of, toy
+from tests.toy import run_of, toy
 
 NAN = float("nan")
 
@@ -46,20 +46,9 @@ def test_a_rank_is_shared_by_the_groups_of_the_documents_that_stand_there() -> N
     assert found.depth == 3
 
 
-def test_tied_documents_share_their_ranks() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1, "d3-human": 1}}), depth=5)
-    np.testing.assert_allclose(found.at, [[1, 2 / 3, 2 / 3, 2 / 3, NAN], [0, 1 / 3, 1 / 3, 1 / 3, NAN]])
-
-
 def test_a_tie_across_the_last_rank_counts_all_its_documents() -> None:
     found = shares(*toy_run({"q1": {"d1-human": 2, "d1-llm": 1, "d2-human": 1, "d3-human": 1}}), depth=2)
     np.testing.assert_allclose(found.at[1], [0, 1 / 3])
-
-
-def test_ranks_are_averaged_over_the_queries_that_reach_them() -> None:
-    found = shares(*toy_run({"q1": {"d1-human": 2, "d1-llm": 1}, "q2": {"d2-llm": 1}, "q3": {}}))
-    np.testing.assert_allclose(found.at, [[0.5, 0, NAN], [0.5, 1, NAN]])
-    assert found.queries.tolist() == [2, 1, 0]
 
 
 def test_documents_without_a_group_take_a_rank_and_belong_to_nobody() -> None:
@@ -80,18 +69,6 @@ def test_documents_that_the_collection_lacks_take_a_rank_too() -> None:
     np.testing.assert_array_equal(found.at, [[0, 0, 1], [0, 1, 0]])
 
 
-def test_found_is_the_share_of_the_groups_relevant_documents() -> None:
-    # q1 has two relevant documents on each side, q2 and q3 one.
-    scores = {
-        "q1": {"d1-human": 3, "d3-llm": 2, "d2-human": 1},
-        "q2": {"d2-llm": 3, "d2-human": 2},
-        "q3": {"d1-human": 3, "d1-llm": 2, "d3-llm": 1},
-    }
-    found = shares(*toy_run(scores)).found
-    np.testing.assert_allclose(found[0], [0.5 / 3, 1.5 / 3, 1.5 / 3])
-    np.testing.assert_allclose(found[1], [1 / 3, 1.5 / 3, 2.5 / 3])
-
-
 @pytest.mark.parametrize("missing", ["zero", "exclude"])
 @pytest.mark.parametrize("ties", ["expected", "trec_eval"])
 def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str) -> None:
@@ -100,12 +77,6 @@ def test_found_is_the_mean_of_recall_as_the_audit_has_it(missing: str, ties: str
     found = audit(collection, run, ["R@1", "R@2", "R@3"], missing=missing, ties=ties, resamples=100, confounds=False)
     expected = np.nanmean(found.values[0, :, 1:], axis=2).T
     np.testing.assert_allclose(rank_shares(collection, run, found, depth=3).found, expected, atol=1e-12)
-
-
-def test_a_query_that_the_run_lacks_counts_as_the_audit_says() -> None:
-    collection, run = toy_run({"q2": {"d2-human": 2, "d2-llm": 1}})
-    zero, without = (shares(collection, run, missing=choice).found[0, 0] for choice in ("zero", "exclude"))
-    assert (zero, without) == (pytest.approx(1 / 3), 1)
 
 
 def test_ties_are_broken_by_id_where_the_audit_did_so() -> None:
@@ -143,14 +114,6 @@ def test_an_empty_run_reaches_no_rank() -> None:
     found = shares(*toy_run({"q1": {}}))
     assert np.isnan(found.at).all()
     assert (found.found == 0).all()
-
-
-def test_bins_of_length_are_groups_too() -> None:
-    docs = [{"id": f"d{n}", "text": " ".join(["w"] * n)} for n in range(1, 5)]
-    collection = collection_of(docs, {"q": "w"}, {"q": {"d1": 1, "d4": 1}})
-    found = shares(collection, run_of(collection, {"q": {"d4": 2, "d1": 1}}, ranker="run"), by="length:2")
-    assert found.groups == ("1 to 2 words", "3 to 4 words")
-    np.testing.assert_array_equal(found.at[:, :2], [[0, 1], [1, 0]])
 
 
 def test_a_depth_of_no_rank_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Who stands at which rank: groups down the list, and how soon their relevant documents are found."""
+"""What an audit's numbers are made of: groups at each rank of a run, and each query's part of Relative Δ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.groups import Groups, grouping
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
+from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Ranking
 from ranktilt.run import Run
 
@@ -22,34 +23,20 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RankShares:
-    """Groups at each rank of one run, in expectation over ties.
-
-    Parameters
-    ----------
-    run : str
-        The run's name.
-    groups : tuple of str
-        Names of the groups.
-    at : ndarray of float64, shape (n_groups, depth)
-        Share of the documents at each rank that are of the group, in [0, 1]: the mean over the queries whose list is
-        that long. A tied document stands at each rank of its block with equal chance. NaN below the longest list;
-        the groups' shares add up to less than 1 where documents without a group stand.
-    found : ndarray of float64, shape (n_groups, depth)
-        Share of the group's relevant documents at this rank or above it, in [0, 1]: mean R@rank over the queries that
-        have one, as the audit counts it. NaN where no query has one.
-    level : ndarray of float64, shape (n_groups,)
-        What random labels would show at every rank, in [0, 1]: each group's share among the documents that have a
-        group, of what part of these lists they are.
-    queries : ndarray of int64, shape (depth,)
-        Queries whose list reaches each rank.
-    """
+    """Groups at each rank of one run, in expectation over ties."""
 
     run: str
     groups: tuple[str, ...]
     at: Floats
+    """Share of the group at each rank, (n_groups, depth): the mean over the queries whose list is that long, NaN below
+    the longest. A tied document stands at each rank of its block with equal chance."""
     found: Floats
+    """Mean R@rank of each group over the queries that have a relevant document of it; NaN where none has one."""
     level: Floats
+    """What random labels would show at every rank: each group's share among the documents that have a group, of what
+    part of these lists they are."""
     queries: Ints
+    """Queries whose list reaches each rank."""
 
     @property
     def depth(self) -> int:
@@ -58,28 +45,9 @@ class RankShares:
 
 
 def rank_shares(collection: Collection, run: Run, audit: Audit, *, depth: int = 100) -> RankShares:
-    """Count the groups at each rank of a run, and their relevant documents down to it.
+    """Count the groups at each rank of a run of an audit, and their relevant documents down to it.
 
-    Parameters
-    ----------
-    collection : Collection
-        The one that was audited.
-    run : Run
-        One of the audit's runs.
-    audit : Audit
-        Says what documents are grouped by, how ties are broken, and whether a query that the run lacks counts 0.
-    depth : int, optional
-        Ranks to look at.
-
-    Returns
-    -------
-    RankShares
-        Ties are averaged (MEASURES, sec. 2), or broken as trec_eval does where the audit asked for that.
-
-    Raises
-    ------
-    UserError
-        If `depth` is not at least 1.
+    Ties are averaged (MEASURES, sec. 2), or broken as trec_eval does where the audit asked for that.
     """
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
@@ -160,3 +128,33 @@ def _level(groups: Groups, listed: Ints) -> Floats:
     part = float((listed >= 0).mean()) if len(listed) else 1.0
     counts = np.bincount(held, minlength=len(groups.names)) * part / max(len(held), 1)
     return counts.astype(np.float64)
+
+
+def contributions(audit: Audit, run: str, measure: str | Measure, a: str, b: str) -> Floats:
+    """Split Relative Δ over the queries, in the order of ``audit.queries``: how many of its points each of them brings.
+
+    ``200·(a_q − b_q) / Σ(a + b)``: what remains of Relative Δ ``200·(M_a − M_b) / (M_a + M_b)`` (Dai et al., KDD 2024,
+    sec. 3.1) when its means are written as sums over the queries; the parts add up to Relative Δ without rounding. NaN
+    for a query without a relevant document in both groups, and for every query where both means are 0.
+    """
+    measures, name = tuple(map(repr, audit.measures)), measure if isinstance(measure, str) else repr(measure)
+    axes = (
+        ("run", run, audit.runs),
+        ("measure", name, measures),
+        ("group", a, audit.groups),
+        ("group", b, audit.groups),
+    )
+    for noun, value, names in axes:
+        if value not in names:
+            raise unknown(noun, value, names)
+    values = audit.values[audit.runs.index(run), measures.index(name)]
+    return parts(values[audit.groups.index(a)], values[audit.groups.index(b)])
+
+
+def parts(a: Floats, b: Floats) -> Floats:
+    """Split Relative Δ of two groups over the queries, the last axis, in points; see `contributions`."""
+    counts = ~(np.isnan(a) | np.isnan(b))
+    total = np.where(counts, a, 0.0).sum(axis=-1, keepdims=True) + np.where(counts, b, 0.0).sum(axis=-1, keepdims=True)
+    shares: Floats = np.divide(a - b, total, out=np.full(counts.shape, np.nan), where=counts & (total > 0))
+    shares *= 200
+    return shares

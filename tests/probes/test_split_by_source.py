@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from ranktilt.auditing.equivalence import split_by_source
 from ranktilt.collection import Collection
+from ranktilt.probes.equivalence import split_by_source
 from tests.toy import QUERIES, collection_of, toy
 
 DOCS = [
