@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.errors import DataError, DataWarning, MissingExtra, UserError, counted, listed, shorten, unknown, visible
+from ranktilt.errors import (
+    DataError,
+    DataWarning,
+    MissingExtra,
+    UserError,
+    counted,
+    join_words,
+    shorten,
+    unknown,
+    visible,
+)
 
 
 def test_a_data_error_names_file_and_line() -> None:
@@ -94,7 +104,7 @@ def test_anything_can_be_shortened() -> None:
     [(["a"], "and", "a"), (["a", "b"], "and", "a and b"), (["a", "b", "c"], "or", "a, b or c")],
 )
 def test_names_are_joined_as_in_a_sentence(names: list[str], last: str, expected: str) -> None:
-    assert listed(names, last) == expected
+    assert join_words(names, last) == expected
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
 
 
-def listed(names: Sequence[str], last: str = "and") -> str:
+def join_words(names: Sequence[str], last: str = "and") -> str:
     """Join in words: ``a``, ``a and b``, ``a, b and c``.
 
     Parameters

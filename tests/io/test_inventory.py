@@ -119,6 +119,16 @@ def test_an_age_that_is_none_is_refused(age: str) -> None:
         unused_for([], age)
 
 
+def test_an_age_is_exact_and_has_nine_digits_at_most(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [one] = [found for found in cache_contents()[0] if found.folder.name == "bb"]
+    for late, expected in ((0.0, []), (1.0, [one])):
+        monkeypatch.setattr(inventory, "time", SimpleNamespace(time=lambda late=late: one.used + 3600 + late))
+        assert unused_for([one], "1h") == expected
+    assert unused_for([one], "999999999d") == []
+    with pytest.raises(UserError, match="--older-than: expected a number"):
+        unused_for([one], "1000000000d")
+
+
 def test_what_is_removed_is_gone_and_the_rest_stays(full: Path) -> None:
     kept, _ = cache_contents()
     freed = remove(of_model(kept, "minilm"))

@@ -70,7 +70,7 @@ def test_grades_are_whole_numbers(tmp_path: Path, written: str, grade: int) -> N
     ("written", "grades", "kind"),
     [
         (("1.0", "0", "2.", "1e3"), (1, 0, 2, 1000), pl.Int32),
-        (("1", "0.5", ".25", "-1.5", "5E-1"), (1.0, 0.5, 0.25, -1.5, 0.5), pl.Float64),
+        (("1", "0.5", ".25", "-1.5", "5E-1", "100.5"), (1.0, 0.5, 0.25, -1.5, 0.5, 100.5), pl.Float64),
     ],
     ids=["whole", "fractions"],
 )

@@ -96,7 +96,7 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, message: str) -> None
 
 def test_the_line_of_an_entry_counts_blank_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "run", "\na\n \t\n\nb\r\n\r\nc")
-    assert [files.nth_line(path, row) for row in range(3)] == [2, 5, 7]
+    assert [files.nth_line(path, row) for row in range(4)] == [2, 5, 7, 0]
 
 
 # No field is cut or unquoted, whatever is in it: commas, quotes, number signs, other scripts' blanks.

@@ -18,7 +18,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import CheckResult
-from ranktilt.errors import DataError, UserError, counted, listed, shorten
+from ranktilt.errors import DataError, UserError, counted, join_words, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.probes.explain import Explanation
@@ -141,12 +141,14 @@ def read_result(path: str | Path, kinds: Iterable[type[Result]] = tuple(RESULTS)
 
 
 def _wanted(kinds: Sequence[type[Result]]) -> str:
-    return listed([kind.header.noun for kind in kinds], "or") if len(kinds) < len(RESULTS) else "a result of RankTilt"
+    return (
+        join_words([kind.header.noun for kind in kinds], "or") if len(kinds) < len(RESULTS) else "a result of RankTilt"
+    )
 
 
 def _written_by(kinds: Sequence[type[Result]]) -> str:
     verbs = [kind.header.command.removeprefix("ranktilt ") for kind in kinds]
-    return f"ranktilt {listed(verbs)} write one with --json FILE"
+    return f"ranktilt {join_words(verbs)} write one with --json FILE"
 
 
 def _format(path: Path, kinds: Sequence[type[Result]]) -> Any:
@@ -210,7 +212,7 @@ def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Do
         sections += [replace(one, name=f"part{number}-{one.name}", part=title) for one in page.sections]
         verdicts += [replace(one, text=f"{title}: {one.text}") for one in page.lines("html")]
     how_many = Counter(Audit if isinstance(one, Opened) else type(one) for one in results)
-    said = listed([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
+    said = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
     method = (note for page in pages for note in page.method or (*page.legend, *page.notes))
     return Document(
@@ -235,7 +237,7 @@ def _summed(results: Sequence[Opened | Result]) -> str:
     if not kinds:
         return ""
     counts = [f"{kinds[kind]} {words[kinds[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if kinds[kind]]
-    return f": of {counted(kinds.total(), 'verdict', 'verdicts')} on rankers, {listed(counts)}"
+    return f": of {counted(kinds.total(), 'verdict', 'verdicts')} on rankers, {join_words(counts)}"
 
 
 def _distinct(titles: Sequence[str]) -> list[str]:

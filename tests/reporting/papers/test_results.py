@@ -9,7 +9,7 @@ import pytest
 
 from ranktilt import Collection, audit
 from ranktilt.reporting.papers.cells import PaperCell
-from ranktilt.reporting.papers.results import belongs, cells_of, tables_of
+from ranktilt.reporting.papers.results import Result, belongs, cells_of, tables_of
 from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.audits import ordered, small, three, twins, uneven
 from tests.reporting.papers.audits import RERANKED, named, sourced
@@ -34,26 +34,26 @@ class TestAudit:
         assert len(cells) == 2 * 3 * 2
         assert {(c.collection, c.generator, c.temperature, c.condition) for c in cells} == {("mixed", "llm", "", "")}
 
-    def test_the_collection_is_called_as_its_folder(self) -> None:
+    def test_collection_model_and_temperature_come_from_folder_and_source(self) -> None:
         found = named(small(), ("a", "b"), collection={"path": "/data/nfcorpus"})
         assert {cell.dataset for cell in cells_of(found, "dai-3")} == {"nfcorpus"}
-
-    def test_model_and_temperature_come_from_the_name_of_the_source(self) -> None:
         cells = cells_of(sourced("llama-tmp0.7"), "dai-3")
         assert {(c.generator, c.temperature) for c in cells} == {("llama", "0.7")}
 
-    def test_rankers_of_one_stage_are_told_from_re_rankers(self) -> None:
-        found = sourced("llama", runs=RERANKED)
-        assert {c.system for c in cells_of(found, "dai-3")} == {"BM25", "TF-IDF"}
-        assert {c.system for c in cells_of(found, "dai-5")} == {"BM25", "BM25+MiniLM"}
-        assert {c.system for c in cells_of(found, "dai-9")} == {"BM25", "TF-IDF", "BM25+MiniLM"}
-
-    def test_without_re_rankers_there_is_no_table_of_them(self) -> None:
-        assert cells_of(sourced("llama"), "dai-5") == []
-
-    def test_re_rankers_alone_stand_in_the_main_table(self) -> None:
-        found = sourced("llama", runs=RERANKED[2:])
-        assert {c.system for c in cells_of(found, "dai-3")} == {"BM25+MiniLM"}
+    @pytest.mark.parametrize(
+        ("runs", "table", "systems"),
+        [
+            (RERANKED, "dai-3", {"BM25", "TF-IDF"}),
+            (RERANKED, "dai-5", {"BM25", "BM25+MiniLM"}),
+            (RERANKED, "dai-9", {"BM25", "TF-IDF", "BM25+MiniLM"}),
+            (("bm25",), "dai-5", set()),
+            (RERANKED[2:], "dai-3", {"BM25+MiniLM"}),  # alone they stand in the main table
+        ],
+    )
+    def test_rankers_of_one_stage_are_told_from_re_rankers(
+        self, runs: tuple[str, ...], table: str, systems: set[str]
+    ) -> None:
+        assert {c.system for c in cells_of(sourced("llama", runs=runs), table)} == systems
 
     def test_groups_that_are_not_human_text_keep_their_names(self) -> None:
         cells = cells_of(uneven(), "dai-3")
@@ -94,9 +94,13 @@ class TestAudit:
         found = audit(collection, runs, ["nDCG@1"], missing="exclude", resamples=100)
         assert [cell.value for cell in cells_of(found, "askari-1")] == [4.0]
 
-    @pytest.mark.parametrize("table", ["dai-1", "dai-2", "wang-2", "wang-3", "dai-10"])
-    def test_an_audit_does_not_hold_what_another_result_does(self, table: str) -> None:
-        assert cells_of(small(), table) == []
+    @pytest.mark.parametrize(
+        ("result", "table"),
+        [(small(), "dai-1"), (small(), "dai-2"), (small(), "wang-2"), (small(), "wang-3"), (small(), "dai-10"),
+         (toy_validation(), "dai-3"), (toy_study(), "dai-2")],
+    )  # fmt: skip
+    def test_a_result_does_not_hold_what_another_does(self, result: Result, table: str) -> None:
+        assert cells_of(result, table) == []
 
     def test_without_judgments_there_are_no_means(self) -> None:
         collection = twins(40)
@@ -131,9 +135,6 @@ class TestValidation:
     def test_judged_queries_are_counted(self) -> None:
         assert [(c.measure, c.value) for c in cells_of(toy_validation(), "askari-1")] == [("queries test", 300.0)]
 
-    def test_it_holds_no_mixed_table(self) -> None:
-        assert cells_of(toy_validation(), "dai-3") == []
-
 
 class TestStudy:
     def test_every_temperature_has_its_cells(self) -> None:
@@ -143,64 +144,41 @@ class TestStudy:
         assert found["0.6", "BM25", "llm"] == pytest.approx(30 * (1 - 6.1 / 200))
         assert {c.generator for c in cells} == {"llama"}
         assert {t for t, _, _ in found} == {"0.2", "0.6", "1.0"}
-
-    def test_an_unknown_temperature_is_left_open(self) -> None:
         assert {c.temperature for c in cells_of(timeless_study(), "dai-9")} == {""}
-
-    def test_it_holds_no_table_of_one_side_alone(self) -> None:
-        assert cells_of(toy_study(), "dai-2") == []
 
 
 class TestHome:
     @pytest.mark.parametrize(
-        ("sources", "runs", "tables"),
+        ("result", "tables"),
         [
-            (("llama",), ("bm25",), ["dai-3"]),
-            (("llama-tmp0.2",), ("bm25",), ["dai-3"]),
-            (("llama-tmp1",), ("bm25",), ["dai-9"]),
-            (("gpt-4",), ("bm25",), ["dai-4"]),
-            (("llama",), RERANKED, ["dai-3", "dai-5"]),
-            (("gpt-4",), RERANKED, ["dai-4", "dai-6"]),
-            (("llama-tmp1",), RERANKED, ["dai-9"]),
+            (sourced("llama"), ["dai-3"]),
+            (sourced("llama-tmp0.2"), ["dai-3"]),
+            (sourced("llama-tmp1"), ["dai-9"]),
+            (sourced("gpt-4"), ["dai-4"]),
+            (sourced("llama", runs=RERANKED), ["dai-3", "dai-5"]),
+            (sourced("gpt-4", runs=RERANKED), ["dai-4", "dai-6"]),
+            (sourced("llama-tmp1", runs=RERANKED), ["dai-9"]),
+            (sourced("gpt-4", "llama"), ["dai-4", "dai-3"]),
+            (uneven(), ["wang-1"]),
+            (replace(uneven(), spec={"by": None}), ["askari-2"]),
+            (toy_validation(("human", "llama-tmp0.2")), ["dai-1", "dai-2"]),
+            (toy_validation(("human", "gpt-4")), ["dai-1", "dai-7"]),
+            (toy_validation(("human", "llama-tmp1.0")), ["dai-1", "dai-8"]),
+            (toy_validation(("human",)), ["dai-1"]),
+            (replace(toy_validation(), effectiveness=()), ["dai-1"]),
+            (toy_study(), ["dai-9"]),
         ],
     )
-    def test_an_audit_by_source(self, sources: tuple[str, ...], runs: tuple[str, ...], tables: list[str]) -> None:
-        assert tables_of(sourced(*sources, runs=runs)) == tables
-
-    def test_an_audit_of_several_models_fills_several_tables(self) -> None:
-        found = sourced("gpt-4", "llama")
-        assert set(tables_of(found)) == {"dai-3", "dai-4"}
-        homes = {c.generator: [t for t in ("dai-3", "dai-4") if belongs(c, t)] for c in cells_of(found, "dai-3")}
-        assert homes == {"gpt-4": ["dai-4"], "llama": ["dai-3"], "": ["dai-3"]}
-
-    def test_an_audit_by_another_column_or_none(self) -> None:
-        assert tables_of(uneven()) == ["wang-1"]
-        assert tables_of(replace(uneven(), spec={"by": None})) == ["askari-2"]
-
-    @pytest.mark.parametrize(
-        ("names", "tables"),
-        [
-            (("human", "llama-tmp0.2"), ["dai-1", "dai-2"]),
-            (("human", "gpt-4"), ["dai-1", "dai-7"]),
-            (("human", "llama-tmp1.0"), ["dai-1", "dai-8"]),
-            (("human",), ["dai-1"]),
-        ],
-    )
-    def test_a_validation(self, names: tuple[str, ...], tables: list[str]) -> None:
-        assert tables_of(toy_validation(names)) == tables
-
-    def test_a_validation_without_rankers_is_its_statistics(self) -> None:
-        assert tables_of(replace(toy_validation(), effectiveness=())) == ["dai-1"]
-
-    def test_a_study(self) -> None:
-        assert tables_of(toy_study()) == ["dai-9"]
+    def test_a_result_has_the_tables_of_its_kind(self, result: Result, tables: list[str]) -> None:
+        assert tables_of(result) == tables
 
     @pytest.mark.parametrize(
         ("generator", "temperature", "table", "found"),
         [
             ("gpt-4", "0.2", "dai-6", True), ("gpt-4", "0.2", "dai-5", False), ("llama", "", "dai-5", True),
             ("llama", "1.0", "dai-5", False), ("llama", "1.0", "dai-8", True), ("llama", "1.0", "dai-2", False),
-            ("", "", "wang-1", True), ("gpt-4", "0.2", "dai-1", True),
+            ("", "", "wang-1", True), ("gpt-4", "0.2", "dai-1", True), ("gpt-4", "", "dai-4", True),
+            ("gpt-4", "", "dai-3", False), ("", "", "dai-3", True), ("", "", "dai-4", False),
         ],
     )  # fmt: skip
     def test_a_cell_is_at_home_in_the_table_of_its_model(

@@ -267,85 +267,58 @@ class TestFormats:
         assert not text.endswith("\n\n")
 
 
-class TestRefused:
-    @pytest.mark.parametrize(
-        ("layout", "said"),
-        [
-            (
-                "dai-2",
-                "dai-2 shows each source ranked alone (a validation with rankers); the results given (1 audit) hold "
-                "none: ranktilt validate DIR -r bm25 --json FILE makes one",
-            ),
-            (
-                "dai-5",
-                "dai-5 shows a mixed collection ranked by re-rankers (an audit); the results given (1 audit) hold "
-                "none: ranktilt audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE makes one",
-            ),
-            (
-                "wang-3",
-                "wang-3 shows pairs of documents, one of each group, judged by a pairwise ranker; the results given "
-                "(1 audit) hold none: give a CSV file of its cells",
-            ),
-            (
-                "dai-10",
-                "dai-10 shows the texts of a collection (an audit by source, with its collection); the results given "
-                "(1 audit) hold none: ranktilt audit DIR -r bm25 --json FILE makes one",
-            ),
-            (
-                "dai-11",
-                "dai-11 shows the texts of a second collection (an audit by source, with its collection); the results "
-                "given (1 audit) hold fewer: dai-10 shows the first",
-            ),
-        ],
-    )
-    def test_a_table_that_no_result_holds_says_what_it_needs(self, layout: str, said: str) -> None:
-        with pytest.raises(UserError) as caught:
-            paper_tables([small()], layout, "latex")
-        assert str(caught.value) == said
-
-    def test_why_the_texts_are_missing_is_said(self) -> None:
-        opened = Opened(small(), notes=("the collection X has changed since.",))
-        with pytest.raises(UserError, match="with its collection\\); the collection X has changed since"):
-            paper_tables([opened], "dai-10", "latex")
-
-    def test_all_kinds_of_results_are_counted(self) -> None:
-        results: list[Source] = [small(), uneven(), toy_validation(), toy_study(), CellFile(())]
-        with pytest.raises(UserError, match=r"\(2 audits, 1 validation, 1 study, 1 file of cells\)"):
-            paper_tables(results, "wang-2", "latex")
-
-    def test_nothing_at_all_says_what_makes_results(self) -> None:
-        with pytest.raises(UserError, match=r"the results given \(nothing\) hold none of the papers' tables; such"):
-            paper_tables([], "paper", "latex")
-
-    @pytest.mark.parametrize(
-        ("layout", "format", "rounding", "said"),
-        [
-            ("dia-3", "latex", "paper", "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
-            ("dai-3", "tex", "paper", "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown, csv)"),
-            ("dai-3", "latex", "half", "unknown rounding 'half' (valid: none, paper)"),
-        ],
-    )
-    def test_unknown_names_are_refused(self, layout: str, format: str, rounding: str, said: str) -> None:
-        with pytest.raises(UserError) as caught:
-            paper_tables([small()], layout, format, rounding=rounding)
-        assert str(caught.value).startswith(said)
+HOLD = "the results given (1 audit) hold"
 
 
-class TestLeftOut:
-    def test_rankers_that_have_a_table_of_their_own_are_named(self) -> None:
-        audit = sourced("llama-2-7b-chat-tmp0.2", runs=RERANKED)
-        (first,), (again,) = (panels([audit], name) for name in ("dai-3", "dai-5"))
-        assert "Without BM25+MiniLM: re-rankers have a table of their own (dai-5, dai-6)." in first.notes
-        assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
+@pytest.mark.parametrize(
+    ("results", "layout", "message"),
+    [
+        ([small()], "dai-2", f"dai-2 shows each source ranked alone (a validation with rankers); {HOLD} none: ranktilt "
+         "validate DIR -r bm25 --json FILE makes one"),
+        ([small()], "dai-5", f"dai-5 shows a mixed collection ranked by re-rankers (an audit); {HOLD} none: ranktilt "
+         "audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE makes one"),
+        ([small()], "wang-3", "wang-3 shows pairs of documents, one of each group, judged by a pairwise ranker; "
+         f"{HOLD} none: give a CSV file of its cells"),
+        ([small()], "dai-10", "dai-10 shows the texts of a collection (an audit by source, with its collection); "
+         f"{HOLD} none: ranktilt audit DIR -r bm25 --json FILE makes one"),
+        ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "
+         f"collection); {HOLD} fewer: dai-10 shows the first"),
+        ([sourced("llm")], "wang-1", "wang-1 shows documents of several groups ranked by relevance (an audit with "
+         f"P@20); {HOLD} none: ranktilt audit DIR -r bm25 -m P@20 --by gender --json FILE makes one"),
+        ([Opened(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of a "
+         "collection (an audit by source, with its collection); the collection X has changed since."),
+        ([small(), uneven(), toy_validation(), toy_study(), CellFile(())], "wang-2", "wang-2 shows listwise rankings "
+         "at several window and step sizes; the results given (2 audits, 1 validation, 1 study, 1 file of cells) hold "
+         "none: give a CSV file of its cells"),
+        ([], "paper", "the results given (nothing) hold none of the papers' tables; such results are made by: ranktilt "
+         "validate DIR --json FILE; ranktilt validate DIR -r bm25 --json FILE; ranktilt audit DIR -r bm25 --json FILE; "
+         "ranktilt audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE"),
+    ],
+)  # fmt: skip
+def test_a_table_that_no_result_holds_says_what_it_needs(results: list[Source], layout: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        paper_tables(results, layout, "latex")
+    assert str(caught.value) == message
 
-    def test_nothing_is_said_where_all_are_shown(self) -> None:
-        (block,) = panels([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
-        assert not [note for note in block.notes if note.startswith("Without ")]
 
-    def test_exposure_of_groups_needs_groups_that_are_not_sources(self) -> None:
-        with pytest.raises(UserError) as told:
-            paper_tables([sourced("llm")], "wang-1", "markdown")
-        assert str(told.value) == (
-            "wang-1 shows documents of several groups ranked by relevance (an audit with P@20); the results given "
-            "(1 audit) hold none: ranktilt audit DIR -r bm25 -m P@20 --by gender --json FILE makes one"
-        )
+@pytest.mark.parametrize(
+    ("layout", "format", "rounding", "message"),
+    [
+        ("dia-3", "latex", "paper", "unknown layout 'dia-3'; did you mean 'dai-3'? (valid: paper, dai-1,"),
+        ("dai-3", "tex", "paper", "unknown format 'tex'; did you mean 'latex'? (valid: latex, markdown, csv)"),
+        ("dai-3", "latex", "half", "unknown rounding 'half' (valid: none, paper)"),
+    ],
+)
+def test_unknown_names_are_refused(layout: str, format: str, rounding: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        paper_tables([small()], layout, format, rounding=rounding)
+    assert str(caught.value).startswith(message)
+
+
+def test_rankers_that_have_a_table_of_their_own_are_named_where_there_are_any() -> None:
+    audit = sourced("llama-2-7b-chat-tmp0.2", runs=RERANKED)
+    (first,), (again,) = (panels([audit], name) for name in ("dai-3", "dai-5"))
+    assert "Without BM25+MiniLM: re-rankers have a table of their own (dai-5, dai-6)." in first.notes
+    assert "Without TF-IDF: the table holds re-rankers and what they start from." in again.notes
+    (block,) = panels([sourced("llama-2-7b-chat-tmp0.2", runs=("bm25", "tfidf"))], "dai-3")
+    assert not [note for note in block.notes if note.startswith("Without ")]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.errors import listed, visible
+from ranktilt.errors import join_words, visible
 from ranktilt.generation.rewrite.rewrite import Rewritten, SourceSummary
 from ranktilt.text import quality
 
@@ -56,7 +56,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
 
 def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
     spec, made = rewritten.spec, rewritten.made
-    sources = listed([f"`{one.source}`" for one in made])
+    sources = join_words([f"`{one.source}`" for one in made])
     path = spec["collection"].get("path")
     origin = f" from `{path}`" if path else ""
     judged = (
@@ -65,7 +65,7 @@ def _opening(rewritten: Rewritten, splits: Sequence[str]) -> str:
     made_here = {spec["of"], *(one.source for one in made)}
     others = [f"`{name}`" for name in rewritten.collection.sources if name not in made_here]
     before = (
-        f" The collection came with {listed(others)} already; counts and figures below are not "
+        f" The collection came with {join_words(others)} already; counts and figures below are not "
         f"about {'it' if len(others) == 1 else 'them'}."
         if others
         else ""
@@ -99,7 +99,7 @@ def _model(rewritten: Rewritten) -> str:
         ("answered", _names(answers["model"])),
         ("revision", _names(answers["revision"])),
         ("where", _where(spec["llm"])),
-        ("temperature", listed([repr(one.temperature) for one in rewritten.made])),
+        ("temperature", join_words([repr(one.temperature) for one in rewritten.made])),
         ("top_p", f"{spec['top_p']:g}"),
         ("most tokens of an answer", _or_none(spec["max_tokens"], "the server's own limit")),
         ("seed", _or_none(spec["seed"], "none")),

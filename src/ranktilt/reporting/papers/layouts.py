@@ -134,8 +134,6 @@ class Layout:
 
     name: str
     """Such as ``dai-3``."""
-    paper: str
-    """Which table of which paper."""
     title: str
     """The caption."""
     title_of_groups: str = ""
@@ -166,6 +164,12 @@ class Layout:
     """What a result must hold for this table."""
     command: str = ""
     """What makes such a result."""
+
+    @property
+    def paper(self) -> str:
+        """Which table of which paper it is."""
+        paper, _, number = self.name.rpartition("-")
+        return f"Table {number} of {_PAPERS[paper]}"
 
     def title_of(self, key: str) -> str:
         """Return the title of a key's column."""
@@ -206,7 +210,7 @@ def rounded(value: float, digits: int) -> float:
     return round(value * power) / power + 0.0
 
 
-_DAI, _WANG, _ASKARI = "Dai et al., KDD 2024", "Wang et al., NAACL 2024", "Askari et al., CIKM 2023"
+_PAPERS = {"dai": "Dai et al., KDD 2024", "wang": "Wang et al., NAACL 2024", "askari": "Askari et al., CIKM 2023"}
 _SIX = ("nDCG@1", "nDCG@3", "nDCG@5", "AP@1", "AP@3", "AP@5")
 _ALONE = "Effectiveness of each ranker on the human-written and on the LLM-generated documents alone, in percent"
 _MIXED = (
@@ -214,57 +218,49 @@ _MIXED = (
     "and Relative Δ (positive where human-written text ranks higher)"
 )
 _GROUPS = "Effectiveness of each ranker on groups of documents of one collection, in percent, and Relative Δ"
-_RERANKED = f"Re-rankers: {_MIXED[0].lower()}{_MIXED[1:]}"
 _AUDIT = "ranktilt audit DIR -r bm25 --json FILE"
-_PIPELINE = "ranktilt audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE"
-_VALIDATE = "ranktilt validate DIR -r bm25 --json FILE"
 _WINDOWS = ((5, 1), (10, 5), (10, 3), (20, 10))
 _NO_COMMAND = "a CSV file of its cells"
 
 
-def _dai(number: int, title: str, shows: str, command: str) -> Layout:
-    alone = number in (2, 7, 8)
-    return Layout(
-        name=f"dai-{number}",
-        paper=f"Table {number} of {_DAI}",
-        title=title,
-        title_of_groups="" if alone else _GROUPS,
-        measures=_SIX,
-        scale=100.0,
-        derived="" if alone else "relative_delta",
-        shows=shows,
-        command=command,
-    )
-
-
-def _rerank(number: int) -> Layout:
-    shows = "a mixed collection ranked by re-rankers (an audit)"
-    return replace(
-        _dai(number, _RERANKED, shows, _PIPELINE),
-        rows=("measure", "target"),
-        columns=("dataset", "system"),
-        titles={"measure": "Metrics"},
-        labels={"BM25+MiniLM": "+MiniLM", "BM25+monoT5": "+monoT5"},
-    )
-
-
-def _texts(number: int, which: str) -> Layout:
-    return Layout(
-        name=f"dai-{number}",
-        paper=f"Table {number} of {_DAI}",
-        title="A human-written document and its LLM-generated version, for a query to which both are relevant",
-        shows=f"the texts of {which} collection (an audit by source, with its collection)",
-        command=_AUDIT,
-    )
-
-
-_SIDES = "each source ranked alone (a validation with rankers)"
-_BOTH = "a mixed collection ranked as one (an audit or a study)"
+_BOTH = Layout(
+    name="dai-3",
+    title=_MIXED,
+    title_of_groups=_GROUPS,
+    measures=_SIX,
+    scale=100.0,
+    derived="relative_delta",
+    shows="a mixed collection ranked as one (an audit or a study)",
+    command=_AUDIT,
+)
+_EACH = replace(
+    _BOTH,
+    title=_ALONE,
+    title_of_groups="",
+    derived="",
+    shows="each source ranked alone (a validation with rankers)",
+    command="ranktilt validate DIR -r bm25 --json FILE",
+)
+_RERANKERS = replace(
+    _BOTH,
+    title=f"Re-rankers: {_MIXED[0].lower()}{_MIXED[1:]}",
+    rows=("measure", "target"),
+    columns=("dataset", "system"),
+    titles={"measure": "Metrics"},
+    labels={"BM25+MiniLM": "+MiniLM", "BM25+monoT5": "+monoT5"},
+    shows="a mixed collection ranked by re-rankers (an audit)",
+    command="ranktilt audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE",
+)
+_TEXTS = Layout(
+    name="dai-10",
+    title="A human-written document and its LLM-generated version, for a query to which both are relevant",
+    shows="the texts of a collection (an audit by source, with its collection)",
+    command=_AUDIT,
+)
 
 _PRESETS = (
     Layout(
         name="dai-1",
-        paper=f"Table 1 of {_DAI}",
         title="Statistics of the collections",
         rows=("measure", "target"),
         columns=("dataset",),
@@ -283,19 +279,18 @@ _PRESETS = (
         shows="what a collection consists of (a validation)",
         command="ranktilt validate DIR --json FILE",
     ),
-    _dai(2, _ALONE, _SIDES, _VALIDATE),
-    _dai(3, _MIXED, _BOTH, _AUDIT),
-    _dai(4, _MIXED, _BOTH, _AUDIT),
-    _rerank(5),
-    _rerank(6),
-    _dai(7, _ALONE, _SIDES, _VALIDATE),
-    _dai(8, _ALONE, _SIDES, _VALIDATE),
-    _dai(9, _MIXED, _BOTH, "ranktilt study DIR -r bm25 --json FILE"),
-    _texts(10, "a"),
-    _texts(11, "a second"),
+    replace(_EACH, name="dai-2"),
+    _BOTH,
+    replace(_BOTH, name="dai-4"),
+    replace(_RERANKERS, name="dai-5"),
+    replace(_RERANKERS, name="dai-6"),
+    replace(_EACH, name="dai-7"),
+    replace(_EACH, name="dai-8"),
+    replace(_BOTH, name="dai-9", command="ranktilt study DIR -r bm25 --json FILE"),
+    _TEXTS,
+    replace(_TEXTS, name="dai-11", shows=_TEXTS.shows.replace("a collection", "a second collection")),
     Layout(
         name="wang-1",
-        paper=f"Table 1 of {_WANG}",
         title="Listwise evaluation: effectiveness, and exposure of the protected over that of the unprotected group",
         rows=("system",),
         columns=("condition", "measure"),
@@ -311,7 +306,6 @@ _PRESETS = (
     ),
     Layout(
         name="wang-2",
-        paper=f"Table 2 of {_WANG}",
         title="Listwise evaluation at several window and step sizes",
         rows=("condition",),
         columns=("measure",),
@@ -328,7 +322,6 @@ _PRESETS = (
     ),
     Layout(
         name="wang-3",
-        paper=f"Table 3 of {_WANG}",
         title=(
             "Pairwise evaluation: share of pairs in which the document of the unprotected and of the protected group "
             "is preferred, and the ratio of protected to unprotected"
@@ -348,7 +341,6 @@ _PRESETS = (
     ),
     Layout(
         name="askari-1",
-        paper=f"Table 1 of {_ASKARI}",
         title="Number of queries",
         rows=("dataset",),
         columns=("measure",),
@@ -369,7 +361,6 @@ _PRESETS = (
 def _askari(number: int, title: str, rows: tuple[str, ...], columns: tuple[str, ...], last: str = "RR@10") -> Layout:
     return Layout(
         name=f"askari-{number}",
-        paper=f"Table {number} of {_ASKARI}",
         title=title,
         rows=rows,
         columns=columns,

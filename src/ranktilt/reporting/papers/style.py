@@ -33,11 +33,6 @@ MARKS = ("o", "D", "s", "^", "P", "X", "v", "*")
 DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)), (0, (7, 2)), (0, (2.5, 1)), (0, (7, 1, 1, 1)), "-")
 HATCH, TINT = "//////", "#CFE3F1"
 DARK, DIM, PALE = "#222222", "#6B6B6B", "#E7E7E7"
-_SETTINGS = (
-    "agg.", "axes", "errorbar.", "figure.", "font.", "grid.", "hatch.", "hist.", "legend.", "lines.", "markers.",
-    "mathtext.", "patch.", "path.", "pdf.", "polaraxes.", "savefig.", "scatter.", "svg.", "text.", "xaxis.", "xtick.",
-    "yaxis.", "ytick.",
-)  # fmt: skip
 _OURS: dict[str, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": DARK,
@@ -113,9 +108,8 @@ def paper_style() -> Iterator[None]:
     before = loud.level
     loud.setLevel(logging.ERROR)  # no word of a home that cannot be written or a cache of fonts
     try:
-        mpl = library("matplotlib")
-        plain = {name: value for name, value in mpl.rcParamsDefault.items() if name.startswith(_SETTINGS)}
-        with mpl.rc_context({**plain, **_OURS}), warnings.catch_warnings():
+        style = library("matplotlib.style")
+        with style.context(["default", _OURS]), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
             yield
     finally:

@@ -12,7 +12,7 @@ from ranktilt.auditing.effects import TABLE_COLUMNS
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import Verdict as Judged
-from ranktilt.errors import counted, listed
+from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import PAGE, TERMINAL, TEXT, Document, Lines, Section, Sentence, Tone
 from ranktilt.reporting.numbers import percent
 from ranktilt.reporting.reload import Opened
@@ -136,7 +136,7 @@ def _all_pairs(audit: Audit, pairs: Sequence[Pair]) -> str:
     parts = [f"{total[kind]} {words[total[kind] > 1]}" for kind, words in VERDICT_WORDS.items() if total[kind]]
     if len(parts) == 1:
         return f"all {total.total()} comparisons ({where}) {VERDICT_WORDS[next(iter(total))][1]}"
-    return f"of {total.total()} comparisons ({where}) {listed(parts)}"
+    return f"of {total.total()} comparisons ({where}) {join_words(parts)}"
 
 
 def _verdict_counts(kinds: Counter[str], pairs: int) -> str:
@@ -145,7 +145,7 @@ def _verdict_counts(kinds: Counter[str], pairs: int) -> str:
     (first, count), *others = found
     if not others:
         return f"{first} in all {pairs} pairs of groups"
-    return listed([f"{first} in {count} of {pairs} pairs of groups", *(f"{said} in {n}" for said, n in others)])
+    return join_words([f"{first} in {count} of {pairs} pairs of groups", *(f"{said} in {n}" for said, n in others)])
 
 
 def _ungrouped(audit: Audit) -> str:

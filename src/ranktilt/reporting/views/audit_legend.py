@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ranktilt.auditing.confounds import confound_sentence
 from ranktilt.auditing.effects import FEW_QUERIES, Effect, conflicts
 from ranktilt.auditing.result import RAW, Audit
-from ranktilt.errors import counted, listed
+from ranktilt.errors import counted, join_words
 from ranktilt.reporting.numbers import signed
 from ranktilt.statistics.correction import detectable_effect
 
@@ -209,11 +209,11 @@ def _measured(audit: Audit) -> Iterator[str]:
 def _cutoff(audit: Audit, name: str) -> str:
     of = [one for one in audit.measures if one.name == name]
     cut = sorted({one.cutoff for one in of if one.cutoff is not None})
-    ranks = f" The ranks that count are the first {listed([f'{k:,}' for k in cut], 'or')}." if cut else ""
+    ranks = f" The ranks that count are the first {join_words([f'{k:,}' for k in cut], 'or')}." if cut else ""
     whole = " All ranks count where no number is named." if any(one.cutoff is None for one in of) else ""
     graded = sorted({one.rel for one in of if one.rel > 1})
     least = (
-        f" A document is relevant from grade {listed(list(map(str, graded)), 'or')} on where rel names it."
+        f" A document is relevant from grade {join_words(list(map(str, graded)), 'or')} on where rel names it."
         if graded
         else ""
     )

@@ -11,7 +11,7 @@ from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.inference import Trend
 from ranktilt.auditing.study import Study
 from ranktilt.auditing.study_sources import StudySource
-from ranktilt.errors import counted, listed
+from ranktilt.errors import counted, join_words
 from ranktilt.reporting.document import (
     PAGE,
     TEXT,
@@ -85,7 +85,7 @@ def _summary(run: str, study: Study) -> str:
     ):
         if kind in kinds:
             parts.append(f"{words}{_share(kinds.count(kind), study, first=not parts)}")
-    return f"{run} {listed(parts)}"
+    return f"{run} {join_words(parts)}"
 
 
 def _share(count: int, study: Study, *, first: bool) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.effects import Equivalence, Outcome
-from ranktilt.errors import counted, listed
+from ranktilt.errors import counted, join_words
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.overlap import terms_sentence
 from ranktilt.probes.similarity import ABOVE, Similarity, vectors_sentence
@@ -108,7 +108,7 @@ def _primary(row: Equivalence, validation: Validation) -> bool:
 def _first(names: Sequence[str]) -> str:
     if len(names) > _MOST_NAMED:
         return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"
-    return listed(names)
+    return join_words(names)
 
 
 def _sentences(validation: Validation) -> Iterator[Sentence]:
