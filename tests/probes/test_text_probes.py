@@ -9,8 +9,7 @@ import pytest
 from ranktilt.probes.base import TextProbe
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
-from ranktilt.probes.specificity import SpecificityProbe
-from ranktilt.probes.vocabulary import QueryWordsProbe, TypeTokenProbe
+from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
 from tests.toy import collection_of, toy
 
 PROBES = [PerplexityProbe, ReadabilityProbe, SentenceLengthProbe, SpecificityProbe, TypeTokenProbe, QueryWordsProbe]

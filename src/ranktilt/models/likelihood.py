@@ -47,7 +47,7 @@ class Likelihoods(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class TokenRow:
     """One sequence that a model reads: where in its output predictions stand, and which tokens they should predict."""
 
     item: int
@@ -158,7 +158,7 @@ class Likelihood:
         rows = self._rows(0, text)
         return np.concatenate([row.token for row in rows]) if rows else np.empty(0, dtype=np.int64)
 
-    def lost(self, texts: Sequence[str]) -> int:
+    def count_lossy(self, texts: Sequence[str]) -> int:
         """Count texts of which the tokenizer drops visible characters, or reads some as its unknown token."""
         count, unknown_token = 0, self._tokenizer.unk_token_id
         for text in texts:
@@ -176,7 +176,7 @@ class Likelihood:
 
     # Sequences
 
-    def _rows(self, item: int, text: str, given: str = "") -> list[Row]:
+    def _rows(self, item: int, text: str, given: str = "") -> list[TokenRow]:
         """Return what the model reads to score one text."""
         ids = np.array(self._tokenize(text), dtype=np.int64)
         if not len(ids):
@@ -189,7 +189,7 @@ class Likelihood:
         found: list[int] = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
         return found
 
-    def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[Row]:
+    def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[TokenRow]:
         start = self._tokenizer.bos_token_id
         start = self._tokenizer.eos_token_id if start is None else start
         prefix = [] if start is None else [int(start)]
@@ -199,12 +199,12 @@ class Likelihood:
         while done < len(ids):
             stop = min(begin + span, len(ids))
             scored = np.arange(done, stop)
-            yield Row(item, np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
+            yield TokenRow(item, np.concatenate([prefix, ids[begin:stop]]).astype(np.int64),
                       len(prefix) + scored - begin - 1, ids[scored])  # fmt: skip
             begin, done = stop - span // 2, stop
 
-    def _masked_rows(self, item: int, ids: Ints) -> Iterator[Row]:
-        before, after = self._around
+    def _masked_rows(self, item: int, ids: Ints) -> Iterator[TokenRow]:
+        before, after = self._special_tokens
         most = self._limit - len(before) - len(after)
         count = -(-len(ids) // most)
         masked = self.resolved_kind == "masked"
@@ -218,10 +218,10 @@ class Likelihood:
                 hidden = part.copy()
                 hidden[places] = mask
                 at = places + len(before) if masked else np.ones(1, dtype=np.int64)
-                yield Row(item, np.concatenate([before, hidden, after]).astype(np.int64), at, part[places])
+                yield TokenRow(item, np.concatenate([before, hidden, after]).astype(np.int64), at, part[places])
 
     @cached_property
-    def _around(self) -> tuple[list[int], list[int]]:
+    def _special_tokens(self) -> tuple[list[int], list[int]]:
         """Special tokens that the tokenizer puts before and after a text."""
         one = self._tokenizer.backend_tokenizer.encode("a")
         inner = [place for place, special in enumerate(one.special_tokens_mask) if not special]
@@ -254,7 +254,7 @@ class Likelihood:
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
         shapes = BatchShapes.on(self.device, NO_LIMIT)
 
-        def prepare(positions: Ints) -> list[list[Row]]:
+        def prepare(positions: Ints) -> list[list[TokenRow]]:
             return [self._rows(number, *texts[place]) for number, place in enumerate(positions.tolist())]
 
         return BatchJob(keys, cost, prepare, self._forward, self._inference, shapes)
@@ -264,7 +264,7 @@ class Likelihood:
         with inference(self._model.device, self._precision):
             yield
 
-    def _forward(self, texts: list[list[Row]]) -> npt.NDArray[np.float32]:
+    def _forward(self, texts: list[list[TokenRow]]) -> npt.NDArray[np.float32]:
         """Return mean and number of the negative log-likelihoods of some texts, shape (n_texts, 2)."""
         found: list[list[Floats]] = [[] for _ in texts]
         rows = sorted((row for one in texts for row in one), key=lambda row: -len(row.ids))
@@ -274,7 +274,7 @@ class Likelihood:
         together = [np.concatenate(losses) if losses else np.empty(0) for losses in found]
         return np.array([[np.nan_to_num(mean_loss(one)), len(one)] for one in together], dtype=np.float32)
 
-    def _batches(self, rows: list[Row]) -> Iterator[list[Row]]:
+    def _batches(self, rows: list[TokenRow]) -> Iterator[list[TokenRow]]:
         """Cut rows, the longest first, into batches of so many tokens with their padding."""
         most = BatchShapes.on(self.device, NO_LIMIT).tokens
         start = 0
@@ -289,7 +289,7 @@ class Likelihood:
     def _outputs(self) -> int:
         return max(int(getattr(self._model.config.get_text_config(), "vocab_size", 0)), len(self._tokenizer))
 
-    def _losses(self, rows: list[Row]) -> list[Floats]:
+    def _losses(self, rows: list[TokenRow]) -> list[Floats]:
         """Return −ln P of each scored token of each row."""
         torch = need("torch", extra="neural", for_="perplexity")
         logits = self._logits(rows).float()
@@ -299,11 +299,11 @@ class Likelihood:
             raise UserError(f"{self.folder}: the model gives NaN or infinite log-probabilities")
         return np.split(found, np.cumsum([len(row.at) for row in rows])[:-1])
 
-    def _log_probabilities(self, rows: list[Row]) -> npt.NDArray[np.float32]:
+    def _log_probabilities(self, rows: list[TokenRow]) -> npt.NDArray[np.float32]:
         found: npt.NDArray[np.float32] = self._logits(rows).float().log_softmax(-1).cpu().numpy()
         return found
 
-    def _logits(self, rows: list[Row]) -> Any:
+    def _logits(self, rows: list[TokenRow]) -> Any:
         """Return the logits at the places where predictions stand, shape (n_scored, n_vocabulary)."""
         torch = need("torch", extra="neural", for_="perplexity")
         width = max(len(row.ids) for row in rows)

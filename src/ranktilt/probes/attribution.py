@@ -15,9 +15,8 @@ from ranktilt.errors import UserError, counted
 from ranktilt.probes.base import ProbeResult, TextProbe, reference_of, twin_sources
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
-from ranktilt.probes.specificity import SpecificityProbe
 from ranktilt.probes.statistics import StatisticsProbe
-from ranktilt.probes.vocabulary import QueryWordsProbe, TypeTokenProbe
+from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import Run
 from ranktilt.statistics.regression import MOST_REGRESSORS, Regression, regress
@@ -130,7 +129,7 @@ def attribute(
         raise UserError(f"nothing to attribute: no source has twins of {first}")
     values = [one.measure(collection, first, ranker) for one in chosen]
     found = [
-        _attribution(collection, run, first, source, of, list(zip(chosen, values, strict=True)))
+        _attribution(collection, run, (first, source), of, list(zip(chosen, values, strict=True)))
         for run in runs
         for source in sources
         for of in (SCORE_GAP, RANK_GAP)
@@ -161,9 +160,10 @@ def gaps(collection: Collection, run: Run, reference: str, source: str, of: str)
 
 
 def _attribution(
-    collection: Collection, run: Run, reference: str, source: str, of: str, measured: Sequence[tuple[TextProbe, Floats]]
+    collection: Collection, run: Run, sources: tuple[str, str], of: str, measured: Sequence[tuple[TextProbe, Floats]]
 ) -> Attribution:
-    found = gaps(collection, run, reference, source, of)
+    source = sources[1]
+    found = gaps(collection, run, *sources, of)
     columns = np.stack([values[found.other] - values[found.reference] for _, values in measured], axis=1)
     known = ~np.isnan(columns).any(axis=1)
     if known.sum() < _FEWEST:

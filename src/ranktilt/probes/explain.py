@@ -30,7 +30,7 @@ from ranktilt.run import Run
 PROBES = {
     "statistics": "ranktilt.probes.statistics:StatisticsProbe",
     "overlap": "ranktilt.probes.overlap:OverlapProbe",
-    "specificity": "ranktilt.probes.specificity:SpecificityProbe",
+    "specificity": "ranktilt.probes.vocabulary:SpecificityProbe",
     "readability": "ranktilt.probes.readability:ReadabilityProbe",
     "sentences": "ranktilt.probes.readability:SentenceLengthProbe",
     "type-token": "ranktilt.probes.vocabulary:TypeTokenProbe",
@@ -215,10 +215,10 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
             raise UserError(f"probe {name!r} ({found[0].value}) cannot be imported: {error}") from error
     if not (isinstance(kind, type) and issubclass(kind, Probe)):
         raise UserError(f"probe {name!r}: expected a subclass of ranktilt's Probe, got {kind!r}")
-    return _made(kind, stage)
+    return _from_text(kind, stage)
 
 
-def _made(kind: type[Probe[Any]], stage: Stage) -> Probe[Any]:
+def _from_text(kind: type[Probe[Any]], stage: Stage) -> Probe[Any]:
     """Make a probe with the argument and options of its text; numbers are whole."""
     taken = [
         one for one in signature(kind).parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)

@@ -65,15 +65,11 @@ class PerplexityProbe(TextProbe):
             raise UserError("perplexity: options of language models need one: perplexity:MODEL(…)")
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
+        given_origin = ", given the origin" if given else ""
+        unit = "nats a word (trigrams)" if lm == NGRAM else f"nats a token ({lm}{given_origin})"
+        self.what = unit  # type: ignore[misc]
         self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
         self._error: tuple[float, float] | None = None
-
-    @property
-    def what(self) -> str:  # type: ignore[override]
-        """Unit and model."""
-        if self.lm == NGRAM:
-            return "nats a word (trigrams)"
-        return f"nats a token ({self.lm}{', given the origin' if self.given else ''})"
 
     def model(self) -> Likelihood:
         """Find and check the language model."""

@@ -1,4 +1,4 @@
-"""How varied the words of texts are, and how many of a query's words stand in them."""
+"""How specific and how varied the words of texts are, and how many of a query's words stand in them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,49 @@ from ranktilt.probes.base import Floats, TextProbe
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 from ranktilt.text.quality import share, term_counts
+
+_TEXTS_AT_ONCE = 50_000
+
+
+class SpecificityProbe(TextProbe):
+    """Whether rewrites say the same in commoner words.
+
+    The median, over a text's distinct terms, of ln(N / (1 + df)): N documents of the reference, df of them with the
+    term. Terms are lower-cased runs of letters, digits and underscores of the text without its title. NaN for a text
+    without a term.
+    """
+
+    name = "specificity"
+    question = "Are the words of one source more specific than those of the other?"
+    citation = "inverse document frequency: Spärck Jones, Journal of Documentation 28, 1972"
+    what = "median idf"
+
+    def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
+        """Take the median idf of every document."""
+        docs = collection.docs
+        known = docs.filter(pl.col("source") == reference)["text"]
+        counts = pl.concat([_terms(part).group_by("term").len("df") for part in _parts(known)])
+        idf = counts.group_by("term").agg(idf=np.log(len(known)) - (1 + pl.col("df").sum()).log())
+        medians = [_medians(part, idf, len(known)) for part in _parts(docs["text"])]
+        return np.concatenate(medians) if medians else np.empty(0)
+
+
+def _parts(texts: pl.Series) -> list[pl.Series]:
+    return [texts.slice(start, _TEXTS_AT_ONCE) for start in range(0, len(texts), _TEXTS_AT_ONCE)]
+
+
+def _terms(texts: pl.Series) -> pl.DataFrame:
+    """Return the distinct terms of each text, by its number."""
+    terms = texts.str.to_lowercase().str.extract_all(r"\w+").list.unique().rename("term")
+    return pl.DataFrame(terms).with_row_index("row").explode("term").drop_nulls()
+
+
+def _medians(texts: pl.Series, idf: pl.DataFrame, documents: int) -> Floats:
+    unseen = float(np.log(documents))
+    found = _terms(texts).join(idf, on="term", how="left").group_by("row").agg(pl.col("idf").fill_null(unseen).median())
+    values = np.full(len(texts), np.nan)
+    values[found["row"].to_numpy()] = found["idf"].to_numpy()
+    return values
 
 
 class TypeTokenProbe(TextProbe):

@@ -96,8 +96,8 @@ def _meat(scores: Floats, clusters: Ints) -> Floats:
 def _explained(y: Floats, x: Floats) -> Floats:
     """R² of every subset of the columns; bit j of a subset's number says whether column j is in it."""
     p = x.shape[1]
-    table: Floats = np.column_stack([x, y])
-    centered = np.asarray(table - table.mean(0), dtype=np.float64)
+    table = np.column_stack([x, y])
+    centered: Floats = np.asarray(table - np.mean(table, axis=0), dtype=np.float64)
     products: Floats = centered.T @ centered
     total = products[-1, -1]
     found = np.zeros(1 << p)

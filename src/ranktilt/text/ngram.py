@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,6 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.errors import UserError
-from ranktilt.io.cache import content_keys
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -167,7 +167,7 @@ def cross_fitted_perplexity(
         If fewer than two folds hold a training text, so that there is nothing to learn from.
     """
     words = Words.of(texts)
-    hashes = content_keys(origins).view(np.uint64).reshape(-1, 2)[:, 0] if len(origins) else np.empty(0, np.uint64)
+    hashes = np.array([_hash(name) for name in origins], dtype=np.uint64)
     fold = (hashes % np.uint64(FOLDS)).astype(np.int64)
     learned = _drawn(training, hashes // np.uint64(FOLDS), words.lengths, most_words)
     if len(np.unique(fold[learned & (words.lengths > 0)])) < 2:
@@ -181,6 +181,10 @@ def cross_fitted_perplexity(
             surprise = -np.log(model.probability(trigrams))
             found[part] = np.add.reduceat(surprise, np.cumsum(lengths) - lengths) / lengths
     return found
+
+
+def _hash(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
 def _drawn(
