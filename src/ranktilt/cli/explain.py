@@ -31,23 +31,59 @@ def explain(
         typer.Option(
             "--probe",
             metavar="NAME",
-            help="statistics, overlap, similarity or an installed one (default: all that can run).",
+            help='A probe, such as overlap or "perplexity:FOLDER(every=0)" (default: all that can run).',
         ),
     ] = None,
-    ranker: Annotated[
-        str | None, typer.Option("--ranker", "-r", metavar="SPEC", help="Whose vectors are read, such as dense:minilm.")
+    encoder: Annotated[
+        str | None,
+        typer.Option("--encoder", metavar="SPEC", help="Whose vectors are read, such as dense:minilm."),
     ] = None,
+    lm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lm", metavar="MODEL",
+            help="A language model of --probe perplexity; of --theorem generator, retriever's model and reader.",
+        ),
+    ] = None,
+    attribute: Annotated[
+        bool, typer.Option("--attribute", help="Which properties go with the gap between twins, for each -r.")
+    ] = False,
+    theorem: Annotated[
+        bool, typer.Option("--theorem", help="Check the conditions of theorem 4.1 with two or three --lm.")
+    ] = False,
+    ranker: options.Rankers = None,
+    by: Annotated[
+        str, typer.Option("--by", metavar="COLUMN", help="Hold the groups of this column against each other.")
+    ] = "source",
     reference: options.Reference = None,
     split: options.Split = None,
     neural: options.RankerOptions,
-    output: Output,
-) -> None:
-    """Look at the texts of a collection with probes: what differs between twins, and by how much."""
+    output: PageOutput,
+) -> None:  # fmt: skip
+    """Look at the texts of a collection with probes: what differs between twins, and what goes with a ranker's gap."""
     from ranktilt.probes.explain import explain as run_probes
 
     output.check(*collection_files(folder))
-    encoder = neural.rankers([ranker])[0] if ranker else None
-    output.deliver(run_probes(options.load_texts(folder, split), probe, encoder, reference=reference))
+    if attribute and not ranker:
+        raise UserError("--attribute needs rankers: name one or more with -r")
+    if theorem and not lm:
+        raise UserError("--theorem needs language models: name two or three with --lm")
+    named = encoder if encoder is not None or attribute or not ranker else ranker[0]
+    read = neural.rankers([named])[0] if named else None
+    collection = options.load_texts(folder, split)
+    runs = options.rank_with(neural.rankers(ranker), collection) if attribute and ranker else ()
+    probes = (
+        None if probe is None else [one for name in probe for one in _with_models(name, () if theorem else lm or ())]
+    )
+    found = run_probes(
+        collection, probes, read, reference=reference, by=by, attribute=runs, theorem=(lm or ()) if theorem else ()
+    )
+    output.deliver(found)
+
+
+def _with_models(probe: str, models: Sequence[str]) -> list[str]:
+    """Ask the perplexity probe for each language model that is named beside it."""
+    return [f'perplexity:"{model}"' for model in models] if probe == "perplexity" and models else [probe]
 
 
 @options.verb

@@ -159,9 +159,9 @@ def _deliver(text: str, output: Path | None) -> None:
 def _figures(files: Sequence[Path], folder: Path, form: str) -> None:
     from ranktilt.reporting.papers.figures import paper_figures
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.report import PAPER_RESULTS, opened
+    from ranktilt.reporting.report import FIGURE_RESULTS, opened
 
-    found = opened(files, PAPER_RESULTS)
+    found = opened(files, FIGURE_RESULTS)
     drawn = paper_figures(found, format="svg" if form == "svg" else "pdf")
     for sentence in (sentence for one in found if isinstance(one, Opened) for sentence in one.notes):
         note(sentence)

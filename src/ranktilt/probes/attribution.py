@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.probes.base import ProbeResult, TextProbe, reference_of, twin_sources
+from ranktilt.probes.base import ProbeFigure, ProbeResult, TextProbe, reference_of, twin_sources
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
 from ranktilt.probes.statistics import StatisticsProbe
@@ -137,7 +137,7 @@ def attribute(
     rows = [row for one in found for row in _rows(one)]
     said = [_sentence(one, first) for one in found if one.of == SCORE_GAP]
     question = "Which properties of texts go with the gap between twins, and what remains?"
-    return ProbeResult("attribution", question, CITATION, tuple(rows), (), (), " ".join(said))
+    return ProbeResult("attribution", question, CITATION, tuple(rows), (), tuple(map(_figure, found)), " ".join(said))
 
 
 def gaps(collection: Collection, run: Run, reference: str, source: str, of: str) -> Gaps:
@@ -196,6 +196,16 @@ def _rows(one: Attribution) -> list[dict[str, Any]]:
             "inflation": one.fit.inflation[j] if number else None,
         })  # fmt: skip
     return rows
+
+
+def _figure(one: Attribution) -> ProbeFigure:
+    unit = "standard deviations" if one.of == SCORE_GAP else "ranks"
+    names = ["what remains", *one.properties]
+    series = {name: one.part(number) for number, name in enumerate(names)}
+    largest = max(names, key=lambda name: abs(series[name][0]))
+    says = f"Of a mean {one.of} of {one.gap[0]:+.3f} the largest part goes with {largest}: {series[largest][0]:+.3f}."
+    title = f"{one.ranker}: parts of the mean {one.of}, {one.source}"
+    return ProbeFigure("forest", title, f"part of the {one.of}, in {unit}", (), series, says.replace("-", "−"))
 
 
 def _sentence(one: Attribution, reference: str) -> str:

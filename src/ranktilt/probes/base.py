@@ -40,14 +40,15 @@ NO_TWINS = "no other source has twins: there is nothing to compare"
 class ProbeFigure:
     """A figure as data: what is drawn, and the same in words."""
 
-    kind: Literal["histogram", "line"]
+    kind: Literal["histogram", "curve", "forest"]
     title: str
     axis: str
     """What stands along the horizontal axis."""
     edges: tuple[float, ...]
-    """Of the bins, rising."""
+    """Of a histogram's bins, rising; empty for a curve over 1, 2, 3 … and for a forest plot."""
     series: Mapping[str, tuple[float, ...]]
-    """Share of the values in each bin, in %, by name."""
+    """By name: of a histogram the share of the values in each bin, in %; of a curve its heights; of a forest plot a
+    value and its interval."""
     says: str
     """What a reader who cannot see it needs to know."""
 

@@ -69,7 +69,7 @@ class PerplexityProbe(TextProbe):
         unit = "nats a word (trigrams)" if lm == NGRAM else f"nats a token ({lm}{given_origin})"
         self.what = unit  # type: ignore[misc]
         self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
-        self._error: tuple[float, float] | None = None
+        self._more: dict[str, float] = {}
 
     def model(self) -> Likelihood:
         """Find and check the language model."""
@@ -94,8 +94,10 @@ class PerplexityProbe(TextProbe):
         if self.given:
             return _given_origin(collection, reference, model, label)
         texts = docs["text"].to_list()
+        self._more = {"lossy texts": model.count_lossy(texts)}
         if model.resolved_kind == "masked" and model.every:
-            self._error = _masking_error(model, texts, self.seed, label)
+            bias, spread = _masking_error(model, texts, self.seed, label)
+            self._more |= {"masking error": bias, "masking error sd": spread}
         return model.score(texts, label=label).perplexity
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
@@ -107,12 +109,8 @@ class PerplexityProbe(TextProbe):
         return replace(found, effects=(), summary=f"{said}.")
 
     def rows(self, collection: Collection, found: Mapping[str, Distribution]) -> list[dict[str, Any]]:
-        """Make a row a source, with the error of masking several tokens at once where that was done."""
-        if self._error is None:
-            return super().rows(collection, found)
-        bias, spread = self._error
-        more = {"masking error": bias, "masking error sd": spread}
-        return [{**described(name, one), **more} for name, one in found.items()]
+        """Make a row a source, with what is to be known of a language model's numbers."""
+        return [{**described(name, one), **self._more} for name, one in found.items()]
 
 
 def _given_origin(collection: Collection, reference: str, model: Likelihood, label: str) -> Floats:

@@ -204,15 +204,13 @@ def _pair(rows: tuple[Rows, ...]) -> tuple[Rows, Rows]:
 def _figures(measured: tuple[Spectrum, ...], reference: str) -> list[ProbeFigure]:
     if not measured:
         return []
-    longest = max(len(one.values) for one in measured)
     series = {one.source: tuple(one.relative.tolist()) for one in measured}
     says = "; ".join(
         f"{one.source}: {one.relative[0]:.3f} at the first value, {one.relative[-1]:.3f} at the last"
         for one in measured
     )
     title = f"Relative singular values ({reference} = 1)"
-    index = tuple(float(number) for number in range(1, longest + 1))
-    return [ProbeFigure("line", title, "index", index, series, f"{says}.")]
+    return [ProbeFigure("curve", title, "index", (), series, f"{says}.")]
 
 
 def _sentence(one: Spectrum, reference: str) -> str:

@@ -11,7 +11,9 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import signed
+from ranktilt.probes.base import ProbeFigure
 from ranktilt.probes.distribution import Distribution
+from ranktilt.probes.explain import Explanation
 from ranktilt.probes.similarity import Map, Similarity
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers import style
@@ -20,7 +22,7 @@ from ranktilt.reporting.papers.style import COLOURS, COLUMN, DIM, INCH, PAGE, SM
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
 
-Result = Opened | Audit | Validation | Study
+Result = Opened | Audit | Validation | Study | Explanation
 
 _DODGE = 0.014
 _ABREAST = 3
@@ -33,9 +35,9 @@ _SHARE = "share of pairs, %"
 def paper_figures(results: Sequence[Result], *, format: Literal["svg", "pdf"] = "svg") -> dict[str, bytes]:
     """Draw every figure of a paper whose data the results hold.
 
-    From a validation Figures 3 to 5 of its first paper (terms, map, similarity), from a study Relative Δ by
-    temperature, from an audit Relative Δ of rankers × measures, effectiveness beside tilt and, where its collection
-    and runs are there, who stands at which rank.
+    From a validation Figures 3 to 5 of its first paper (terms, map, similarity), from an explanation Figures 7 to 9
+    (spectrum, perplexity), from a study Relative Δ by temperature, from an audit Relative Δ of rankers × measures,
+    effectiveness beside tilt and, where its collection and runs are there, who stands at which rank.
     """
     if format not in style.FORMATS:
         raise unknown("format of a figure", format, style.FORMATS)
@@ -55,10 +57,12 @@ def drawn_figures(result: Result) -> Iterator[PaperFigure]:
         return _validation_figures(result)
     if isinstance(result, Study):
         return _study_figures(result)
+    if isinstance(result, Explanation):
+        return _explanation_figures(result)
     return audit_figures(result if isinstance(result, Opened) else Opened(result))
 
 
-def _bare(result: Result) -> Audit | Validation | Study:
+def _bare(result: Result) -> Audit | Validation | Study | Explanation:
     return result.audit if isinstance(result, Opened) else result
 
 
@@ -89,6 +93,7 @@ def _nothing(results: Sequence[Result]) -> str:
         Audit: "an audit needs two groups with a defined Relative Δ, or its collection and runs",
         Validation: "a validation needs twins",
         Study: "a study needs a source whose temperature is known",
+        Explanation: "an explanation needs a spectrum or perplexities",
     }
     kinds = dict.fromkeys(type(_bare(result)) for result in results)
     return f"nothing to draw: {'; '.join(needs[kind] for kind in kinds)}"
@@ -165,6 +170,44 @@ def _temperature_panel(axes: Any, study: Study, series: str, measure: str) -> li
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlim(ticks[0] - 0.09 * span, ticks[-1] + 0.09 * span)
     return handles
+
+
+def _explanation_figures(found: Explanation) -> Iterator[PaperFigure]:
+    """Spectrum and perplexity as the paper prints them (Dai et al., KDD 2024, Fig. 7 to 9)."""
+    for result in found.results:
+        for drawn in result.figures if result.probe.partition(":")[0] in ("spectrum", "perplexity") else ():
+            model = style.slug(result.probe.partition(":")[2])
+            if drawn.kind == "curve":
+                number = 7 if len(drawn.series) == 1 else 8
+                yield _curves(drawn, f"dai-figure-{number}", result.summary)
+            else:
+                yield _bars(drawn, "dai-figure-9" + (f"-{model}" if model else ""), result.summary)
+
+
+def _curves(drawn: ProbeFigure, name: str, summary: str) -> PaperFigure:
+    """Draw a ratio over its index, with 1 as a line."""
+    figure = style.blank(COLUMN, 2.0)
+    axes, handles = figure.subplots(), list[Any]()
+    axes.axhline(1, color=DIM, linewidth=0.6)
+    for number, heights in enumerate(drawn.series.values()):
+        line = {"color": style.colour(number), "linestyle": style.dash(number), "marker": ""}
+        handles += axes.plot(np.arange(1, len(heights) + 1), heights, **line)
+    axes.set_xlabel(drawn.axis)
+    axes.set_ylabel("relative singular value", fontsize=SMALL)
+    style.legend(figure, handles, list(drawn.series))
+    return PaperFigure(name, figure, drawn.title, summary)
+
+
+def _bars(drawn: ProbeFigure, name: str, summary: str) -> PaperFigure:
+    """Draw shares in bins, one source above the other."""
+    figure = style.blank(COLUMN, 2.0)
+    axes, handles = figure.subplots(), list[Any]()
+    for number, heights in enumerate(drawn.series.values()):
+        handles.append(axes.stairs(heights, drawn.edges, color=style.colour(number), linestyle=style.dash(number)))
+    axes.set_xlabel(drawn.axis)
+    axes.set_ylabel("share of documents, %", fontsize=SMALL)
+    style.legend(figure, handles, list(drawn.series))
+    return PaperFigure(name, figure, drawn.title, summary)
 
 
 def _validation_figures(validation: Validation) -> Iterator[PaperFigure]:

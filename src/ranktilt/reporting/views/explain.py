@@ -8,10 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from ranktilt.probes.base import ProbeResult
+from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
-from ranktilt.reporting.document import Cell, Column, Document, Lines, Row, Section, Sentence, Table
+from ranktilt.reporting.document import TEXT, Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table
+from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
 from ranktilt.reporting.numbers import DASH, always_signed, count
+
+_SMALL = 0.1
+"""Numbers below it are shown with four decimals."""
 
 
 def view(found: Explanation) -> Document:
@@ -28,10 +32,22 @@ def view(found: Explanation) -> Document:
 
 
 def _section(one: ProbeResult) -> Section:
-    below = [f"{figure.title}: {figure.says}" for figure in one.figures]
-    below += [one.citation] if one.citation else []
-    said = Lines((Sentence(one.summary), *(Sentence(text, emphasis="quiet") for text in below)), only=())
-    return Section(one.probe, one.probe, (one.question,), (*_tables(one), said), titled=True)
+    said = [Sentence(one.summary)]
+    said += [Sentence(f"{figure.title}: {figure.says}", emphasis="quiet", only=TEXT) for figure in one.figures]
+    said += [Sentence(one.citation, emphasis="quiet")] if one.citation else []
+    blocks = (*_tables(one), Lines(tuple(said), only=()), *map(_figure, one.figures))
+    return Section(one.probe, one.probe, (one.question,), blocks, titled=True)
+
+
+def _figure(one: ProbeFigure) -> Figure:
+    """Draw what a probe found; where it is not drawn, its sentence says it."""
+    if one.kind == "histogram":
+        drawing = histogram(one.series, one.edges, x=one.axis, y="share, %")
+    elif one.kind == "curve":
+        drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
+    else:
+        drawing = forest([ForestRow(name, *row) for name, row in one.series.items()], x=one.axis, margin=0.0)
+    return Figure(one.title, one.says, drawing)
 
 
 def _tables(one: ProbeResult) -> Iterator[Table]:
@@ -76,7 +92,9 @@ def _number(value: Any) -> str:
         return value
     if value is None or math.isnan(value):
         return DASH
-    return count(value) if isinstance(value, int) else f"{value:,.2f}"
+    if isinstance(value, int):
+        return count(value)
+    return f"{value:.4f}" if 0 < abs(value) < _SMALL else f"{value:,.2f}"
 
 
 def _interval(low: float, high: float) -> str:
