@@ -20,7 +20,7 @@ test: .venv/.stamp-dev ## Run the tests that take seconds
 	$(PYTEST) --dist worksteal -m "not slow"
 
 # Coverage doubles the time of a test, so only the quick ones pay for it. A slow file stays with one worker, and with it
-# what is encoded or drawn once for its tests; the long ones come first.
+# what is encoded or drawn once for its tests.
 test-all: .venv/.stamp-dev ## Run every test, the quick ones with coverage: browsers, models, docs, benchmarks and kills too
 	$(PYTEST) --dist worksteal -m "not slow" --cov
 	$(PYTEST) --dist loadfile --no-loadscope-reorder -m slow
