@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.breakdown import rank_shares
 from ranktilt.auditing.controls import controls
-from ranktilt.auditing.groups import Groups, are_twins, choose_pairs, grouped_pairs, grouping, twin_rows
+from ranktilt.auditing.groups import (
+    MOST_GROUPS,
+    Groups,
+    _kept_apart,
+    are_twins,
+    choose_pairs,
+    grouped_pairs,
+    grouping,
+    twin_rows,
+)  # fmt: skip
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.rankers.lexical.bm25 import BM25
@@ -419,3 +428,12 @@ def test_every_version_of_what_a_pool_left_out_is_of_neither_source() -> None:
 def test_a_column_called_pool_that_holds_no_truth_values_is_not_one() -> None:
     docs = toy().docs.with_columns(pool=pl.lit("no"))
     assert grouping(Collection(docs, toy().queries, toy().qrels), "source").outside == 0
+
+
+def test_as_many_groups_as_a_table_holds_stand_apart() -> None:
+    names = [f"g{number}" for number in range(MOST_GROUPS)]
+    assert _kept_apart(names, {"g1"}) == (names, ())
+    assert _kept_apart([*names, "more"], {"g1"}) == (
+        ["g1", f"{MOST_GROUPS:,} other groups"],
+        (*names[:1], *names[2:], "more"),
+    )

@@ -66,6 +66,13 @@ def test_what_is_appended_is_found_by_this_journal_and_the_next(journal: Journal
         assert set(one.read(["b", "c"])) == {"b"}
 
 
+def test_the_file_says_of_which_version_it_is(journal: Journal) -> None:
+    """Later versions of the program refuse, or take over, by this number; a change of it is a new layout."""
+    journal.append(records("a", text="x"))
+    with closing(sqlite3.connect(journal.folder / JOURNAL)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+
+
 def test_the_first_of_two_answers_to_a_request_counts(journal: Journal, other: Journal) -> None:
     journal.append(records("k", text="first"))
     journal.append(records("k", text="second"))
