@@ -87,7 +87,7 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
 
 
 def _meat(scores: Floats, clusters: Ints) -> Floats:
-    sums = np.stack([np.bincount(clusters, weights=column) for column in scores.T], axis=1)
+    sums: Floats = np.stack([np.bincount(clusters, weights=column).astype(np.float64) for column in scores.T], axis=1)
     count = len(np.unique(clusters))
     found: Floats = sums.T @ sums * (count / max(count - 1, 1))
     return found

@@ -10,7 +10,19 @@ import polars as pl
 
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
-from ranktilt.reporting.document import TEXT, Cell, Column, Document, Figure, Lines, Row, Section, Sentence, Table
+from ranktilt.reporting.document import (
+    TEXT,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Lines,
+    Row,
+    Section,
+    Sentence,
+    Table,
+)
 from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
 from ranktilt.reporting.numbers import DASH, always_signed, count
 
@@ -35,7 +47,7 @@ def _section(one: ProbeResult) -> Section:
     said = [Sentence(one.summary)]
     said += [Sentence(f"{figure.title}: {figure.says}", emphasis="quiet", only=TEXT) for figure in one.figures]
     said += [Sentence(one.citation, emphasis="quiet")] if one.citation else []
-    blocks = (*_tables(one), Lines(tuple(said), only=()), *map(_figure, one.figures))
+    blocks: tuple[Block, ...] = (*_tables(one), Lines(tuple(said), only=()), *map(_figure, one.figures))
     return Section(one.probe, one.probe, (one.question,), blocks, titled=True)
 
 
@@ -46,7 +58,9 @@ def _figure(one: ProbeFigure) -> Figure:
     elif one.kind == "curve":
         drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
     else:
-        drawing = forest([ForestRow(name, *row) for name, row in one.series.items()], x=one.axis, margin=0.0)
+        drawing = forest(
+            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0
+        )
     return Figure(one.title, one.says, drawing)
 
 
