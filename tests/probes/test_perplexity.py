@@ -109,5 +109,5 @@ def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
     """Llama-2's rewrites are more predictable than the originals, to trigrams of the originals."""
     (effect,) = PerplexityProbe()(load(shared_data / "cocktail-nfcorpus")).effects
     assert effect.pairs == 3_633
-    assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.665, 5.462), abs=5e-3)
+    assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.675, 5.469), abs=5e-3)
     assert effect.high < 0

@@ -17,7 +17,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.models import checkpoint
-from ranktilt.models.batching import BatchJob, BatchShapes, Ints, compute_missing
+from ranktilt.models.batching import TOKENS, BatchJob, BatchShapes, Ints, compute_missing
 from ranktilt.models.device import choose_precision, inference
 from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.optional import need
@@ -32,6 +32,8 @@ LONGEST = 2_048
 """Tokens of a window at most, where the model has places for more."""
 _HEAD_NUMBERS = 1 << 26
 """Logits computed at once, at most: a quarter of a gigabyte in float32."""
+_TOKENS_A_BATCH = 8_192
+"""On a processor, and as many times more on a GPU as it has elsewhere."""
 _RESULTS_VERSION = 1
 _SAME = 1e-3
 _CHARACTERS_A_TOKEN = 4
@@ -252,7 +254,7 @@ class Likelihood:
         passes = {"causal": 1, "masked": self.every, "span": 0}[self.resolved_kind]
         lengths = np.array([len(text) + len(given) for text, given in texts], dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
-        shapes = BatchShapes.on(self.device, NO_LIMIT)
+        shapes = BatchShapes(_TOKENS_A_BATCH * BatchShapes.on(self.device, NO_LIMIT).tokens // TOKENS)
 
         def prepare(positions: Ints) -> list[list[TokenRow]]:
             return [self._rows(number, *texts[place]) for number, place in enumerate(positions.tolist())]
@@ -276,7 +278,7 @@ class Likelihood:
 
     def _batches(self, rows: list[TokenRow]) -> Iterator[list[TokenRow]]:
         """Cut rows, the longest first, into batches of so many tokens with their padding."""
-        most = BatchShapes.on(self.device, NO_LIMIT).tokens
+        most = _TOKENS_A_BATCH * BatchShapes.on(self.device, NO_LIMIT).tokens // TOKENS
         start = 0
         while start < len(rows):
             size = max(most // len(rows[start].ids), 1)
