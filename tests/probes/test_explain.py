@@ -84,6 +84,7 @@ def test_one_source_is_described_alone() -> None:
     assert {one.effects for one in alone.results} == {()}
     assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
     assert "words" in table(alone)
+    assert "8 questions about the texts of llm." in table(alone, "html")
 
 
 def only(source: str) -> Collection:

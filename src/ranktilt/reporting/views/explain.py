@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from ranktilt.errors import counted, join_words
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
@@ -28,6 +29,8 @@ from ranktilt.reporting.numbers import DASH, always_signed, count
 
 _SMALL = 0.1
 """Numbers below it are shown with four decimals."""
+_LONGEST = 160
+"""Characters of a headline."""
 
 
 def view(found: Explanation) -> Document:
@@ -36,10 +39,21 @@ def view(found: Explanation) -> Document:
     return Document(
         title="Explanation",
         kind=f"Texts held against {found.reference}",
-        headline=" ".join(one.summary for one in found.results) or "Nothing was measured.",
+        headline=_headline(found),
         sections=tuple(_section(one) for one in found.results),
         legend=tuple(_legend(found)),
         data=pl.DataFrame(records, infer_schema_length=None) if records else None,
+    )
+
+
+def _headline(found: Explanation) -> str:
+    """What the probes found, or how many there are where that is too long."""
+    said = " ".join(one.summary for one in found.results) or "Nothing was measured."
+    if len(said) <= _LONGEST:
+        return said
+    probes = counted(len(found.results), "question", "questions")
+    return (
+        f"{probes} about the texts of {join_words(found.sources) or found.reference}, held against {found.reference}."
     )
 
 
@@ -108,7 +122,8 @@ def _number(value: Any) -> str:
         return DASH
     if isinstance(value, int):
         return count(value)
-    return f"{value:.4f}" if 0 < abs(value) < _SMALL else f"{value:,.2f}"
+    shown = f"{value:.4f}" if 0 < abs(value) < _SMALL else f"{value:,.2f}"
+    return shown.replace("-", "−")
 
 
 def _interval(low: float, high: float) -> str:
