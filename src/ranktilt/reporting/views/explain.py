@@ -52,9 +52,9 @@ def _headline(found: Explanation) -> str:
     if len(said) <= _LONGEST:
         return said
     probes = counted(len(found.results), "question", "questions")
-    return (
-        f"{probes} about the texts of {join_words(found.sources) or found.reference}, held against {found.reference}."
-    )
+    if not found.sources:
+        return f"{probes} about the texts of {found.reference}."
+    return f"{probes} about the texts of {join_words(found.sources)}, held against {found.reference}."
 
 
 def _section(one: ProbeResult) -> Section:
