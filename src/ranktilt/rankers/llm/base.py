@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import UserError, counted, shorten
+from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LARGEST_SEED, LLM, Prompt, Reply, Sampling, llm
 from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
@@ -31,8 +30,9 @@ from ranktilt.rankers.llm.answers import (
     Reading,
     read_choice,
     read_ranking,
-    readable_share,
+    require_answers,
 )
+from ranktilt.rankers.llm.passages import one_line
 from ranktilt.run import Run
 
 Shown = tuple[int, ...]
@@ -53,7 +53,6 @@ _MODEL_OPTIONS = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm",
 _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
 _IDENTIFIER_TOKENS = 8
-_EXAMPLE = 120
 
 
 class Dialogue(NamedTuple):
@@ -162,7 +161,7 @@ class LLMRanker(Ranker):
         model = self.model()
         model.check()
         tasks = [
-            _Task(query, [_shown(cut[int(place)]) for place in places], random.Random(f"{self.seed} {key}"))
+            _Task(one_line(query), [one_line(cut[int(place)]) for place in places], random.Random(f"{self.seed} {key}"))
             for key, query, (_, places) in zip(found.names, found.texts, passages, strict=True)
         ]
         self._require_room(model, slots, tasks)
@@ -200,7 +199,9 @@ class LLMRanker(Ranker):
             waiting = {}
             for number, read in answered.items():
                 _advance(sortings[number], read, number, waiting, scores)
-        self._require_answers(dialogue)
+        require_answers(
+            repr(self), self._said(dialogue)["llm_answers"], self.max_failed, f"max_failed={self.max_failed:g}"
+        )
         return scores, dialogue
 
     def _read(self, reply: Reply | None, count: int) -> Reading:
@@ -265,16 +266,6 @@ class LLMRanker(Ranker):
 
     # What is said of it
 
-    def _require_answers(self, dialogue: Dialogue) -> None:
-        failed = 1 - readable_share(dialogue.kinds)
-        if failed > self.max_failed + 1e-9:
-            total = sum(dialogue.kinds.values())
-            shown = f" (first: {shorten(dialogue.example, _EXAMPLE)})" if dialogue.example else ""
-            raise UserError(
-                f"{self!r}: {failed:.0%} of {counted(total, 'answer', 'answers')} could not be read, "
-                f"max_failed={self.max_failed:g} allows {self.max_failed:.0%}{shown}"
-            )
-
     def _said(self, dialogue: Dialogue) -> dict[str, Any]:
         counts = {kind: dialogue.kinds[kind] for kind in KINDS if dialogue.kinds[kind]}
         example = {"unreadable": dialogue.example} if dialogue.example else {}
@@ -292,11 +283,6 @@ class _Task:
     query: str
     passages: list[str]
     chance: random.Random
-
-
-def _shown(text: str) -> str:
-    """A passage as a prompt shows it: on one line, and without anything that looks like another one's number."""
-    return re.sub(r"\[\s*(\d+)\s*\]", r"(\1)", " ".join(text.split()))
 
 
 def _request(text: str) -> Request:
