@@ -49,7 +49,7 @@ def test_a_limit_that_nothing_could_break_is_refused(cli: Cli, tmp_path: Path) -
     done = cli("audit", write_cocktail(tmp_path / "toy"), "-r", "bm25", "--max-failures", "5")
     assert done.code == 2
     assert done.err == (
-        "ranktilt audit: --max-failures is about rankers that ask an engine or a language model, or about their runs; "
+        "ranktilt: --max-failures is about rankers that ask an engine or a language model, or about their runs; "
         "here is none\n"
     )
     assert "at most 100" in cli("audit", "x", "--max-failures", "101").err
