@@ -52,7 +52,7 @@ def test_a_limit_that_nothing_could_break_is_refused(cli: Cli, tmp_path: Path) -
         "ranktilt: --max-failures is about rankers that ask an engine or a language model, or about their runs; "
         "here is none\n"
     )
-    assert "at most 100" in cli("audit", "x", "--max-failures", "101").err
+    assert "expected 0 to 100, got 101" in cli("audit", "x", "--max-failures", "101").err
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
