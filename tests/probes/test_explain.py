@@ -40,9 +40,9 @@ def test_each_probe_says_what_its_function_finds() -> None:
         ("twins", vectors.cosine.mean),
         ("other pairs", vectors.baseline.mean),
     ]
+    assert not near.effects, "a cosine belongs to both twins"
+    assert [(effect.source, effect.pairs) for one in (counted, terms) for effect in one.effects] == [("llm", 12)] * 2
     for one in found.results:
-        (effect,) = one.effects
-        assert (effect.source, effect.pairs) == ("llm", 12)
         assert one.summary.endswith(".")
         assert one.question.endswith("?")
         for figure in one.figures:
@@ -63,11 +63,11 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     names = [
         "statistics",
         "overlap",
-        "specificity",
-        "readability",
-        "sentences",
         "type-token",
+        "specificity",
         "query-words",
+        "sentences",
+        "readability",
         "perplexity",
     ]
     assert [one.probe for one in found.results] == names
@@ -121,7 +121,7 @@ def test_twins_by_gender(shared_data: Path) -> None:
     assert {row["property"] for row in found.results[-1].rows} == {
         "what remains",
         "median idf",
-        "nats a word (trigrams)",
+        "nats per word (trigrams)",
     }
     with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
         rt.explain(whole, by="gendr")

@@ -43,7 +43,7 @@ def three() -> Collection:
 def test_each_part_is_what_its_own_function_gives() -> None:
     whole, rankers = three(), [ranker("bm25")]
     found = validate(whole, rankers, similarity=LETTERS)
-    assert (found.reference, found.sources) == ("human", ("llm", "gpt"))
+    assert (found.reference, found.sources) == ("human", ("gpt", "llm"))
     assert found.statistics == statistics(whole)
     assert found.check == check(whole)
     assert found.effectiveness == equivalences(whole, rankers, [nDCG @ 10], reference="human", sources=["llm", "gpt"])
@@ -127,7 +127,7 @@ def test_a_source_without_twins_is_left_out_and_the_check_voids_it() -> None:
     origin = pl.when(pl.col("source") == "gpt").then("id").otherwise("origin")
     found = validate(Collection(whole.docs.with_columns(origin=origin), whole.queries, whole.qrels), [ranker("bm25")])
     assert [one.source for one in found.overlaps] == [row.source for row in found.effectiveness] == ["llm"]
-    assert found.sources == ("llm", "gpt")
+    assert found.sources == ("gpt", "llm")
     assert not found.fair
     assert found.notes[0].startswith("gpt has no document of the same origin")
 

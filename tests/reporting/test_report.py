@@ -168,7 +168,7 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
     made = rt.explain(rt.load("toy"), ["statistics", "overlap"])
     file = made.save("explanation.json")
     page = rt.report([file, toy_study()], "page.html")
-    assert parts(page) == ["Texts held against human", "Temperature study of toy"]
+    assert parts(page) == ["Why", "Temperature study of toy"]
     shown = Markup(page.read_text("utf-8"))
     assert re.findall(r"<title>(.*)</title>", page.read_text("utf-8")) == ["Report on 1 study and 1 explanation"]
     assert made.results[0].summary in shown.text

@@ -60,7 +60,7 @@ class TypeTokenProbe(TextProbe):
 
     name = "type-token"
     question = "Does one source repeat its words more than the other?"
-    what = "distinct terms a term"
+    what = "distinct terms per term"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compute the ratio of every document."""
