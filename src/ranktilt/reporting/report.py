@@ -45,10 +45,8 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     CheckResult: ("check", "checks"),
 }
 """Every kind of result that a page shows, and what one and several of them are called."""
-PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study)
-"""Those whose tables papers print."""
-FIGURE_RESULTS: tuple[type[Result], ...] = (*PAPER_RESULTS, Explanation)
-"""Those whose figures they print."""
+PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study, Explanation)
+"""Those whose tables and figures papers print."""
 _LONGEST = 160
 """Characters of a headline that says what each result says."""
 

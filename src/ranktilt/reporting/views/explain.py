@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -110,7 +111,7 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
 
 
 def _section(one: ProbeResult) -> Section:
-    said = [Sentence(one.summary), *([Sentence(one.citation, emphasis="quiet")] if one.citation else [])]
+    said = [*map(Sentence, _by_source(one)), *([Sentence(one.citation, emphasis="quiet")] if one.citation else [])]
     rest = [Sentence(f"{f.title}: {f.says}", emphasis="quiet") for f in one.figures if f.kind != "histogram"]
     rows = [list(row.values()) for row in one.rows]
     digits = [_digits(column) for column in zip(*rows, strict=True)]
@@ -119,6 +120,13 @@ def _section(one: ProbeResult) -> Section:
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
     blocks += [Lines(tuple(rest)), *map(_figure, one.figures)]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
+
+
+def _by_source(one: ProbeResult) -> list[str]:
+    """Split a summary into a sentence for each source."""
+    names = "|".join(re.escape(e.source) for e in one.effects) or "$^"
+    said = re.split(rf"; (?=(?:{names}): )", one.summary)
+    return [f"{text.removesuffix('.')}." for text in said]
 
 
 def _figure(one: ProbeFigure) -> Figure:
