@@ -48,13 +48,27 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     ("arguments", "message"),
     [
         (["--format", "docx"], "unknown format 'docx'"),
-        (["--probe", "similarity"], "name one: -r dense:minilm"),
+        (["--probe", "similarity"], "name one: --encoder dense:minilm"),
+        (["--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem; name one of them"),
+        (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
+        (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
+        (
+            ["--probe", "spectrum", "--encoder", "bm25"],
+            "spectrum needs the vectors of an encoder, such as dense:minilm",
+        ),
+        (["--probe", "perplexity", "--lm", "."], "no model: expected a config.json as transformers saves it"),
+        (["--attribute"], "--attribute needs rankers: name one or more with -r"),
+        (["--theorem"], "--theorem needs language models: name two or three with --lm"),
         (["--reference", "gpt"], "unknown source 'gpt'"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    code, out, err = cli("explain", rt.save(bed(), tmp_path / "bed"), *arguments)
+    written = tmp_path / "why.html", tmp_path / "why.json"
+    code, out, err = cli(
+        "explain", rt.save(bed(), tmp_path / "bed"), "-o", written[0], "--json", written[1], *arguments
+    )
     assert (code, out) == (2, "")
+    assert not any(one.exists() for one in written)
     assert message in err
     assert err.count("\n") == 1
 
@@ -75,7 +89,7 @@ def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli:
         ([study, "--layout", "dai-fig9", "--format", "svg", "-o", tmp_path / "none"],
          "dai-fig9 shows perplexities (an explanation); the results given (1 study) hold none: ranktilt explain DIR "
          "--probe perplexity --json FILE makes one"),
-        ([file, "--layout", "dai-fig77", "-o", tmp_path / "none"], "unknown layout 'dai-fig77'; did you mean "),
+        ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
         ([file, "--layout", "dai-3", "--format", "svg", "-o", tmp_path / "none"], "--layout is about tables, not about "
          "svg"),
         ([file, "--layout", "dai-3"], "dai-3 shows a mixed collection ranked as one"),

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.probes.explain import Explanation
-from ranktilt.probes.overlap import shared_terms
+from ranktilt.probes.overlap import OverlapProbe, shared_terms
 from ranktilt.probes.similarity import twin_similarity
 from ranktilt.probes.statistics import statistics
 from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors
+from tests.refusals import refused
 from tests.toy import collection_of
 
 LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
@@ -78,13 +80,24 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
-def test_one_source_is_described_alone() -> None:
-    alone = rt.explain(only("llm"))
-    assert alone.sources == ()
-    assert {one.effects for one in alone.results} == {()}
-    assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
-    assert "words" in table(alone)
-    assert "8 questions about the texts of llm." in table(alone, "html")
+def test_without_twins_there_is_nothing_to_explain() -> None:
+    with refused("nothing to explain: llm is the only source; it takes another one to compare"):
+        rt.explain(only("llm"))
+    assert OverlapProbe()(only("llm")).summary == "no other source has twins: there is nothing to compare."
+    apart = bed().docs.with_columns(origin="id")
+    with refused("nothing to explain: llm has no twins of human, which are documents of the same origin"):
+        rt.explain(Collection(apart, bed().queries, bed().qrels), ["overlap"])
+
+
+def test_a_source_without_twins_beside_another_is_noted() -> None:
+    docs = bed().docs
+    third = docs.filter(pl.col("source") == "llm").with_columns(
+        id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt"
+    )
+    found = rt.explain(Collection(pl.concat([docs, third]), bed().queries, bed().qrels), ["statistics"])
+    assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
+    assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
+    assert "gpt cannot be compared with human: no twins with a value" in table(found)
 
 
 def only(source: str) -> Collection:
@@ -102,6 +115,10 @@ def only(source: str) -> Collection:
             lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
             "similarity needs the vectors of an encoder, such",
         ),
+        (lambda c: rt.explain(c, ["spectrum"], rt.ranker("bm25")), "spectrum needs the vectors of an encoder, such"),
+        (lambda c: rt.explain(c, ["overlap(x=1)"]), "unknown option of probe 'overlap' 'x'"),
+        (lambda c: rt.explain(c, ["perplexity:m(knd=causal)"]), "unknown option of probe 'perplexity' 'knd'; did you"),
+        (lambda c: rt.explain(c, ["perplexity:"]), "probe 'perplexity:': expected name"),
         (lambda c: rt.explain(c, reference="gpt"), "unknown source 'gpt'"),
     ],
 )

@@ -8,12 +8,11 @@ import numpy as np
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import percent
-from ranktilt.errors import UserError
 from ranktilt.probes.base import NO_TWINS, Probe, ProbeResult, described, histogram, twin_rows, twin_sources
 from ranktilt.probes.distribution import ABOVE, Cosines
 from ranktilt.probes.scatter import MAP_PAIRS, Map, scatter
 from ranktilt.probes.separation import Separation, separation
-from ranktilt.probes.vectors import DocumentVectors, Rows
+from ranktilt.probes.vectors import DocumentVectors, Rows, require_encoder
 from ranktilt.rankers.base import Ranker
 
 __all__ = ["ABOVE", "MAP_PAIRS", "Map", "Separation", "Similarity", "twin_similarity"]
@@ -107,10 +106,9 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Similarity, ...]:
         """Compare the vectors of the twins of every source that has some."""
-        if ranker is None:
-            raise UserError("similarity needs the vectors of an encoder; name one: -r dense:minilm (ranker=)")
+        dense = require_encoder(ranker)
         return tuple(
-            twin_similarity(collection, ranker, reference, name, map_pairs=self.map_pairs, seed=self.seed)
+            twin_similarity(collection, dense, reference, name, map_pairs=self.map_pairs, seed=self.seed)
             for name in twin_sources(collection, reference)
         )
 

@@ -58,7 +58,7 @@ def view(found: Explanation) -> Document:
 
 
 def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
-    """What differs most; without twins, what the probes found, or how many there are where that is too long."""
+    """What differs most; without effect sizes, what was found, or how many there are where that is too long."""
     shown = next((e for e in effects if e.shown), None)
     if shown is not None:
         side, g = "higher" if shown.g > 0 else "lower", f"{always_signed(shown.g)} {_interval(shown)}"
@@ -73,8 +73,6 @@ def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
     if len(said) <= _LONGEST:
         return said
     probes = counted(len(found.results), "question", "questions")
-    if not found.sources:
-        return f"{probes} about the texts of {found.reference}."
     return f"{probes} about the texts of {join_words(found.sources)}, held against {found.reference}."
 
 
