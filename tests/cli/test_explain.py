@@ -87,7 +87,7 @@ def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli:
          "given (1 explanation) hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
          "makes one"),
         ([study, "--layout", "dai-fig9", "--format", "svg", "-o", tmp_path / "none"],
-         "dai-fig9 shows perplexities (an explanation); the results given (1 study) hold none: ranktilt explain DIR "
+         "dai-fig9 shows perplexities (an explanation); the results given hold none: ranktilt explain DIR "
          "--probe perplexity --json FILE makes one"),
         ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
         ([file, "--layout", "dai-3", "--format", "svg", "-o", tmp_path / "none"], "--layout is about tables, not about "

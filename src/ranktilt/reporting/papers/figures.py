@@ -21,7 +21,6 @@ from ranktilt.reporting.papers.figures_audit import audit_figures
 from ranktilt.reporting.papers.layouts import LAYOUTS
 from ranktilt.reporting.papers.results import tables_of
 from ranktilt.reporting.papers.style import COLOURS, COLUMN, DIM, INCH, PAGE, SMALL, PaperFigure
-from ranktilt.reporting.papers.tables import lacking
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
 
@@ -53,7 +52,7 @@ def paper_figures(
             for drawn in drawn_figures(result, layout):
                 found[_free(f"{front}{drawn.name}", format, found)] = style.file_of(drawn, format)
     if not found:
-        raise UserError(lacking(results, LAYOUTS[layout]) if layout else _nothing(results))
+        raise UserError(_nothing(results, layout))
     return found
 
 
@@ -94,7 +93,10 @@ def _free(name: str, format: str, taken: Mapping[str, bytes]) -> str:
     return file
 
 
-def _nothing(results: Sequence[Result]) -> str:
+def _nothing(results: Sequence[Result], layout: str) -> str:
+    if layout:
+        one = LAYOUTS[layout]
+        return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
     if not results:
         return "nothing to draw: no result was given"
     needs = {

@@ -134,7 +134,7 @@ def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: b
         cells += [cell for cell in found if cell.system not in _ANY or cell not in cells]
         made += _made_by(result) if found else ()
     if not cells:
-        raise UserError(lacking(results, layout))
+        raise UserError(_lacking(results, layout))
     cells = numbers.printed(cells, layout, rounding=rounding)
     caveats = [*_caveats(results, layout, rounding), *([_SOME] if layout.curve else [])]
     arranged = _Arrangement(_some(cells) if layout.curve else cells, layout)
@@ -187,7 +187,7 @@ def _texts(results: Sequence[Source], layout: Layout, queries: Sequence[str]) ->
     opened.sort(key=has_pairs, reverse=True)
     number = PROSE.index(layout.name)
     if len(opened) <= number:
-        raise UserError(lacking(results, layout))
+        raise UserError(_lacking(results, layout))
     return chosen_pairs(opened[number], layout.name, queries=queries)
 
 
@@ -300,8 +300,7 @@ def _twice(cells: Sequence[PaperCell], layout: Layout) -> str:
     )
 
 
-def lacking(results: Sequence[Source], layout: Layout) -> str:
-    """Say what a layout shows, that none of the results holds it, and what would."""
+def _lacking(results: Sequence[Source], layout: Layout) -> str:
     command = f"{layout.command} makes one" if layout.command.startswith("ranktilt") else f"give {layout.command}"
     first = f"{layout.name} shows {layout.shows}"
     if layout.name == PROSE[1]:

@@ -30,7 +30,7 @@ from ranktilt.reporting.document import (
 from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
 from ranktilt.reporting.numbers import DASH, always_signed, count, decimal
 
-_SMALL, _LARGE = 0.1, 10.0
+_SMALL = 0.1
 _KEPT = 4
 """Columns that a narrow terminal keeps besides the first; the last ones go first."""
 _LONGEST = 160
@@ -41,7 +41,8 @@ def view(found: Explanation) -> Document:
     """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
     records = [{"probe": one.probe, **row} for one in found.results for row in one.rows]
     effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
-    headline, more = _headline(found, effects), _others(effects)
+    headline = _headline(found, effects)
+    more = _others(effects) if effects else [one.summary for one in found.results if one.summary not in headline]
     opening = Lines((Sentence(headline, emphasis="strong"), *map(Sentence, more)))
     return Document(
         title="Explanation",
@@ -170,7 +171,7 @@ def _digits(column: Sequence[Any]) -> int:
     sizes = [abs(v) for v in column if isinstance(v, int | float) and v and math.isfinite(v)]
     if all(size == round(size) for size in sizes):
         return 0
-    return 2 if min(sizes) >= _SMALL or max(sizes) >= _LARGE else 3 if max(sizes) >= _SMALL else 4
+    return 2 if min(sizes) >= _SMALL else 3 if max(sizes) >= _SMALL else 4
 
 
 def _number(value: Any, digits: int) -> str:
