@@ -132,7 +132,7 @@ def test_twins_by_gender(shared_data: Path) -> None:
     """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source.
 
     Of the 234 groups of its files 69 hold identical texts: 66 triplets are one text (titles carry the gender), one has
-    N as F, one has N as M, which makes 67 identical twins of N each, and one group is labelled otherwise (both, both, N).
+    N as F and one N as M, which makes 67 identical twins of N each, and one group is labelled both, both, N.
     """
     whole = gendered(shared_data / "grep-bias-ir")
     found = rt.explain(whole, ["specificity", "perplexity"], by="gender", reference="N", attribute=[rt.ranker("bm25")])

@@ -26,8 +26,8 @@ def test_the_documented_numbers_are_those_of_the_probes(found: Explanation) -> N
     printed = [line.split(" | ") for line in table(found, "markdown").splitlines() if line.startswith("| llama")]
     effects = [cells for cells in printed if len(cells) == len(printed[0])][:7]
     assert [cells[1] for cells in effects][:2] == ["distinct terms", "words"]
-    for _, what, pairs, *numbers in effects:
-        assert documented[what] == f"| {what} | {' | '.join(numbers).replace(chr(92), '')}"
+    for _, what, g, interval, pairs, *means in effects:
+        assert documented[what] == " | ".join([f"| {what}", g, interval.replace("\\", ""), *means])
         assert pairs == ("3,128" if what == "share of query words" else "3,633")
     overlap = found.results[1]
     assert [round(row["mean"], 2) for row in overlap.rows] == [0.58, 0.69]

@@ -89,11 +89,12 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     """Every effect size: the properties by the largest one, their sources below each other."""
     places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
     ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
-    titles = ["source", "property", "pairs", "mean", f"mean of {found.reference}", "g", INTERVAL]
+    titles = ["source", "property", "g", INTERVAL, "pairs", "mean", f"mean of {found.reference}"]
     rows: list[list[tuple[str, Any]]] = [
         [
-            (e.source, None), (e.what, None), (count(e.pairs), e.pairs), (_number(e.source_mean, 2), e.source_mean),
-            (_number(e.reference_mean, 2), e.reference_mean), (always_signed(e.g), e.g), (_interval(e), None),
+            (e.source, None), (e.what, None), (always_signed(e.g), e.g), (_interval(e), None),
+            (count(e.pairs), e.pairs), (_number(e.source_mean, 2), e.source_mean),
+            (_number(e.reference_mean, 2), e.reference_mean),
         ]
         for e in ordered
     ]  # fmt: skip
@@ -147,7 +148,7 @@ def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[tuple[st
             title,
             number=not any(row[place][0].strip("–[")[:1].isalpha() for row in rows),
             header=not place,
-            spare=max(len(titles) - place, 1) if place > _KEPT and title != INTERVAL else 0,
+            spare=max(len(titles) - place, 1) if place > _KEPT else 0,
         )
         for place, title in enumerate(titles)
     )
