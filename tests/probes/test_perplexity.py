@@ -40,7 +40,7 @@ def test_the_mean_of_token_values_as_published(shared_data: Path) -> None:
 
 def test_trigrams_are_called_what_they_are() -> None:
     found = PerplexityProbe()(toy())
-    assert "nats a word (trigrams)" in found.summary
+    assert "nats per word (trigrams)" in found.summary
     assert [row["values"] for row in found.rows] == [3, 3]
 
 
