@@ -172,6 +172,15 @@ class Likelihood:
             count += missed or (unknown_token is not None and unknown_token in one.ids)
         return count
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return how many tokens each text has, special ones aside."""
+        return [len(self._tokenize(text)) for text in texts]
+
+    @property
+    def longest_prefix(self) -> int:
+        """Tokens of another text that are read first, at most; see `score`."""
+        return self._limit // 2 - 1
+
     def vocabulary(self) -> dict[str, int]:
         """Return the tokenizer's tokens and their numbers."""
         return dict(self._tokenizer.get_vocab())
