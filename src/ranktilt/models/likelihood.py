@@ -34,7 +34,7 @@ _TOKENS_A_BATCH = 2_048
 """On a processor, and as many times more on a GPU as it has elsewhere; what a layer makes of more leaves its cache."""
 _LOGITS_A_BATCH, _LOGITS_AT_ONCE = 1 << 24, 1 << 22
 """On a processor: computed together, but for a longer text, and made losses together; pages of more are always new."""
-_RESULTS_VERSION = 1
+_RESULTS_VERSION = 2
 _SAME = 1e-3
 _CHARACTERS_A_TOKEN = 4
 
