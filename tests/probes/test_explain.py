@@ -120,8 +120,8 @@ def test_twins_by_gender(shared_data: Path) -> None:
     assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
     assert {row["property"] for row in found.results[-1].rows} == {
         "what remains",
-        "median idf",
-        "nats a word (trigrams)",
+        "specificity",
+        "perplexity",
     }
     with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
         rt.explain(whole, by="gendr")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from ranktilt.errors import counted, join_words
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
+    PAGE,
     TEXT,
     Block,
     Cell,
@@ -25,7 +27,7 @@ from ranktilt.reporting.document import (
     Table,
 )
 from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
-from ranktilt.reporting.numbers import DASH, always_signed, count
+from ranktilt.reporting.numbers import DASH, always_signed, count, decimal
 
 _SMALL = 0.1
 """Numbers below it are shown with four decimals."""
@@ -41,6 +43,7 @@ def view(found: Explanation) -> Document:
         kind=f"Texts held against {found.reference}",
         headline=_headline(found),
         sections=tuple(_section(one) for one in found.results),
+        sentences=tuple(Sentence(table.says, only=PAGE) for one in found.results for table in one.tables),
         legend=tuple(_legend(found)),
         data=pl.DataFrame(records, infer_schema_length=None) if records else None,
     )
@@ -58,8 +61,11 @@ def _headline(found: Explanation) -> str:
 
 
 def _section(one: ProbeResult) -> Section:
-    said = [Sentence(one.summary)]
-    said += [Sentence(f"{figure.title}: {figure.says}", emphasis="quiet", only=TEXT) for figure in one.figures]
+    said = []
+    if not one.tables:  # which say the same as summary and figures
+        said = [Sentence(one.summary)]
+        said += [Sentence(f"{figure.title}: {figure.says}", emphasis="quiet", only=TEXT) for figure in one.figures]
+    said += [Sentence(note, emphasis="quiet") for note in one.notes]
     said += [Sentence(one.citation, emphasis="quiet")] if one.citation else []
     blocks: tuple[Block, ...] = (*_tables(one), Lines(tuple(said), only=()), *map(_figure, one.figures))
     return Section(one.probe, one.probe, (one.question,), blocks, titled=True)
@@ -73,14 +79,20 @@ def _figure(one: ProbeFigure) -> Figure:
         drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
     else:
         drawing = forest(
-            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0
-        )
+            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0,
+            reached=one.edges,
+        )  # fmt: skip
     return Figure(one.title, one.says, drawing)
 
 
 def _tables(one: ProbeResult) -> Iterator[Table]:
-    """The rows, and the effect sizes."""
-    if one.rows:
+    """Its tables, or else its rows; and the effect sizes."""
+    for table in one.tables:
+        titles = list(table.rows[0])
+        cells = [[(_number(row[name], table.decimals.get(name)), row[name]) for name in titles] for row in table.rows]
+        made = _table(table.title, titles, cells)
+        yield replace(made, titled=True, below=(Sentence(table.says),), space=(0, 1))
+    if one.rows and not one.tables:
         rows = [[(_number(value), value) for value in row.values()] for row in one.rows]
         yield _table("Numbers", list(one.rows[0]), rows)
     if one.effects:
@@ -115,15 +127,18 @@ def _legend(found: Explanation) -> Iterator[str]:
         )
 
 
-def _number(value: Any) -> str:
+def _number(value: Any, decimals: int | None = None) -> str:
+    """Print a text, a number, or a number with its interval; small ones with four decimals unless told how many."""
     if isinstance(value, str):
         return value
+    if isinstance(value, Sequence):
+        middle, *both = (always_signed(end, decimals or 2) for end in value)
+        return f"{middle} [{', '.join(both)}]"
     if value is None or math.isnan(value):
         return DASH
     if isinstance(value, int):
         return count(value)
-    shown = f"{value:.4f}" if 0 < abs(value) < _SMALL else f"{value:,.2f}"
-    return shown.replace("-", "−")
+    return decimal(value, decimals or (4 if 0 < abs(value) < _SMALL else 2))
 
 
 def _interval(low: float, high: float) -> str:
