@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -76,9 +77,14 @@ def test_gaps_by_hand() -> None:
     assert whole.docs["id"].gather(found.reference).to_list() == ["a-human", "b-human"]
     flat = run_of(whole, {"q": {"a-human": 1.0, "a-llm": 1.0}})
     assert gaps(whole, flat, "human", "llm").score.tolist() == [0.0]
-    strange = run_of(
-        whole, {"q": {"a-human": 1.0, "a-llm": 3.0, "lost": 2.0}, "no query": {"a-human": 2.0, "a-llm": 1.0}}
-    )
+    entries = [
+        ("q", "a-human", 1.0),
+        ("q", "a-llm", 3.0),
+        ("q", "lost", 2.0),
+        ("none", "a-human", 2.0),
+        ("none", "a-llm", 1.0),
+    ]
+    strange = Run.from_frame(pl.DataFrame(entries, schema=["query_id", "doc_id", "score"], orient="row"))
     assert gaps(whole, strange, "human", "llm").rank.tolist() == [2.0]  # what is not known keeps its place
 
 
@@ -142,7 +148,7 @@ def test_nothing_is_attributed_to_identical_twins() -> None:
 def test_a_ranker_that_goes_by_one_property_gets_it_back(lean: float) -> None:
     """Scores are nothing but a property, which the twins have more of: all of the gap goes with it."""
     whole = twins()
-    longer = np.arange(whole.docs.height) % 7 + 2.0 * (whole.docs["source"] == "llm").to_numpy()
+    longer = np.arange(whole.docs.height) % 7 + 6.0 * (whole.docs["source"] == "llm").to_numpy()
     run = scored(whole, lambda row: lean * longer[whole.docs["id"].index_of(row["id"]) or 0])
     found = attribute(whole, [run], [given("longer", longer), ROUND])
     rows = table(found)
@@ -172,7 +178,8 @@ def test_query_words_are_those_of_the_query_of_the_row() -> None:
     """No document is judged; a ranker that counts the query's words is found to."""
     generator, words = np.random.default_rng(3), [f"w{n}" for n in range(30)]
     docs = [
-        {"id": f"{n}-{s}", "title": "", "text": " ".join(generator.choice(words, 12)), "source": s, "origin": f"{n}-human"}
+        {"id": f"{n}-{s}", "title": "", "text": " ".join(generator.choice(words, 12)), "source": s,
+         "origin": f"{n}-human"}
         for s in ("human", "llm")
         for n in range(ORIGINS)
     ]  # fmt: skip

@@ -309,12 +309,11 @@ def _sentence(one: Attribution) -> str:
 
     remains, *parts = fit.parts.tolist()
     ordered = sorted(zip(parts, one.properties, strict=True), key=lambda part: -abs(part[0][0]))
-    rest = [(part, name) for (part, low, high), name in ordered if low <= 0 <= high]
     said = [f"{amount(part)} goes with {name}" for (part, low, high), name in ordered if not low <= 0 <= high]
+    rest = [(part, name) for (part, low, high), name in ordered if low <= 0 <= high]
     if rest:
-        of = "the other " if said else "all "
-        name = rest[0][1] if len(rest) == 1 else f"{of}{len(rest)}, none of which is shown to have a part"
-        said.append(f"{amount(sum(part for part, _ in rest))} with {name}")
+        others = f"the {'other ' if said else ''}{len(rest)} properties, none of which is shown to have a part"
+        said.append(f"{amount(sum(part for part, _ in rest))} goes with {others if len(rest) > 1 else rest[0][1]}")
     maybe = ", which may be nothing" if remains[1] <= 0 <= remains[2] else ""
     return f"{lead} {'; '.join(filter(None, [', '.join(said), f'{amount(remains[0])} remains{maybe}']))}."
 

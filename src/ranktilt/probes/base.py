@@ -61,7 +61,8 @@ class ProbeTable:
 
     title: str
     rows: tuple[Mapping[str, Any], ...]
-    """By column, alike in every row: a text, a number, a number with its interval (three numbers), or None."""
+    """By column, alike in every row: a text, a number, a number with its interval (three numbers), or None. A narrow
+    terminal goes without the columns after the third."""
     decimals: Mapping[str, int]
     """Of the columns of numbers."""
     says: str

@@ -108,18 +108,22 @@ def _variances(added: Floats, clusters: Ints) -> Floats:
 
 def _explained(y: Floats, x: Floats) -> Floats:
     """R² of every subset of the columns; bit j of a subset's number says whether column j is in it."""
-    p = x.shape[1]
-    table = np.column_stack([x, y])
-    centered: Floats = np.asarray(table - np.mean(table, axis=0), dtype=np.float64)
-    products: Floats = centered.T @ centered
-    total = products[-1, -1]
-    found = np.zeros(1 << p)
-    for subset in range(1, 1 << p):
-        some = [j for j in range(p) if subset >> j & 1]
-        inner, with_y = products[np.ix_(some, some)], products[some, -1]
-        fit = float(with_y @ np.linalg.pinv(inner, rcond=_TOLERANCE, hermitian=True) @ with_y)
-        found[subset] = fit / total if total > 0 else 0.0
-    return np.clip(found, 0.0, 1.0)
+    p, products = x.shape[1], _products(np.column_stack([x, y]))
+    subsets = ([j for j in range(p) if subset >> j & 1] for subset in range(1 << p))
+    return np.array([_r2(products, p, some) for some in subsets])
+
+
+def _products(table: Floats) -> Floats:
+    centered = table - np.mean(table, axis=0)
+    found: Floats = centered.T @ centered
+    return found
+
+
+def _r2(products: Floats, y: int, x: list[int]) -> float:
+    """R² of one column on others, of the products of all."""
+    with_y, total = products[x, y], products[y, y]
+    fit = with_y @ np.linalg.pinv(products[np.ix_(x, x)], rcond=_TOLERANCE, hermitian=True) @ with_y if x else 0.0
+    return float(np.clip(fit / total, 0.0, 1.0)) if total > 0 else 0.0
 
 
 def _shares(explained: Floats, p: int) -> Floats:
@@ -136,10 +140,8 @@ def _shares(explained: Floats, p: int) -> Floats:
 
 
 def _inflation(x: Floats) -> Floats:
-    found = np.ones(x.shape[1])
-    for j in range(x.shape[1]):
-        others = np.delete(x, j, axis=1)
-        if others.shape[1]:
-            r2 = _explained(x[:, j], others)[-1]
-            found[j] = 1 / (1 - r2) if r2 < 1 - _TOLERANCE else np.inf
+    p, products = x.shape[1], _products(x)
+    r2 = np.array([_r2(products, j, [k for k in range(p) if k != j]) for j in range(p)])
+    found = np.full(p, np.inf)
+    np.divide(1.0, 1 - r2, out=found, where=r2 < 1 - _TOLERANCE)
     return found

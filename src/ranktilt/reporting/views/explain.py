@@ -31,6 +31,8 @@ from ranktilt.reporting.numbers import DASH, always_signed, count, decimal
 
 _SMALL = 0.1
 """Numbers below it are shown with four decimals."""
+_NEEDED = 3
+"""Columns of a probe's table that a narrow terminal shows too."""
 _LONGEST = 160
 """Characters of a headline."""
 
@@ -91,7 +93,10 @@ def _tables(one: ProbeResult) -> Iterator[Table]:
         titles = list(table.rows[0])
         cells = [[(_number(row[name], table.decimals.get(name)), row[name]) for name in titles] for row in table.rows]
         made = _table(table.title, titles, cells)
-        yield replace(made, titled=True, below=(Sentence(table.says),), space=(0, 1))
+        columns = tuple(
+            replace(column, spare=len(titles) - n if n >= _NEEDED else 0) for n, column in enumerate(made.columns)
+        )
+        yield replace(made, columns=columns, titled=True, below=(Sentence(table.says),), space=(0, 1))
     if one.rows and not one.tables:
         rows = [[(_number(value), value) for value in row.values()] for row in one.rows]
         yield _table("Numbers", list(one.rows[0]), rows)
