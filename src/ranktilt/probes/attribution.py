@@ -164,7 +164,7 @@ def gaps(collection: Collection, run: Run, reference: str, source: str) -> Gaps:
     }).with_columns(
         spread=pl.col("score").std(ddof=0).over("query"),
         place=pl.col("score").rank("average", descending=True).over("query"),
-    ).filter(pl.col("query") >= 0).join(docs, on="row")  # fmt: skip
+    ).filter(pl.col("query") >= 0).join(docs, on="row", maintain_order="left")  # fmt: skip
     sides = [scored.filter(pl.col("source") == name) for name in (reference, source)]
     twins = sides[0].join(sides[1], on=["query", "origin"], suffix="_other", maintain_order="left")
     ahead = (pl.col("score_other") - pl.col("score")) / pl.col("spread")
@@ -198,7 +198,7 @@ def _attribution(collection: Collection, run: Run, sources: tuple[str, str], mea
             f"holds {held}{fault}"
         )
     columns, query = columns[known], found.query[known]
-    origin = codes(collection.docs["origin"], collection.docs["origin"].unique())[found.reference[known]]
+    origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)[found.reference[known]] - 1
     spread = columns.std(axis=0)
     varies = spread > _SAME * np.abs(columns).max(axis=0)
     scaled = columns[:, varies] / spread[varies]
