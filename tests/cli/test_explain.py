@@ -10,6 +10,7 @@ from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_names
 from tests.cli.conftest import Cli
 from tests.probes.exclaiming import bed, install
+from tests.reporting.markup import Markup
 
 
 @pytest.fixture
@@ -75,5 +76,5 @@ def test_attribution_is_a_table_a_ranker_that_fits_a_terminal(cli: Cli, tmp_path
     page, again = tmp_path / "why.html", tmp_path / "again.html"
     cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "-o", page)
     cli("report", tmp_path / "why.json", "-o", again)
-    first, second = (path.read_text(encoding="utf-8").partition("<main")[2] for path in (page, again))
+    first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
     assert all(table.says in first and table.says in second for table in found.results[0].tables)

@@ -61,8 +61,8 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     -----
     In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals of intercept,
     coefficients, parts and mean hold the truth 92 to 99 % of the time; with errors of heavy tails (t, 3 degrees of
-    freedom) and clusters of very unequal size 90 to 99 %. A bootstrap that draws queries and origins (the pigeonhole
-    bootstrap, Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 96 to 100 % of the time: it counts
+    freedom) and clusters of very unequal size 91 to 99 %. A bootstrap that draws queries and origins (the pigeonhole
+    bootstrap, Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the time: it counts
     the noise of single rows up to three times.
 
     References
