@@ -284,8 +284,7 @@ def _figure(one: Attribution, names: Sequence[str], ends: tuple[float, ...]) -> 
     largest = max(names, key=lambda name: abs(parts[name][0]))
     says = f"Of a mean gap of {_sd(fit.mean[0])}, the largest part: {largest}, {_sd(parts[largest][0])}."
     title = f"{one.ranker}, {one.source}: what the mean score gap goes with"
-    axis = f"part of the gap, sd; to the right: {one.source} ahead"
-    return ProbeFigure("forest", title, axis, ends, series, says)
+    return ProbeFigure("forest", title, _PART, ends, series, says)
 
 
 def _sentence(one: Attribution) -> str:
