@@ -19,14 +19,12 @@ from ranktilt.generation.rewrite.flags import RewriteLimits
 from ranktilt.generation.rewrite.prompts import PromptTemplate, template
 from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Rejected, RewriteTask, first_words
 from ranktilt.llm.base import LLM, Sampling
+from ranktilt.llm.prompts import BYTES_A_TOKEN
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 TITLES = ("keep", "rewrite", "drop")
-BYTES_A_TOKEN = 4
-"""Of English and most other text in UTF-8, for the tokenizers of today's models."""
-
 TEMPLATE_TOKENS = 12
 """What a chat template adds to a prompt, about."""
 

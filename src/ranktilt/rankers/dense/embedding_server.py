@@ -13,6 +13,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Keys, Stored, VectorCache
 from ranktilt.llm.base import LLM
+from ranktilt.llm.prompts import cut_tokens
 from ranktilt.models.batching import Ints
 from ranktilt.models.encoder import Kind, TextEncoder
 from ranktilt.progress import report
@@ -20,8 +21,6 @@ from ranktilt.rankers.base import installed_versions
 
 PREFIX = "openai:"
 """What names a model of a server instead of one on this machine."""
-BYTES_A_TOKEN = 4
-_MOST_BYTES_A_CHARACTER = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +57,7 @@ class EmbeddingServer(TextEncoder):
 
     def cut(self, text: str) -> str:
         """Cut a text that is too long in UTF-8, behind a word where one ends in its last tenth."""
-        most = (self.max_tokens or 0) * BYTES_A_TOKEN
-        if not most or len(text) * _MOST_BYTES_A_CHARACTER <= most or len(encoded := text.encode()) <= most:
-            return text
-        head = encoded[:most].decode(errors="ignore")
-        end = max(head.rfind(blank) for blank in " \n\t")
-        return head[:end] if end > len(head) * 9 // 10 else head
+        return cut_tokens(text, self.max_tokens)
 
     def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Stored, Ints]:
         """Encode texts, cut to what may be sent; see `TextEncoder.encode`."""

@@ -1,0 +1,1 @@
+"""Rankers that ask a language model which of some passages come first."""

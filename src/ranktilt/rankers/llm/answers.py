@@ -1,0 +1,136 @@
+"""What an answer says about the passages a model was shown, read strictly; and as published code reads it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+import orjson
+import polars as pl
+
+from ranktilt.text.quality import refusal
+
+OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
+REFUSED, OFF_FORMAT, UNANSWERED = "refused", "off-format", "unanswered"
+KINDS = (OK, REPAIRED, MISSING, REPEATED, REFUSED, OFF_FORMAT, UNANSWERED)
+"""Of answers, the best first: as asked for; with words around it, other signs, or numbers beyond the list; some
+passages left out; some named twice; a refusal; no ranking that could be read, or more than one; no answer at all."""
+READABLE = frozenset((OK, REPAIRED, MISSING, REPEATED))
+"""Kinds of answers that say which passages come first."""
+
+_ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?![\w.]*\w))"
+_CHAIN = re.compile(rf"{_ID}(?:\s*>\s*{_ID})+")
+_LIST = re.compile(r"\[\d{1,6}\](?:(?:\s*,\s*|\s*\n\s*(?:\d{1,3}[.)]\s*|[-*]\s+)?)\[\d{1,6}\])+")
+_CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
+_ALONE = re.compile(r"\[\s*\d{1,6}\s*\]")
+_NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
+_REFUSAL = re.compile(
+    r"\b(?:I|we)\s*(?:cannot|can.?t|can not|could not|am unable to|.m unable to|am not able to|will not|won.t)\s+"
+    r"(?:rank|compare|judge|determine|choose)\b",
+    re.I,
+)
+_LONGEST = 20_000
+"""Characters of an answer that are read; no ranking of what was shown is longer."""
+
+
+class Reading(NamedTuple):
+    """What an answer says: its kind, and the passages it names, best first, by their place among those shown."""
+
+    kind: str
+    order: tuple[int, ...]
+
+
+def read_ranking(text: str, count: int) -> Reading:
+    """Read a ranking of `count` passages: identifiers joined by ``>``, as a JSON list, or a list of ``[1]``, ``[2]``.
+
+    A ranking may stand among other words, but there must be one alone: of two, nobody knows which was meant.
+    """
+    answer = text[:_LONGEST].strip()
+    found = _json_numbers(answer)
+    if found is not None:
+        return _judged(found, count, wanted=count, strict=True, answer=answer)
+    chains = _CHAIN.findall(answer) or _LIST.findall(answer)
+    if len(chains) == 1:
+        strict = ">" in chains[0] and answer.removesuffix(".").strip() == chains[0]
+        return _judged(_numbers(chains[0]), count, wanted=count, strict=strict, answer=answer)
+    if not chains and _ALONE.fullmatch(answer):
+        return _judged(_numbers(answer), count, wanted=count, strict=False, answer=answer)
+    return _none(answer)
+
+
+def read_choice(text: str, count: int) -> Reading:
+    """Read which one of `count` passages was chosen: its identifier alone, or the first of a ranking."""
+    answer = text[:_LONGEST].strip()
+    found = _json_numbers(answer)
+    if found is not None:
+        return _judged(found, count, wanted=1, strict=True, answer=answer)
+    chains = _CHAIN.findall(answer)
+    if len(chains) == 1:
+        strict = answer.removesuffix(".").strip() == chains[0]
+        return _judged(_numbers(chains[0]), count, wanted=1, strict=strict, answer=answer)
+    if _CHOICE.fullmatch(answer.removesuffix(".")):
+        return _judged(_numbers(answer), count, wanted=1, strict=True, answer=answer)
+    named = dict.fromkeys(number for one in _NAMED.findall(answer) for number in _numbers(one))
+    if not chains and len(named) == 1:
+        return _judged(list(named), count, wanted=1, strict=False, answer=answer)
+    return _none(answer)
+
+
+def published_ranking(text: str, count: int) -> tuple[int, ...]:
+    """Read an answer as RankGPT's and rank_llm's published code does: every number anywhere counts.
+
+    Digits are taken in the order in which they come, the first of equal ones counts, and what is not named follows in
+    the order in which it was shown; so any answer gives a ranking, and one without a number the input order.
+
+    References
+    ----------
+    Sun et al., EMNLP 2023 (RankGPT); Pradeep et al., 2023 (RankVicuna).
+    """
+    named = dict.fromkeys(int(number) - 1 for number in re.findall(r"[0-9]+", text))
+    valid = [place for place in named if 0 <= place < count]
+    return (*valid, *(place for place in range(count) if place not in named))
+
+
+def readable_share(counts: Counter[str]) -> float:
+    """Return the share of answers that say something, 0 to 1; NaN where nothing was asked."""
+    total = sum(counts.values())
+    return sum(counts[kind] for kind in READABLE) / total if total else float("nan")
+
+
+def _json_numbers(answer: str) -> list[int] | None:
+    """The numbers of a JSON list, alone or as the only value of an object; None where the answer is neither."""
+    if not answer.startswith(("{", "[")):
+        return None
+    try:
+        value = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        return None
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value]
+    whole = isinstance(value, list) and value and all(type(one) is int for one in value)
+    return value if whole else None
+
+
+def _numbers(text: str) -> list[int]:
+    """The identifiers in a chain, list or choice; the numbers of a list's lines are none."""
+    return [int(number) for number in re.findall(r"\[\s*(\d+)\s*\]", text) or re.findall(r"\d+", text)]
+
+
+def _judged(numbers: list[int], count: int, *, wanted: int, strict: bool, answer: str) -> Reading:
+    valid = [number - 1 for number in numbers if 1 <= number <= count]
+    order = tuple(dict.fromkeys(valid))
+    if not order:
+        return _none(answer)
+    if len(order) < len(valid):
+        return Reading(REPEATED, order)
+    if len(order) < wanted:
+        return Reading(MISSING, order)
+    return Reading(OK if strict and len(valid) == len(numbers) else REPAIRED, order)
+
+
+def _none(answer: str) -> Reading:
+    refused = _REFUSAL.search(answer) is not None or bool(refusal(pl.Series([answer], dtype=pl.String))[0])
+    return Reading(REFUSED if refused else OFF_FORMAT, ())
