@@ -110,7 +110,7 @@ class Run:
 
         The last stage comes first; each tells ``limit`` in tokens and ``share`` of each source's documents, in [0, 1].
         """
-        return self._said("truncated")
+        return stage_facts(self.spec, "truncated")
 
     @property
     def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
@@ -119,17 +119,7 @@ class Run:
         The last stage comes first; each tells ``kinds``, the number of answers of each kind, and how many tokens were
         read and written.
         """
-        return self._said("llm_answers")
-
-    def _said(self, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-        """What the spec says of each stage, the last one first."""
-        found, spec = [], self.spec
-        while isinstance(spec, Mapping):
-            said = spec.get(what)
-            if isinstance(said, Mapping):
-                found.append((str(spec.get("ranker", self.name)), said))
-            spec = spec.get("candidates", ())
-        return found
+        return stage_facts(self.spec, "llm_answers")
 
     def frame(self) -> pl.DataFrame:
         """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
@@ -362,3 +352,14 @@ def _without(names: Any, path: Path) -> list[str]:
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise DataError(path, f"{_WITHOUT}: expected a list of query ids, got {shorten(names)}")
     return names
+
+
+def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what a run's spec tells of each stage that says something of it, by the stage's text, the last first."""
+    found = list[tuple[str, Mapping[str, Any]]]()
+    while isinstance(spec, Mapping):
+        said = spec.get(fact)
+        if isinstance(said, Mapping):
+            found.append((str(spec.get("ranker", "run")), said))
+        spec = spec.get("candidates", ())
+    return found

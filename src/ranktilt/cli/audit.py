@@ -270,6 +270,7 @@ def audit(
     if not runs:
         grouped_pairs(collection, inputs.column, pairs)  # what cannot be compared need not be ranked
         runs = options.rank_with(rankers, collection)
+    search.require_answers(runs)
     result = run_audit(
         collection, runs, measures, card=card or not collection.qrels.height, depth=depth or DEPTH, by=inputs.column,
         pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,
