@@ -21,6 +21,8 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 _WITHOUT = "queries_without_documents"
+_BEND = 0.05
+"""How far, of a step, two steps may differ and still be taken for equal: 1/rank is written with few digits."""
 _ESCAPED = "ids_percent_encoded"
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
 """Signs that would end a field of a TREC file, or be taken for the mark that begins one; and what stands for them."""
@@ -83,6 +85,19 @@ class Run:
     def name(self) -> str:
         """The text that made the run, or the file it came from."""
         return str(self.spec.get("ranker", "run"))
+
+    @property
+    def scored(self) -> bool:
+        """Whether its scores say more than an order: they are not read from ranks, nor ranks in another guise.
+
+        Those of an order fall by equal steps in every list of three and more, or their inverses rise so (1/rank).
+        """
+        if self.spec.get("score_order") == "rank":
+            return False
+        inner = self.entry_queries[2:] == self.entry_queries[:-2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = [_even_steps(scale, inner) for scale in (self.scores, -1 / self.scores)]
+        return not (inner.any() and any(found))
 
     @property
     def entry_queries(self) -> Int64:
@@ -259,6 +274,13 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
+
+
+def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
+    """Whether scores fall by one step each within a list, wherever three of them stand in one."""
+    steps = np.diff(scores)
+    bends = np.abs(np.diff(steps))[inner]
+    return bool((steps[:-1][inner] < 0).all() and (bends <= _BEND * np.abs(steps[:-1][inner])).all())
 
 
 def _rises(scores: Float, offsets: Int64) -> bool:
