@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
 
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.text.quality import refusal
 
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
@@ -25,6 +28,7 @@ _LIST = re.compile(r"\[\d{1,6}\](?:(?:\s*,\s*|\s*\n\s*(?:\d{1,3}[.)]\s*|[-*]\s+)
 _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
 _ALONE = re.compile(r"\[\s*\d{1,6}\s*\]")
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
+_YES_NO = re.compile(r" ?(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
 _REFUSAL = re.compile(
     r"\b(?:I|we)\s*(?:cannot|can.?t|can not|could not|am unable to|.m unable to|am not able to|will not|won.t)\s+"
     r"(?:rank|compare|judge|determine|choose)\b",
@@ -32,13 +36,18 @@ _REFUSAL = re.compile(
 )
 _LONGEST = 20_000
 """Characters of an answer that are read; no ranking of what was shown is longer."""
+_EXAMPLE = 120
 
 
 class Reading(NamedTuple):
-    """What an answer says: its kind, and the passages it names, best first, by their place among those shown."""
+    """What an answer says: its kind, and the passages it names, best first, by their place among those shown.
+
+    `score` is that of the one passage shown, where it was asked about alone.
+    """
 
     kind: str
     order: tuple[int, ...]
+    score: float | None = None
 
 
 def read_ranking(text: str, count: int) -> Reading:
@@ -77,6 +86,24 @@ def read_choice(text: str, count: int) -> Reading:
     return _none(answer)
 
 
+def read_yes_no(text: str, logprob: float) -> Reading:
+    """Read whether a passage answers a query: the first word is yes or no, and `logprob` is ln P of that token.
+
+    The score is 1 + P(yes), or 1 − P(no), as in HELM: from 0 to 2, above 1 where the answer is yes. What is written
+    before the word would take its token's place, so it must come first.
+
+    References
+    ----------
+    Liang et al., Holistic Evaluation of Language Models, TMLR 2023.
+    """
+    found = _YES_NO.match(text[:_LONGEST])
+    if found is None:
+        return _none(text[:_LONGEST].strip())
+    chance = math.exp(logprob)
+    alone = not found["rest"].strip(" \n.")
+    return Reading(OK if alone else REPAIRED, (0,), 1 + chance if found["word"].lower() == "yes" else 1 - chance)
+
+
 def published_ranking(text: str, count: int) -> tuple[int, ...]:
     """Read an answer as RankGPT's and rank_llm's published code does: every number anywhere counts.
 
@@ -96,6 +123,21 @@ def readable_share(counts: Counter[str]) -> float:
     """Return the share of answers that say something, 0 to 1; NaN where nothing was asked."""
     total = sum(counts.values())
     return sum(counts[kind] for kind in READABLE) / total if total else float("nan")
+
+
+def require_answers(stage: str, said: Mapping[str, Any], most: float, limit: str) -> None:
+    """Refuse a stage with more unreadable answers than the share `most`, which `limit` sets; `said` counts them.
+
+    They count as an audit counts them: ``kinds``, and the first one, ``unreadable``.
+    """
+    kinds = Counter({str(kind): int(number) for kind, number in said["kinds"].items()})
+    failed = 1 - readable_share(kinds)
+    if failed > most + 1e-9:
+        shown = f" (first: {shorten(said['unreadable'], _EXAMPLE)})" if said.get("unreadable") else ""
+        raise UserError(
+            f"{stage}: {failed:.0%} of {counted(kinds.total(), 'answer', 'answers')} could not be read, "
+            f"{limit} allows {100 * most:g}%{shown}"
+        )
 
 
 def _json_numbers(answer: str) -> list[int] | None:
