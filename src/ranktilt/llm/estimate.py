@@ -88,33 +88,34 @@ def duration(seconds: float | None) -> str:
 
 
 class Rehearsal:
-    """Answers in place of a model, as `journalled` does: from the journal, or as `answer` makes one of a prompt.
+    """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
 
     Nothing is asked and nothing written. Requests that are not journalled are counted, equal ones once, with the
     tokens that they would take.
     """
 
-    def __init__(self, llm: LLM, answer: Callable[[str], str]) -> None:
-        self.llm, self._answer, self._counting = llm, answer, counting(llm)
+    def __init__(self, llm: LLM) -> None:
+        self.llm, self._counting = llm, counting(llm)
+        self.answers: Sequence[str] = ()
         self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
         self._seen = set[str]()
 
     def __call__(
-        self, llm: LLM, requests: Iterable[Request], journal: Journal, *, sampling: Sampling, **_: Any
+        self, llm: LLM, requests: Iterable[Request], journal: Journal, *, sampling: Sampling, **others: Any
     ) -> Generator[Reply, None, None]:
         """Reply to each request."""
         asked = [(request_key(llm, one.prompt, sampling, one.attempt), one.prompt.text) for one in requests]
         known = journal.read([key for key, _ in asked])
         found = set(known) - self._seen
         self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
-        texts = {key: text for key, text in asked if key not in known and key not in self._seen}
-        self.add(list(texts.values()), [self._answer(text) for text in texts.values()])
+        new = {key: number for number, (key, _) in enumerate(asked) if key not in known and key not in self._seen}
+        self.add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
         self._seen |= {key for key, _ in asked}
-        for number, (key, text) in enumerate(asked):
+        for number, (key, _) in enumerate(asked):
             answer = (
                 JournalRecord.of(known[key]).answer
                 if key in known
-                else Answer(self._answer(text), "stop", None, None, llm.name, logprobs=(_LOGPROB,))
+                else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
             )
             yield Reply(number, answer, None, 0, fresh=key not in known)
 

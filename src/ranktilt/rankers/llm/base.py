@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -171,15 +170,15 @@ class LLMRanker(Ranker):
 
         Returns the run, what would be asked, and how many requests at most any answers could need.
         """
-        rehearsal = Rehearsal(self.model(), self.pretended)
+        rehearsal = Rehearsal(self.model())
         found = self._ranked(collection, run, rehearsal)
         most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
         return found, rehearsal, most
 
-    def pretended(self, prompt: str) -> str:
-        """Return the answer to a prompt that leaves the passages as they stand; none of theirs holds a number so."""
-        count = max(map(int, re.findall(r"\[(\d+)\]", prompt)), default=1)
-        return "[1]" if self.chooses else " > ".join(f"[{number}]" for number in range(1, count + 1))
+    def pretended(self, shown: Shown) -> str:
+        """Return the answer of a model that agrees with the first stage."""
+        order = sorted(range(len(shown)), key=shown.__getitem__)
+        return " > ".join(f"[{place + 1}]" for place in order[: 1 if self.chooses else None])
 
     def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
         found = Candidates.of(collection, run, self)
@@ -242,6 +241,8 @@ class LLMRanker(Ranker):
             label, total = f"{self!r}: asking", max(planned, done + len(asked))
             replies: list[Reply | None] = [None] * len(asked)
             readings = [Reading(UNANSWERED, ())] * len(asked)
+            if isinstance(asker, Rehearsal):
+                asker.answers = [self.pretended(shown) for _, shown in asked]
             with closing(
                 asker(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
             ) as arriving:

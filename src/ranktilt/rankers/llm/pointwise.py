@@ -127,7 +127,7 @@ class Pointwise(LLMRanker):
 
     # By the likelihood of the query
 
-    def pretended(self, prompt: str) -> str:
+    def pretended(self, shown: Shown) -> str:
         """Return an answer of the form that is asked for."""
         return "Yes"
 
