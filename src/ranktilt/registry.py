@@ -19,6 +19,9 @@ RANKERS = {
     "cross-encoder": "ranktilt.rankers.rerank.cross_encoder:CrossEncoder",
     "monobert": "ranktilt.rankers.rerank.cross_encoder:MonoBERT",
     "monot5": "ranktilt.rankers.rerank.monot5:MonoT5",
+    "listwise": "ranktilt.rankers.llm.listwise:Listwise",
+    "pairwise": "ranktilt.rankers.llm.pairwise:Pairwise",
+    "setwise": "ranktilt.rankers.llm.setwise:Setwise",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",
 }

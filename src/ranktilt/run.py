@@ -95,11 +95,24 @@ class Run:
 
         The last stage comes first; each tells ``limit`` in tokens and ``share`` of each source's documents, in [0, 1].
         """
+        return self._said("truncated")
+
+    @property
+    def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """What language models answered to the stages that made the run: a stage's text, and its counts.
+
+        The last stage comes first; each tells ``kinds``, the number of answers of each kind, and how many tokens were
+        read and written.
+        """
+        return self._said("llm_answers")
+
+    def _said(self, what: str) -> list[tuple[str, Mapping[str, Any]]]:
+        """What the spec says of each stage, the last one first."""
         found, spec = [], self.spec
         while isinstance(spec, Mapping):
-            cut = spec.get("truncated")
-            if isinstance(cut, Mapping):
-                found.append((str(spec.get("ranker", self.name)), cut))
+            said = spec.get(what)
+            if isinstance(said, Mapping):
+                found.append((str(spec.get("ranker", self.name)), said))
             spec = spec.get("candidates", ())
         return found
 

@@ -12,8 +12,10 @@ from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.collection import Collection
-from ranktilt.errors import counted
+from ranktilt.errors import counted, shorten
+from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
+from ranktilt.run import Run
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -35,6 +37,26 @@ def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> It
             "these keep their ranks and belong to no group"
         )
     yield from (f"{name}: {note}" for note in exclusion_notes(spec))
+    yield from answer_notes(one.run)
+
+
+def answer_notes(run: Run) -> Iterator[str]:
+    """Say of each stage that asked a language model what kinds of answers came, and what the unreadable ones mean."""
+    for stage, said in run.llm_answers:
+        kinds = {str(kind): int(n) for kind, n in said["kinds"].items()}
+        total, lost = sum(kinds.values()), sum(n for kind, n in kinds.items() if kind not in READABLE)
+        shown = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
+        tokens = f"{said['tokens_read']:,} tokens read, {said['tokens_written']:,} written"
+        yield f"{stage}: {counted(total, 'answer', 'answers')}: {shown}; {tokens}"
+        if lost:
+            left = "in the first stage's order" if "unreadable=keep" in stage else "in random order"
+            what = (
+                "what is measured is mostly that, not the model" if 2 * lost > total else "they blur what is measured"
+            )
+            yield (
+                f"warning: {stage}: {lost / total:.0%} of the answers say nothing of their passages, which stand "
+                f"{left}; {what} (first: {shorten(said['unreadable'], 100)})"
+            )
 
 
 def repeated_notes(repeated: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -147,6 +147,8 @@ class LLM(ABC):
         What tells it from every other: kind, model and where it is asked. Never a key; part of a journal's key.
     concurrency : int
         Prompts it wants under way at once.
+    context : int or None
+        Tokens that a prompt and its answer may have together; None where that is not known before it is asked.
     room : int
         Bytes that paid answers may take, those of all that can be under way at once; 0 where none is paid for.
     """
@@ -154,6 +156,7 @@ class LLM(ABC):
     name: str
     identity: str
     concurrency: int = 1
+    context: int | None = None
     room: int = 0
 
     @property

@@ -145,6 +145,7 @@ def journalled(
     sampling: Sampling,
     label: str = "answers",
     total: int | None = None,
+    before: int = 0,
 ) -> Generator[Reply, None, None]:
     """Answer requests from the journal, and ask the model for the rest; yields one reply a request, in any order.
 
@@ -153,12 +154,13 @@ def journalled(
     should it die or give up, they are asked here. Nothing is asked before the journal can be written, and answers are
     in the journal before they are yielded: where it cannot be written any more, nothing more is asked, and what is
     under way goes into the room that was kept for it. A failure is asked again by the next run. `total` is the number
-    of requests, for the progress that `label` names. Closing the iterator gives up what is under way.
+    of requests, for the progress that `label` names, those `before` these included. Closing the iterator gives up what
+    is under way.
     """
     count = len(requests) if total is None and isinstance(requests, Sized) else total
     work = _OpenRequests(llm, requests, journal, sampling)
     try:
-        for done, reply in enumerate(work.replies(label), start=1):
+        for done, reply in enumerate(work.replies(label), start=before + 1):
             if count:
                 report(label, done, max(count, done))
             yield reply

@@ -124,9 +124,9 @@ class Transformers(LLM):
             said = checkpoint.first_line(error)
             return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
         tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        left = MOST if self._context is None else self._context - len(tokens)
+        left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
-            message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self._context:,}"
+            message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
             return Reply(number, None, Failure("too long", message), 0)
         return _Job(number, prompt, tokens, min(left, sampling.max_tokens or MOST))
 
@@ -204,10 +204,12 @@ class Transformers(LLM):
         return frozenset(self._model.generation_config.eos_token_id or ())
 
     @cached_property
-    def _context(self) -> int | None:
-        config = self._model.config.get_text_config()
+    def context(self) -> int | None:  # type: ignore[override]
+        """Places of the model, as its configuration says; loads no weights."""
+        config = checkpoint.require(self.folder, tokenizer=False)
+        parts = [config, *(part for part in (config.get("text_config"),) if isinstance(part, dict))]
         names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-        return next((int(getattr(config, name)) for name in names if getattr(config, name, None)), None)
+        return next((int(part[name]) for part in parts for name in names if part.get(name)), None)
 
     @cached_property
     def _device(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
@@ -244,6 +245,17 @@ def require_choices(ranker: Ranker, **choices: Iterable[str]) -> None:
     for option, valid in choices.items():
         if getattr(ranker, option) not in valid:
             raise unknown(f"{option} of {ranker.name}", getattr(ranker, option), valid)
+
+
+def readable_texts(ranker: Ranker, collection: Collection) -> pl.Series:
+    """Return what a ranker that reads texts reads of each document; refuses documents or queries without any."""
+    choice = getattr(ranker, "text", "title+text")
+    texts = collection.texts(choice)
+    if collection.docs.height and not (texts != "").any():
+        raise UserError(f"{ranker!r} reads texts; no document here has a {'title' if choice == 'title' else 'text'}")
+    if collection.queries.height and not (collection.queries["text"] != "").any():
+        raise UserError(f"{ranker!r} reads texts; no query here has one")
+    return texts
 
 
 def require_token_limit(ranker: Ranker, option: str) -> None:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import UserError
 from ranktilt.models.checkpoint import find
 from ranktilt.models.device import PRECISIONS, choose_precision
 from ranktilt.models.pairs import TextPairs
@@ -20,6 +18,7 @@ from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.base import (
     Ranker,
     installed_versions,
+    readable_texts,
     require_choices,
     require_depth,
     require_token_limit,
@@ -93,7 +92,7 @@ class ReRanker(Ranker):
         """
         found = Candidates.of(collection, run, self)
         scorer = self.scorer()
-        texts = self._texts(collection)
+        texts = readable_texts(self, collection)
         rows, place = np.unique(found.rows, return_inverse=True)
         pairs = TextPairs.of(found.texts.to_list(), texts.gather(rows).to_list(), found.query, place)
         scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
@@ -104,15 +103,6 @@ class ReRanker(Ranker):
             **self._truncated(scorer, pairs, found, collection),
         }
         return reranked_run(self, collection, found, scores, spec)
-
-    def _texts(self, collection: Collection) -> pl.Series:
-        texts = collection.texts(self.text)
-        if collection.docs.height and not (texts != "").any():
-            what = "title" if self.text == "title" else "text"
-            raise UserError(f"{self!r} reads texts; no document here has a {what}")
-        if collection.queries.height and not (collection.queries["text"] != "").any():
-            raise UserError(f"{self!r} reads texts; no query here has one")
-        return texts
 
     def _truncated(
         self, scorer: PairScorer, pairs: TextPairs, found: Candidates, collection: Collection

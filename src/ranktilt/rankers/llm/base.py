@@ -1,0 +1,344 @@
+"""Rankers that ask a language model: prompts of all queries go out together, answers are read strictly and counted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.collection import TEXT_CHOICES, Collection
+from ranktilt.errors import UserError, counted, shorten
+from ranktilt.llm.base import LARGEST_SEED, LLM, Prompt, Reply, Sampling, llm
+from ranktilt.llm.journal import Request, journal_of, journalled
+from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
+from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
+from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
+from ranktilt.rankers.llm.answers import (
+    KINDS,
+    READABLE,
+    REFUSED,
+    UNANSWERED,
+    Reading,
+    read_choice,
+    read_ranking,
+    readable_share,
+)
+from ranktilt.run import Run
+
+Shown = tuple[int, ...]
+"""Candidates of a query, by their place in the first stage's ranking, in the order in which a prompt lists them."""
+Scores = npt.NDArray[np.float64]
+Sorting = Generator[list[Shown], list[Reading], Scores]
+"""Asks about candidates, some prompts at a time, and ends with a score for each."""
+
+UNREADABLE = ("shuffle", "keep")
+"""What becomes of passages that no readable answer puts in order."""
+RANKING_FORMAT = (
+    "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most relevant one first. Only "
+    "respond with the ranking, do not say any word or explain."
+)
+CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
+_SLOTS = ("query", "items", "count", "attribute")
+_MODEL_OPTIONS = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "device", "batch", "precision")
+_TEMPLATE_TOKENS = 24
+"""What a chat template adds to a prompt, about."""
+_IDENTIFIER_TOKENS = 8
+_EXAMPLE = 120
+
+
+class Dialogue(NamedTuple):
+    """What was asked and answered over all queries: kinds of answers, tokens, and the first unreadable answer."""
+
+    kinds: Counter[str]
+    requests: int
+    fresh: int
+    read: int
+    written: int
+    example: str
+
+
+@dataclass(frozen=True)
+class LLMRanker(Ranker):
+    """Asks a language model which passages come first; the base of listwise, pairwise and setwise.
+
+    `llm` is ``openai:MODEL``, behind any compatible server, or ``transformers:FOLDER``; the options from `base_url` on
+    are its own. The `prompt` is a name or a file with the slots ``{query}``, ``{items}``, ``{count}`` and
+    ``{attribute}``, which `attribute` fills in. Passages are numbered ``[1]``, ``[2]``, …, put on one line each, and
+    cut after `passage_tokens` (0: never), a token taken for four bytes; numbers in brackets within them get round ones,
+    so that no passage can pass for another. Where a prompt and its answer cannot fit into `context` tokens, nothing is
+    asked.
+
+    Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
+    `seed`, so that neither side gains by it; ``unreadable=keep`` leaves it in the first stage's order. More unreadable
+    answers than the share `max_failed` are refused.
+    """
+
+    argument: ClassVar[str | None] = "llm"
+    prompts: ClassVar[tuple[str, ...]]
+    """Names of its prompts, the default first."""
+    chooses: ClassVar[bool] = False
+    """Whether an answer names one passage, not a ranking."""
+
+    llm: str
+    k: int | None = field(default=None, kw_only=True)
+    text: str = field(default="title+text", kw_only=True)
+    tail: str = field(default="drop", kw_only=True)
+    prompt: str | None = field(default=None, kw_only=True)
+    attribute: str | None = field(default=None, kw_only=True)
+    passage_tokens: int = field(default=300, kw_only=True)
+    context: int | None = field(default=None, kw_only=True)
+    unreadable: str = field(default="shuffle", kw_only=True)
+    max_failed: float = field(default=1.0, kw_only=True)
+    temperature: float = field(default=0.0, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    base_url: str | None = field(default=None, kw_only=True)
+    concurrency: int | None = field(default=None, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)
+    retries: int | None = field(default=None, kw_only=True)
+    rpm: int | None = field(default=None, kw_only=True)
+    tpm: int | None = field(default=None, kw_only=True)
+    device: str | None = field(default=None, kw_only=True)
+    batch: int | None = field(default=None, kw_only=True)
+    precision: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        require_depth(self.name, self.k)
+        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, unreadable=UNREADABLE)
+        if not 0 <= self.max_failed <= 1:
+            raise UserError(f"{self.name}: expected max_failed between 0 and 1, got {self.max_failed:g}")
+        if self.passage_tokens < 0:
+            raise UserError(f"{self.name}: expected passage_tokens of 0 (all) or more, got {self.passage_tokens}")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise UserError(f"{self.name}: expected a seed from 0 to {LARGEST_SEED:,}, got {self.seed}")
+        if self.context is not None and self.context < 1:
+            raise UserError(f"{self.name}: expected a context of at least 1 token, got {self.context}")
+
+    # What a ranker of this kind says of itself
+
+    @abstractmethod
+    def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Put `count` candidates in order."""
+
+    @abstractmethod
+    def at_once(self, count: int) -> int:
+        """Return how many of `count` candidates a prompt shows at most."""
+
+    @abstractmethod
+    def requests(self, count: int) -> int:
+        """Return how many prompts the order of `count` candidates takes, at most."""
+
+    # Ranking
+
+    def model(self) -> LLM:
+        """Make the language model; asks and loads nothing."""
+        return llm(self.llm, **{name: getattr(self, name) for name in _MODEL_OPTIONS})
+
+    def check(self) -> None:
+        """Find out without asking whether model and prompt can be used; see `Ranker.check`."""
+        self._template()
+        self.model().check()
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Ask about the candidates; see `Ranker.rank`.
+
+        The run holds the queries that have a judgment and a text, in the run's order; each with exactly its candidates.
+        Its spec counts the answers by kind, and tokens.
+        """
+        found = Candidates.of(collection, run, self)
+        slots, (name, digest) = self._template()
+        whole = readable_texts(self, collection)
+        cut = [cut_tokens(text, self.passage_tokens) for text in whole.gather(found.rows)]
+        passages = list(found.by_query(np.arange(len(cut), dtype=np.float64)))
+        model = self.model()
+        model.check()
+        tasks = [
+            _Task(query, [_shown(cut[int(place)]) for place in places], random.Random(f"{self.seed} {key}"))
+            for key, query, (_, places) in zip(found.names, found.texts, passages, strict=True)
+        ]
+        self._require_room(model, slots, tasks)
+        scores, dialogue = self._ask(model, slots, tasks)
+        over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
+        truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
+        spec = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **truncated, **self._said(dialogue)}
+        return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
+
+    def _ask(self, model: LLM, slots: Slots, tasks: Sequence[_Task]) -> tuple[list[Scores], Dialogue]:
+        """Ask round after round, in each what every query wants to know next, until all are in order."""
+        sampling = Sampling(temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed)
+        sortings = [self.sort(len(task.passages), task.chance) for task in tasks]
+        scores = [np.zeros(len(task.passages)) for task in tasks]
+        waiting: dict[int, list[Shown]] = {}
+        for number, sorting in enumerate(sortings):
+            _advance(sorting, None, number, waiting, scores)
+        planned = sum(self.requests(len(task.passages)) for task in tasks)
+        journal, dialogue, done = journal_of(model), Dialogue(Counter(), 0, 0, 0, 0, ""), 0
+        while waiting:
+            asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
+            requests = [_request(fill(slots, self._values(tasks[number], shown))) for number, shown in asked]
+            label, total = f"{self!r}: asking", max(planned, done + len(asked))
+            replies: list[Reply | None] = [None] * len(asked)
+            with closing(
+                journalled(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
+            ) as arriving:
+                for reply in arriving:
+                    replies[reply.number] = reply
+            readings = [self._read(reply, len(shown)) for reply, (_, shown) in zip(replies, asked, strict=True)]
+            dialogue, done = _together(dialogue, replies, readings), done + len(asked)
+            answered: dict[int, list[Reading]] = {}
+            for (number, _), reading in zip(asked, readings, strict=True):
+                answered.setdefault(number, []).append(reading)
+            waiting = {}
+            for number, read in answered.items():
+                _advance(sortings[number], read, number, waiting, scores)
+        self._require_answers(dialogue)
+        return scores, dialogue
+
+    def _read(self, reply: Reply | None, count: int) -> Reading:
+        if reply is None or reply.answer is None:
+            return Reading(UNANSWERED, ())
+        if reply.answer.finish == "content_filter":
+            return Reading(REFUSED, ())
+        return (read_choice if self.chooses else read_ranking)(reply.answer.text, count)
+
+    def completed(self, shown: Shown, reading: Reading, chance: random.Random) -> list[int]:
+        """Put what was shown in the order of an answer; what it does not name follows shuffled, or as it stood."""
+        rest = [place for place in range(len(shown)) if place not in reading.order]
+        if self.unreadable == "shuffle":
+            chance.shuffle(rest)
+        return [shown[place] for place in (*reading.order, *rest)]
+
+    # Prompts
+
+    def _template(self) -> tuple[Slots, tuple[str, str]]:
+        """The prompt's slots; its name and hash."""
+        found = find_prompt(self.prompt or self.prompts[0], self.prompts, "ranktilt.rankers.llm", slot="items")
+        slots = parse_slots(found.text, found.place, _SLOTS)
+        used = {slot for _, slot in slots}
+        for needed in ("query", "items"):
+            if needed not in used:
+                raise UserError(f"{found.place}: expected {{{needed}}}, and found none")
+        if "attribute" in used and self.attribute is None:
+            raise UserError(f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)")
+        if self.attribute is not None and "attribute" not in used:
+            raise UserError(f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}")
+        asked = CHOICE_FORMAT if self.chooses else RANKING_FORMAT
+        digest = hashlib.sha256(f"{found.text}\n{asked}".encode()).hexdigest()
+        return (*slots, (f"\n{asked}", None)), (found.name, digest)
+
+    def _values(self, task: _Task, shown: Shown) -> dict[str, str]:
+        items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(shown, 1))
+        return {"query": task.query, "items": items, "count": str(len(shown)), "attribute": self.attribute or ""}
+
+    def answer_tokens(self, tasks: Sequence[_Task]) -> int:
+        """Tokens that an answer may have."""
+        most = max((self.at_once(len(task.passages)) for task in tasks), default=1)
+        return 64 + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
+
+    def _require_room(self, model: LLM, slots: Slots, tasks: Sequence[_Task]) -> None:
+        """Refuse, before the first request, prompts that cannot fit; says how many passages would."""
+        context = self.context or model.context
+        if context is None:
+            return
+        answer = self.answer_tokens(tasks)
+        frame = sum(len(literal) for literal, _ in slots) / BYTES_A_TOKEN + _TEMPLATE_TOKENS + answer
+        for task in tasks:
+            sizes = sorted((len(text.encode()) / BYTES_A_TOKEN + 3 for text in task.passages), reverse=True)
+            sums = np.cumsum([0.0, *sizes]) + frame + len(task.query.encode()) / BYTES_A_TOKEN
+            shown = self.at_once(len(sizes))
+            if sums[shown] > context:
+                fit = int((sums <= context).sum()) - 1
+                hint = f"{counted(fit, 'passage fits', 'passages fit')}" if fit > 1 else "not even two fit"
+                raise UserError(
+                    f"{self!r}: {shown} passages and the answer may take {math.ceil(sums[shown]):,} tokens, "
+                    f"more than the context of {context:,}; {hint}: show fewer at once, or cut them (passage_tokens)"
+                )
+
+    # What is said of it
+
+    def _require_answers(self, dialogue: Dialogue) -> None:
+        failed = 1 - readable_share(dialogue.kinds)
+        if failed > self.max_failed + 1e-9:
+            total = sum(dialogue.kinds.values())
+            shown = f" (first: {shorten(dialogue.example, _EXAMPLE)})" if dialogue.example else ""
+            raise UserError(
+                f"{self!r}: {failed:.0%} of {counted(total, 'answer', 'answers')} could not be read, "
+                f"max_failed={self.max_failed:g} allows {self.max_failed:.0%}{shown}"
+            )
+
+    def _said(self, dialogue: Dialogue) -> dict[str, Any]:
+        counts = {kind: dialogue.kinds[kind] for kind in KINDS if dialogue.kinds[kind]}
+        example = {"unreadable": dialogue.example} if dialogue.example else {}
+        asked = {"requests": dialogue.requests, "fresh": dialogue.fresh, "tokens_read": dialogue.read}
+        return {
+            "order_only": True,
+            "llm_answers": {"kinds": counts, **asked, "tokens_written": dialogue.written, **example},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A query, its candidates' texts as a prompt shows them, and the chance that settles what no answer does."""
+
+    query: str
+    passages: list[str]
+    chance: random.Random
+
+
+def _shown(text: str) -> str:
+    """A passage as a prompt shows it: on one line, and without anything that looks like another one's number."""
+    return re.sub(r"\[\s*(\d+)\s*\]", r"(\1)", " ".join(text.split()))
+
+
+def _request(text: str) -> Request:
+    prompt = Prompt(text)
+    return Request(prompt, prompt.digest[:32])
+
+
+def _advance(
+    sorting: Sorting,
+    readings: list[Reading] | None,
+    number: int,
+    waiting: dict[int, list[Shown]],
+    scores: list[Scores],
+) -> None:
+    """Tell one query's sorting what was answered, and note what it asks next, or its scores."""
+    try:
+        while not (wanted := next(sorting) if readings is None else sorting.send(readings)):
+            readings = []
+        waiting[number] = wanted
+    except StopIteration as end:
+        scores[number] = end.value
+
+
+def _together(dialogue: Dialogue, replies: Iterable[Reply | None], readings: Sequence[Reading]) -> Dialogue:
+    kinds, example = dialogue.kinds + Counter(reading.kind for reading in readings), dialogue.example
+    asked = fresh = read = written = 0
+    for reply, reading in zip(replies, readings, strict=True):
+        if reply is None:
+            continue
+        asked, fresh = asked + 1, fresh + reply.fresh
+        if reply.answer is not None:
+            read, written = read + (reply.answer.prompt_tokens or 0), written + (reply.answer.completion_tokens or 0)
+        if not example and reading.kind not in READABLE:
+            example = reply.answer.text if reply.answer is not None else reply.failure.message if reply.failure else ""
+    return Dialogue(
+        kinds, dialogue.requests + asked, dialogue.fresh + fresh, dialogue.read + read, dialogue.written + written,
+        example[:2_000],
+    )  # fmt: skip
+
+
+def in_order(order: Sequence[int]) -> Scores:
+    """Return a score for each candidate, falling by one along an order."""
+    scores = np.empty(len(order))
+    scores[list(order)] = np.arange(len(order), 0, -1)
+    return scores

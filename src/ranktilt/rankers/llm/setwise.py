@@ -1,0 +1,56 @@
+"""Setwise ranking by a language model: the best of a few passages a prompt, along a heap."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ranktilt.errors import UserError
+from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
+from ranktilt.rankers.llm.pairwise import Asking, heap_sifts, heapsort
+
+
+@dataclass(frozen=True)
+class Setwise(LLMRanker):
+    """Asks for the best of `size` passages: a heap's parent and its children; finds the best `top` so.
+
+    What lies below the best `top` stays in the first stage's order.
+
+    References
+    ----------
+    Zhuang et al., SIGIR 2024.
+    """
+
+    name: ClassVar[str] = "setwise"
+    prompts: ClassVar[tuple[str, ...]] = ("choice",)
+    chooses: ClassVar[bool] = True
+
+    size: int = field(default=4, kw_only=True)
+    top: int = field(default=10, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size < 3:
+            raise UserError(
+                f"setwise: expected a size of at least 3 passages a prompt, got {self.size}; of two: pairwise"
+            )
+        if self.top < 1:
+            raise UserError(f"setwise: expected a top of at least 1, got {self.top}")
+
+    def at_once(self, count: int) -> int:
+        """Return how many passages a prompt shows."""
+        return min(self.size, count)
+
+    def requests(self, count: int) -> int:
+        """Return how many prompts there are at most."""
+        return heap_sifts(count, self.top, self.size - 1)
+
+    def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Find the best along a heap."""
+
+        def best(shown: Shown) -> Asking:
+            (answer,) = yield [shown]
+            return self.completed(shown, answer, chance)[0]
+
+        return in_order((yield from heapsort(list(range(count)), self.top, self.size - 1, best)))
