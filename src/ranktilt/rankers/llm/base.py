@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ Shown = tuple[int, ...]
 Scores = npt.NDArray[np.float64]
 Sorting = Generator[list[Shown], list[Reading], Scores]
 """Asks about candidates, some prompts at a time, and ends with a score for each."""
+Found = TypeVar("Found")
 
 UNREADABLE = ("shuffle", "keep")
 """What becomes of passages that no readable answer puts in order."""
@@ -155,32 +156,50 @@ class LLMRanker(Ranker):
         Its spec counts the answers by kind, and tokens.
         """
         found = Candidates.of(collection, run, self)
-        slots, (name, digest) = self._template()
+        self._template()
         whole = readable_texts(self, collection)
         cut = [cut_tokens(text, self.passage_tokens) for text in whole.gather(found.rows)]
         passages = list(found.by_query(np.arange(len(cut), dtype=np.float64)))
-        model = self.model()
-        model.check()
         tasks = [
-            _Task(query, [_shown(cut[int(place)]) for place in places], random.Random(f"{self.seed} {key}"))
-            for key, query, (_, places) in zip(found.names, found.texts, passages, strict=True)
+            Task(query, [_on_one_line(cut[int(place)]) for place in places])
+            for query, (_, places) in zip(found.texts, passages, strict=True)
         ]
-        self._require_room(model, slots, tasks)
-        scores, dialogue = self._ask(model, slots, tasks)
+        sortings = [
+            self.sort(len(task.passages), random.Random(f"{self.seed} {key}"))
+            for key, task in zip(found.names, tasks, strict=True)
+        ]
+        planned = sum(self.requests(len(task.passages)) for task in tasks)
+        scores, asked = self.ask(tasks, sortings, planned=planned)
         over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
         truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
-        spec = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **truncated, **self._said(dialogue)}
+        spec = {**asked, **truncated, "order_only": True}
         return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
 
-    def _ask(self, model: LLM, slots: Slots, tasks: Sequence[_Task]) -> tuple[list[Scores], Dialogue]:
-        """Ask round after round, in each what every query wants to know next, until all are in order."""
+    def shown(self, text: str) -> str:
+        """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
+        return _on_one_line(cut_tokens(text, self.passage_tokens))
+
+    def ask(
+        self,
+        tasks: Sequence[Task],
+        sortings: Sequence[Generator[list[Shown], list[Reading], Found]],
+        *,
+        planned: int = 0,
+    ) -> tuple[list[Found], dict[str, Any]]:
+        """Ask round after round, in each what every task's sorting wants to know next, until all have ended.
+
+        Returns what each sorting ends with, and what a spec says of the model, the prompt and the answers; `planned`
+        prompts are announced.
+        """
+        slots, (name, digest) = self._template()
+        model = self.model()
+        model.check()
+        self._require_room(model, slots, tasks)
         sampling = Sampling(temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed)
-        sortings = [self.sort(len(task.passages), task.chance) for task in tasks]
-        scores = [np.zeros(len(task.passages)) for task in tasks]
+        found: dict[int, Found] = {}
         waiting: dict[int, list[Shown]] = {}
         for number, sorting in enumerate(sortings):
-            _advance(sorting, None, number, waiting, scores)
-        planned = sum(self.requests(len(task.passages)) for task in tasks)
+            _advance(sorting, None, number, waiting, found)
         journal, dialogue, done = journal_of(model), Dialogue(Counter(), 0, 0, 0, 0, ""), 0
         while waiting:
             asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
@@ -199,9 +218,10 @@ class LLMRanker(Ranker):
                 answered.setdefault(number, []).append(reading)
             waiting = {}
             for number, read in answered.items():
-                _advance(sortings[number], read, number, waiting, scores)
+                _advance(sortings[number], read, number, waiting, found)
         self._require_answers(dialogue)
-        return scores, dialogue
+        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **self._said(dialogue)}
+        return [found[number] for number in range(len(tasks))], said
 
     def _read(self, reply: Reply | None, count: int) -> Reading:
         if reply is None or reply.answer is None:
@@ -235,16 +255,16 @@ class LLMRanker(Ranker):
         digest = hashlib.sha256(f"{found.text}\n{asked}".encode()).hexdigest()
         return (*slots, (f"\n{asked}", None)), (found.name, digest)
 
-    def _values(self, task: _Task, shown: Shown) -> dict[str, str]:
+    def _values(self, task: Task, shown: Shown) -> dict[str, str]:
         items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(shown, 1))
         return {"query": task.query, "items": items, "count": str(len(shown)), "attribute": self.attribute or ""}
 
-    def answer_tokens(self, tasks: Sequence[_Task]) -> int:
+    def answer_tokens(self, tasks: Sequence[Task]) -> int:
         """Tokens that an answer may have."""
         most = max((self.at_once(len(task.passages)) for task in tasks), default=1)
         return 64 + _IDENTIFIER_TOKENS * (1 if self.chooses else most)
 
-    def _require_room(self, model: LLM, slots: Slots, tasks: Sequence[_Task]) -> None:
+    def _require_room(self, model: LLM, slots: Slots, tasks: Sequence[Task]) -> None:
         """Refuse, before the first request, prompts that cannot fit; says how many passages would."""
         context = self.context or model.context
         if context is None:
@@ -279,22 +299,18 @@ class LLMRanker(Ranker):
         counts = {kind: dialogue.kinds[kind] for kind in KINDS if dialogue.kinds[kind]}
         example = {"unreadable": dialogue.example} if dialogue.example else {}
         asked = {"requests": dialogue.requests, "fresh": dialogue.fresh, "tokens_read": dialogue.read}
-        return {
-            "order_only": True,
-            "llm_answers": {"kinds": counts, **asked, "tokens_written": dialogue.written, **example},
-        }
+        return {"llm_answers": {"kinds": counts, **asked, "tokens_written": dialogue.written, **example}}
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
-    """A query, its candidates' texts as a prompt shows them, and the chance that settles what no answer does."""
+class Task:
+    """A query, and its candidates' texts as a prompt shows them."""
 
     query: str
     passages: list[str]
-    chance: random.Random
 
 
-def _shown(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """A passage as a prompt shows it: on one line, and without anything that looks like another one's number."""
     return re.sub(r"\[\s*(\d+)\s*\]", r"(\1)", " ".join(text.split()))
 
@@ -305,19 +321,19 @@ def _request(text: str) -> Request:
 
 
 def _advance(
-    sorting: Sorting,
+    sorting: Generator[list[Shown], list[Reading], Found],
     readings: list[Reading] | None,
     number: int,
     waiting: dict[int, list[Shown]],
-    scores: list[Scores],
+    found: dict[int, Found],
 ) -> None:
-    """Tell one query's sorting what was answered, and note what it asks next, or its scores."""
+    """Tell one task's sorting what was answered, and note what it asks next, or what it ends with."""
     try:
         while not (wanted := next(sorting) if readings is None else sorting.send(readings)):
             readings = []
         waiting[number] = wanted
     except StopIteration as end:
-        scores[number] = end.value
+        found[number] = end.value
 
 
 def _together(dialogue: Dialogue, replies: Iterable[Reply | None], readings: Sequence[Reading]) -> Dialogue:
