@@ -58,7 +58,8 @@ def read_log(path: Path) -> CallLog:
             if records and _stops(text, error):
                 cut = True
                 break
-            raise DataError(path, f"{EXPECTED}, got {shorten(text[start : start + 200])}", line=_line(text, start)) from error
+            came = shorten(text[start : start + 200])
+            raise DataError(path, f"{EXPECTED}, got {came}", line=_line(text, start)) from error
         except (RecursionError, ValueError) as error:
             raise DataError(path, f"{EXPECTED}, got JSON that cannot be read", line=_line(text, start)) from error
         found = list(_calls(record, len(records)))
@@ -76,8 +77,8 @@ def _text(path: Path) -> str:
     if data.startswith(_SQLITE):
         raise DataError(
             path,
-            "is a journal of RankTilt, which keeps a digest of each prompt and not its text, so that nothing says which "
-            "passages an answer ranks; rank again instead: what the journal holds is not asked again",
+            "is a journal of RankTilt, which keeps a digest of each prompt and not its text, so that nothing says "
+            "which passages an answer ranks; rank again instead: what the journal holds is not asked again",
         )
     if not data.strip():
         raise DataError(path, "the file is empty")

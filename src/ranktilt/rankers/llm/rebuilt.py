@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ranktilt.errors import UserError
-from ranktilt.rankers.llm.answers import READABLE, UNANSWERED, Reading, published_ranking, read_ranking
+from ranktilt.rankers.llm.answers import UNANSWERED, Reading, published_ranking, read_ranking
 from ranktilt.rankers.llm.log import LoggedCall
 from ranktilt.rankers.llm.shown import Candidates, Shown
 

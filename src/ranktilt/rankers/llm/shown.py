@@ -119,8 +119,11 @@ class Candidates:
             return f"passage [{missing}] is no candidate of query {self.queries[query]!r}, or of several alike"
         longest = max(whole, key=lambda one: len(self._asked[one.query]))
         others = [one for one in whole if one is not longest]
-        if any(self._asked[one.query] not in self._asked[longest.query] or
-               self._asked[one.query] == self._asked[longest.query] for one in others):
+        if any(
+            self._asked[one.query] not in self._asked[longest.query]
+            or self._asked[one.query] == self._asked[longest.query]
+            for one in others
+        ):
             return f"asks one of {counted(len(whole), 'query', 'queries')} of equal passages"
         return longest
 
