@@ -14,8 +14,8 @@ from ranktilt.io.files import invalid_utf8, read_bytes
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 """Records follow each other, as lines or in a list."""
 _SQLITE = b"SQLite format 3\x00"
-_AT_END = 8
-"""Characters before the end of a file within which a record that was cut off can look broken."""
+_BEGUN = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-|\\?u?[0-9a-fA-F]{0,4}\"?)\s*\Z")
+"""What is left of a value or an escape that a file's end cuts off."""
 EXPECTED = "expected records of prompt and response (rank_llm), or of query, ids and answer"
 
 
@@ -95,7 +95,7 @@ def _past(text: str, end: int) -> int:
 
 def _stops(text: str, error: json.JSONDecodeError) -> bool:
     """Whether a record is broken because the text ends in it."""
-    return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - _AT_END
+    return error.msg.startswith("Unterminated string") or _BEGUN.match(text, error.pos) is not None
 
 
 def _line(text: str, start: int) -> int:

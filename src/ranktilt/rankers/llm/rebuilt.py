@@ -90,16 +90,16 @@ def _resolved(shown: Shown, found: Rebuilt, call: LoggedCall) -> list[int] | str
     starts = list(_starts(state, shown.passages))
     if len(starts) == 1:
         return state[starts[0] : starts[0] + size]
+    if next(_starts(range(len(state)), shown.passages), None) is not None:
+        raise UserError(
+            f"call {call.number} of the log ranks a query again from its first order: it holds several runs; give each "
+            "a log of its own"
+        )
     if any(len(one) > 1 for one in shown.passages):
         return "shows passages of equal text in another order than the calls before it leave"
     places = [one[0] for one in shown.passages]
     if len(set(places)) < size:
         return "shows one document twice"
-    if any(True for _ in _starts(list(range(len(state))), shown.passages)):
-        raise UserError(
-            f"call {call.number} of the log ranks a query again from its first order: it holds several runs; give each "
-            "a log of its own"
-        )
     found.other_order += 1
     return places
 

@@ -24,7 +24,11 @@ _ENOUGH = 40
 _TEMPLATE = 80
 """Most letters of a prompt between two passages, such as "Received passage [1]"."""
 _ANNOUNCED = re.compile(r"(?<![\w.])(\d{1,4}) passages", re.I)
-_MARK = re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)")
+_MARKS = (
+    re.compile(r"(?:^[ \t]*|: ?)\[(\d{1,4})\]:?\s+(?!>)", re.M),
+    re.compile(r"(?<!\S)(?<!> )\[(\d{1,4})\]:?\s+(?!>)"),
+)
+"""What stands before a passage: at the beginning of a line or turn, or, in prompts without these, anywhere."""
 _ASCII = re.compile(r"[^0-9A-Za-z]+")
 _CONFUSED = re.compile("[\x80-\u036f\u2000-\u2bff]+")
 """What broken encodings are made of: accented Latin letters, and signs such as ½ and ™, which NFKC spells out."""
@@ -98,16 +102,17 @@ class Candidates:
         return Shown(query, tuple((self._places[query][name],) for name in call.ids))
 
     def _by_text(self, call: LoggedCall) -> Shown | str:
-        parts = passages_of(call.prompt)
+        head, *parts = parts_of(call.prompt)
         if len(parts) < 2:
             return "shows fewer than two passages [1], [2], …"
         announced = _ANNOUNCED.search(call.prompt)
         if announced is not None and int(announced[1]) != len(parts):
             return f"announces {announced[1]} passages and shows {len(parts)}"
-        prompt, keys = Letters.of(call.prompt).every, [Letters.of(part) for part in parts]
+        keys = [Letters.of(part) for part in parts]
+        around = (Letters.of(head).every, keys[-1].every)
         starts = ({key.ascii[:_START], key.every[:_START]} for key in keys)
         queries = {query for some in starts for one in some for query in self._starts.get(one, ())}
-        asked = [query for query in queries if self._asked[query] and self._asked[query] in prompt]
+        asked = [query for query in queries if self._asked[query] and any(self._asked[query] in one for one in around)]
         asked = [query for query in asked if call.query in (None, self.queries[query])]
         if not asked:
             return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
@@ -172,16 +177,21 @@ class Passage(NamedTuple):
         return cls(place, letters.every if foreign else letters.ascii, foreign)
 
 
-def passages_of(prompt: str) -> list[str]:
-    """Cut a prompt at its ``[1]``, ``[2]``, …; an example such as ``[2] > [1]`` is none of them."""
+def parts_of(prompt: str) -> list[str]:
+    """Cut a prompt at its ``[1]``, ``[2]``, …: what comes first, and each passage; ``[2] > [1]`` is none of them."""
     starts = list[re.Match[str]]()
-    for found in _MARK.finditer(prompt):
-        if int(found[1]) == len(starts) + 1:
-            starts.append(found)
-        elif int(found[1]) == len(starts) == 1:  # the first one was in the instructions
-            starts = [found]
-    ends = [*(one.start() for one in starts[1:]), len(prompt)]
-    return [prompt[one.end() : end] for one, end in zip(starts, ends, strict=True)]
+    for marks in _MARKS:
+        for found in marks.finditer(prompt):
+            if int(found[1]) == len(starts) + 1:
+                starts.append(found)
+            elif int(found[1]) == len(starts) == 1:  # the first one was in the instructions
+                starts = [found]
+        if len(starts) > 1:
+            break
+        starts = []
+    bounds = [0, *(one.start() for one in starts), len(prompt)]
+    begins = [0, *(one.end() for one in starts)]
+    return [prompt[start:end] for start, end in zip(begins, bounds[1:], strict=True)]
 
 
 def alike(shown: Letters, passages: Sequence[Passage], *, last: bool) -> tuple[int, ...]:
