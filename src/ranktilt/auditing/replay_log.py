@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.card import additive
 from ranktilt.auditing.compare import Match, RunPair, change_tasks
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
+from ranktilt.auditing.groups import ALL, Groups, Pair, grouped_pairs
 from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes, tilt_changes
 from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.random_band import TopRanks, signs_of
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.artifact import Result
@@ -306,13 +309,20 @@ def _group_tasks(
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
     aligned = {name: Aligned.of(run, collection, judgments) for name, run in runs.items()}
-    codes = {name: one.group_codes(groups) for name, one in aligned.items()}
-    for part in PARTS:
-        for a, b in chosen:
-            first, second = groups.names.index(a), groups.names.index(b)
-            for one in of:
-                values = [one.contrast(aligned[n].ranking, codes[n] == first, codes[n] == second) for n in part]
-                yield ChangeTask(*part, one, a, b, Columns(np.array(values), None))
+    for pair in chosen:
+        for one in of:
+            values = {name: _per_query(one, found, groups, pair) for name, found in aligned.items()}
+            for part in PARTS:
+                yield ChangeTask(*part, one, *pair, Columns(np.array([values[name] for name in part]), None))
+
+
+def _per_query(of: GroupEstimand, aligned: Aligned, groups: Groups, pair: Pair) -> npt.NDArray[np.float64]:
+    if additive(of):
+        top = TopRanks.of(aligned, of, len(groups.code))
+        return np.where(top.known, top.difference(signs_of(groups, pair)), np.nan)
+    code = aligned.group_codes(groups)
+    first, second = (code == groups.names.index(name) for name in pair)
+    return of.contrast(aligned.ranking, first, second)
 
 
 def _examples(found: LogRuns) -> Iterator[AnswerExample]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+_LINE = "amber birch cedar delta ember fjord grove heath inlet jetty knoll loess marsh north ocean prairie"
+WORDS = _LINE.split()
 Answer = Callable[[str, Sequence[str]], str]
 """What a model says of a query and the passages it is shown."""
 

@@ -12,27 +12,9 @@ from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED, UNAN
 from ranktilt.rankers.llm.log import LoggedCall, read_log
 from ranktilt.rankers.llm.rebuilt import UnmatchedCall, rebuild
 from ranktilt.rankers.llm.shown import Candidates
-from tests.rankers.llm.logged import Answer, logged, rank_llm_text
+from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 
-WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "heath",
-    "inlet",
-    "jetty",
-    "knoll",
-    "loess",
-    "marsh",
-    "north",
-    "ocean",
-    "prairie",
-]
 LISTS = {"q1": tuple("abcdefg"), "q2": tuple("gfabc")}
 QUERIES = {"q1": "which wood floats", "q2": "which stone sinks"}
 TEXTS = {one: " ".join(Random(one).choices(WORDS, k=12)) for one in "abcdef"}

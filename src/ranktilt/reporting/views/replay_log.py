@@ -25,6 +25,8 @@ _MEANINGS = {
     "unanswered": "no answer at all",
 }
 _OF_MODEL, _OF_PARSER, _BOTH, _OF_ANSWERS = PARTS
+_NEARLY = 0.9
+"""Share of the answers from which a run is said to show nothing else."""
 _COLUMNS = ("measure", "a", "b", "part", "value", "low", "high", "p", "p_corrected", "new", "old", "queries")
 
 
@@ -50,24 +52,25 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
     """Say whose work the published run is."""
     total, failed, echoed = len(replayed.answers), replayed.failures, replayed.echoes
     answers = counted(total, "answer", "answers")
-    if 2 * failed >= total:
+    if failed >= _NEARLY * total:
         yield (
             f"In {failed:,} of {answers} there is no ranking: what the published run shows is the input order and the "
             "parser's work."
         )
-    elif 2 * echoed >= total:
+    elif echoed >= _NEARLY * total:
         yield (
             f"{echoed:,} of {answers} repeat the order in which the passages were shown: what the published run shows "
             "is the input order."
         )
     else:
         yield (
-            f"In {total - failed - echoed:,} of {answers} the model ranks the passages anew; {echoed:,} repeat the "
-            f"order in which they were shown, and {failed:,} hold no ranking."
+            f"{answers}: {total - failed - echoed:,} with a ranking of the model's own, {echoed:,} with the order in which "
+            f"the passages were shown, {failed:,} without a ranking."
         )
     taken = sum(one.moved for one in replayed.answers if one.kind not in READABLE)
     if taken:
-        yield f"The published reading takes {taken:,} of the {failed:,} answers without a ranking for one."
+        which = "all" if taken == failed else f"{taken:,} of the"
+        yield f"The published reading takes {which} {counted(failed, 'answer', 'answers')} without a ranking for one."
     for measure, pair in _questions(replayed)[:1]:
         yield from _split_sentences(replayed, measure, pair)
 
@@ -115,7 +118,7 @@ def _answers(replayed: ReplayedLog) -> Table:
     more = (Cell("echo of the order shown"), Cell(f"{echoed:,}", echoed), Cell(decimal(share), share), Cell(""))
     left = len(replayed.unmatched)
     lost = [Row((Cell("calls left out"), Cell(f"{left:,}", left), Cell(""), Cell("")))] if left else []
-    return Table("Answers", columns, (*rows, Row(more, rule=True), *lost), space=(0, 1))
+    return Table("Answers", columns, (*rows, Row(more, rule=True), *lost))
 
 
 def _example(one: object) -> Cell:
