@@ -93,13 +93,14 @@ def both(query: str, shown: Any) -> str:
     return (relevant_first if int(query[1:]) % 2 else prose)(query, shown)
 
 
+ASKED = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5"]
+
+
 @pytest.mark.parametrize("answer", [relevant_first, llm_first, prose, both])
 def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: Path, answer: Answer) -> None:
     found = runs(tmp_path, answer)
-    split = replay_log(found, EVERY, ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3"], by="source", resamples=200)
-    audited = audit(
-        EVERY, list(found.runs.values()), ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3"], by="source", resamples=200
-    )
+    split = replay_log(found, EVERY, ASKED, by="source", resamples=200)
+    audited = audit(EVERY, list(found.runs.values()), ASKED, by="source", resamples=200)
     for number, measure in enumerate(("nDCG@5", "P@3")):
         tilts = {t.run: t.value for t in audited.tilts if t.measure == measure}
         means = dict(zip(found.runs, 100 * audited.values[:, number, 0].mean(axis=1), strict=True))
@@ -110,8 +111,9 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: P
                 [values[INPUT], values[MODEL], values[PUBLISHED], values[STRICT]], nan_ok=True
             )
             assert whole.value == pytest.approx(model.value + parser.value, nan_ok=True)
-    for measure in ("ExposureRatio", "NDSR@3"):
-        model, parser, _, strict = (change(split, part, measure, ("human", "llm")) for part in range(4))
+    for measure in ASKED[2:]:
+        pair = (ALL, ALL) if measure == "NDKL@5" else ("human", "llm")
+        model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
         effects = {e.run: e.value for e in audited.estimates if repr(e.estimand) == measure}
         assert [model.old, model.new, parser.new, strict.new] == pytest.approx([effects[run] for run in found.runs])
         assert model.old + model.value + parser.value == pytest.approx(effects[PUBLISHED])
@@ -192,6 +194,11 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     for measures, by, message in (
         (["nDCG@5"], None, "nDCG@5 needs judgments, and there are none: name them (--qrels FILE)"),
         (["ExposureRatio"], None, "ExposureRatio needs a column to group by (--by)"),
+        (
+            ["ExposureRatio(exposure=softmax)"],
+            "source",
+            "ExposureRatio(exposure=softmax) cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups",
+        ),
         (
             ["HeadToHead"],
             "source",

@@ -10,6 +10,9 @@ from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_names
 from tests.cli.conftest import Cli
 from tests.probes.exclaiming import bed, install
+from tests.reporting.markup import Markup
+from tests.reporting.papers.explanations import explained
+from tests.reporting.studies import toy_study
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) ->
     assert "llm: 3.00 exclamation marks against 1.00 of human, g = +2.18" in out
     _, out, _ = cli("explain", folder, "--probe", "marks", "--format", "markdown")
     assert "### marks" in out
-    assert "| llm | exclamation marks | 12 | +2.18" in out
+    assert "| llm | exclamation marks | +2.18 |" in out
     (marks,) = Explanation.load(plugin / "marks.json").results
     assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
     assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
@@ -46,12 +49,75 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     ("arguments", "message"),
     [
         (["--format", "docx"], "unknown format 'docx'"),
-        (["--probe", "similarity"], "name one: -r dense:minilm"),
+        (["--probe", "similarity"], "name one: --encoder dense:minilm"),
+        (["--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem; name one of them"),
+        (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
+        (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
+        (
+            ["--probe", "spectrum", "--encoder", "bm25"],
+            "spectrum needs the vectors of an encoder, such as dense:minilm",
+        ),
+        (["--probe", "perplexity", "--lm", "."], "no model: expected a config.json as transformers saves it"),
+        (["--attribute"], "--attribute needs rankers: name one or more with -r"),
+        (["--theorem"], "--theorem needs language models: name two or three with --lm"),
         (["--reference", "gpt"], "unknown source 'gpt'"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    code, out, err = cli("explain", rt.save(bed(), tmp_path / "bed"), *arguments)
+    written = tmp_path / "why.html", tmp_path / "why.json"
+    code, out, err = cli(
+        "explain", rt.save(bed(), tmp_path / "bed"), "-o", written[0], "--json", written[1], *arguments
+    )
     assert (code, out) == (2, "")
+    assert not any(one.exists() for one in written)
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_attribution_is_a_table_a_ranker_that_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
+    """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
+    folder = rt.save(rt.bundled(), tmp_path / "bed")
+    said = cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "--json", tmp_path / "why.json")[1]
+    lines = said.splitlines()
+    starts = [n for n, line in enumerate(lines) if line.startswith("property ")]
+    assert [lines[n - 1].partition(":")[0] for n in starts] == ["bm25, claude", "tfidf, claude"]
+    for start in starts:
+        table = lines[start : start + 9]
+        assert max(map(len, table)) <= 100
+        assert table[1].startswith("what remains ")
+        assert lines[start + 9].strip().startswith(("bm25 ", "tfidf "))
+    assert "rank gap" not in said
+    found = Explanation.load(tmp_path / "why.json")
+    assert {row["of"] for row in found.results[0].rows} == {"score gap", "rank gap"}
+    page, again = tmp_path / "why.html", tmp_path / "again.html"
+    cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "-o", page)
+    cli("report", tmp_path / "why.json", "-o", again)
+    first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
+    assert all(table.says in first and table.says in second for table in found.results[0].tables)
+
+
+def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli: Cli) -> None:
+    pytest.importorskip("matplotlib")
+    file, study = (
+        explained("human", "llama-t0.2").save(tmp_path / "why.json"),
+        toy_study().save(tmp_path / "study.json"),
+    )
+    assert cli("report", file, "--layout", "dai-fig9")[1].startswith("**Log perplexity of the documents")
+    assert cli("report", file, "--layout", "dai-fig7", "--format", "pdf", "-o", tmp_path / "drawn")[0] == 0
+    assert [one.name for one in (tmp_path / "drawn").iterdir()] == ["dai-figure-7.pdf"]
+    for arguments, message in [
+        ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources (an explanation); the results "
+         "given (1 explanation) hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
+         "makes one"),
+        ([study, "--layout", "dai-fig9", "--format", "svg", "-o", tmp_path / "none"],
+         "dai-fig9 shows perplexities (an explanation); the results given hold none: ranktilt explain DIR "
+         "--probe perplexity --json FILE makes one"),
+        ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
+        ([file, "--layout", "dai-3", "--format", "svg", "-o", tmp_path / "none"], "--layout is about tables, not about "
+         "svg"),
+        ([file, "--layout", "dai-3"], "dai-3 shows a mixed collection ranked as one"),
+    ]:  # fmt: skip
+        code, out, err = cli("report", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"ranktilt: {message}")
+    assert not (tmp_path / "none").exists()

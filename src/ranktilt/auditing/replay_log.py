@@ -26,6 +26,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
+from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import KINDS, READABLE
 from ranktilt.rankers.llm.log import LoggedCall, read_log
@@ -270,7 +271,8 @@ def _asked(given: Iterable[str | Estimand] | None, collection: Collection, by: s
     usual = ["nDCG@10"] * bool(collection.qrels.height) + ["ExposureRatio"] * (by is not None)
     found = [estimand(one) for one in (usual if given is None else given)]
     for one in found:
-        if not isinstance(one, Measure | GroupEstimand):
+        ratio_of_means = getattr(one, "aggregate", "queries") != "queries"
+        if not isinstance(one, Measure | GroupEstimand) or one.reads_scores or ratio_of_means:
             raise UserError(f"{one!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups")
         if isinstance(one, GroupEstimand) and by is None:
             raise UserError(f"{one!r} needs a column to group by (--by)")
@@ -309,14 +311,18 @@ def _group_tasks(
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
     aligned = {name: Aligned.of(run, collection, judgments) for name, run in runs.items()}
-    for pair in chosen:
-        for one in of:
+    for one in of:
+        spread = isinstance(one, AttentionEstimand)
+        for pair in [(ALL, ALL)] if spread else chosen:
             values = {name: _per_query(one, found, groups, pair) for name, found in aligned.items()}
             for part in PARTS:
                 yield ChangeTask(*part, one, *pair, Columns(np.array([values[name] for name in part]), None))
 
 
 def _per_query(of: GroupEstimand, aligned: Aligned, groups: Groups, pair: Pair) -> npt.NDArray[np.float64]:
+    if isinstance(of, AttentionEstimand):
+        of.check(groups.names)
+        return np.where(aligned.judgments.known_query, of.per_query(aligned.group_lists(groups)), np.nan)
     if additive(of):
         top = TopRanks.of(aligned, of, len(groups.code))
         return np.where(top.known, top.difference(signs_of(groups, pair)), np.nan)

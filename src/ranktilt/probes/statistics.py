@@ -105,6 +105,7 @@ class StatisticsProbe(TextProbe):
     question = "Do the sources hold as many documents of the same length, with as many relevant ones?"
     citation = "Dai et al., KDD 2024, Table 1"
     what = "words"
+    label = "length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Count the words of every document, without its title."""
@@ -117,5 +118,5 @@ class StatisticsProbe(TextProbe):
                 **{name: value for name, value in asdict(one).items() if name != "quartiles"},
                 **dict(zip(("25 %", "median", "75 %"), one.quartiles, strict=True)),
             }
-            for one in statistics(collection).sources
+            for one in sorted(statistics(collection).sources, key=lambda one: list(found).index(one.source))
         ]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.probes.base import Floats, TextProbe
+from ranktilt.probes.base import Floats, Rows, TextProbe
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 from ranktilt.text.quality import share, term_counts
@@ -41,9 +41,14 @@ def _parts(texts: pl.Series) -> list[pl.Series]:
     return [texts.slice(start, _TEXTS_AT_ONCE) for start in range(0, len(texts), _TEXTS_AT_ONCE)]
 
 
+def _words(texts: pl.Series) -> pl.Series:
+    """Return the terms of each text, in its order."""
+    return texts.str.to_lowercase().str.extract_all(r"\w+")
+
+
 def _terms(texts: pl.Series) -> pl.DataFrame:
     """Return the distinct terms of each text, by its number."""
-    terms = texts.str.to_lowercase().str.extract_all(r"\w+").list.unique().rename("term")
+    terms = _words(texts).list.unique().rename("term")
     return pl.DataFrame(terms).with_row_index("row").explode("term").drop_nulls()
 
 
@@ -60,11 +65,12 @@ class TypeTokenProbe(TextProbe):
 
     name = "type-token"
     question = "Does one source repeat its words more than the other?"
-    what = "distinct terms a term"
+    what = "distinct terms per term"
+    label = "type/token ratio"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compute the ratio of every document."""
-        terms = collection.docs["text"].str.to_lowercase().str.extract_all(r"\w+")
+        terms = _words(collection.docs["text"])
         distinct, every = (found.to_numpy() for found in (terms.list.n_unique(), terms.list.len()))
         return share(distinct, every)
 
@@ -80,6 +86,7 @@ class QueryWordsProbe(TextProbe):
     question = "Do the relevant texts of one source hold more of the query's words?"
     citation = "Askari et al., 2023, sec. 4"
     what = "share of query words"
+    label = "query words"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compare the terms of every relevant document with those of its queries."""
@@ -92,3 +99,16 @@ class QueryWordsProbe(TextProbe):
         values = np.full(collection.docs.height, np.nan)
         values[codes(means["doc_id"], collection.ids)] = means["value"].to_numpy()
         return values
+
+    def of_pairs(self, collection: Collection, measured: Floats, queries: Rows, documents: Rows) -> Floats:
+        """Compare the terms of each document with those of the query beside it; NaN where the query has no term."""
+        asked = _terms(collection.queries["text"]).rename({"row": "query"})
+        held = pl.concat(
+            _terms(part).join(asked, on="term", how="semi").select("term", document=pl.col("row") + n * _TEXTS_AT_ONCE)
+            for n, part in enumerate(_parts(collection.docs["text"]))
+        )
+        pairs = pl.DataFrame({"query": queries, "document": documents}).with_row_index("pair")
+        wanted = pairs.cast(pl.UInt32).join(asked, on="query")
+        found = wanted.join(held, on=["document", "term"], how="semi")
+        counts = [np.bincount(one["pair"].to_numpy(), minlength=len(queries)) for one in (found, wanted)]
+        return share(counts[0], counts[1])

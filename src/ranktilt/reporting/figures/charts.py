@@ -67,13 +67,20 @@ class Point:
     """Shown when pointed at."""
 
 
-def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
+def histogram(
+    shares: Mapping[str, ArrayLike],
+    edges: ArrayLike,
+    *,
+    x: str,
+    y: str = "share of pairs, %",
+    colours: Sequence[str] = COLOURS,
+) -> Drawing:
     """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each."""
     borders = np.asarray(edges, dtype=np.float64)
     middles, widths = (borders[1:] + borders[:-1]) / 2, np.diff(borders)
     data = []
     for number, (name, heights) in enumerate(shares.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = colours[number % len(colours)]
         shape = PATTERNS[number % len(PATTERNS)]
         data.append(
             {
@@ -132,8 +139,13 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
     return {"data": data, "layout": layout}
 
 
-def forest(rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "") -> Drawing:
-    """Draw intervals below each other, with the zero line and a shaded margin around it."""
+def forest(
+    rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "", reached: Sequence[float] = ()
+) -> Drawing:
+    """Draw intervals below each other, with the zero line and a shaded margin around it.
+
+    The axis goes as far as the rows, and as the values `reached`, so that several figures can have one scale.
+    """
     places = [-float(number) for number in range(len(rows))]
     data = []
     for row, place in zip(rows, places, strict=True):
@@ -158,7 +170,7 @@ def forest(rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "") 
     mark_zero(layout["xaxis"])
     layout["annotations"] = [_named(row.label, place) for row, place in zip(rows, places, strict=True)]
     layout["yaxis"] |= {"visible": False, "range": [-len(rows) + 0.45, 0.75]}
-    layout["xaxis"]["range"] = reach([v for row in rows for v in (row.value, row.low, row.high)], margin)
+    layout["xaxis"]["range"] = reach([*reached, *(v for row in rows for v in (row.value, row.low, row.high))], margin)
     layout["margin"]["l"] = 12
     return {"data": data, "layout": layout}
 

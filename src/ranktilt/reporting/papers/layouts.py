@@ -164,12 +164,15 @@ class Layout:
     """What a result must hold for this table."""
     command: str = ""
     """What makes such a result."""
+    curve: bool = False
+    """Whether its rows are the places of a curve, of which print shows a few and CSV all."""
 
     @property
     def paper(self) -> str:
-        """Which table of which paper it is."""
+        """Which table or figure of which paper it is."""
         paper, _, number = self.name.rpartition("-")
-        return f"Table {number} of {_PAPERS[paper]}"
+        kind = "Figure" if self.name in FIGURES else "Table"
+        return f"{kind} {number.removeprefix('fig')} of {_PAPERS[paper]}"
 
     def title_of(self, key: str) -> str:
         """Return the title of a key's column."""
@@ -220,6 +223,7 @@ _MIXED = (
 _GROUPS = "Effectiveness of each ranker on groups of documents of one collection, in percent, and Relative Δ"
 _AUDIT = "ranktilt audit DIR -r bm25 --json FILE"
 _WINDOWS = ((5, 1), (10, 5), (10, 3), (20, 10))
+_BY_GENDER = "ranktilt audit DIR -r {} -m P@20 -m ExposureRatio --by gender --protected female --json FILE"
 _NO_COMMAND = "a CSV file of its cells"
 
 
@@ -301,8 +305,8 @@ _PRESETS = (
             "ExposureRatio": "Exposure ratio", "neutral": "Neutral", "male": "Male", "female": "Female",
             "european": "European", "non-european": "Non-European",
         },
-        shows="documents of several groups ranked by relevance (an audit with P@20)",
-        command="ranktilt audit DIR -r bm25 -m P@20 --by gender --json FILE",
+        shows="documents of several groups ranked by relevance (an audit by group)",
+        command=_BY_GENDER.format("bm25"),
     ),
     Layout(
         name="wang-2",
@@ -317,8 +321,8 @@ _PRESETS = (
             "ExposureRatio": "Exposure ratio",
             **{f"neutral window={w} step={s}": f"window {w}, step {s}" for w, s in _WINDOWS},
         },
-        shows="listwise rankings at several window and step sizes",
-        command=_NO_COMMAND,
+        shows="listwise rankings at several window and step sizes (an audit by group)",
+        command=_BY_GENDER.format("'bm25@200>>listwise:openai:MODEL(window=10,step=5)'"),
     ),
     Layout(
         name="wang-3",
@@ -388,7 +392,38 @@ _LATER = (
             ("system",), ("measure",)),
 )  # fmt: skip
 
-LAYOUTS: dict[str, Layout] = {one.name: one for one in (*_PRESETS, *_LATER)}
+_SPECTRUM = Layout(
+    name="dai-fig7",
+    title="Relative singular values of the embeddings: each source's over the reference's of the same index",
+    rows=("condition",),
+    columns=("target",),
+    digits=3,
+    titles={"condition": "Index", "target": "Source"},
+    labels={"human": "human"},
+    shows="a spectrum (an explanation)",
+    command="ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE",
+    curve=True,
+)
+_DRAWN = (
+    _SPECTRUM,
+    replace(_SPECTRUM, name="dai-fig8", shows="the spectra of several sources (an explanation)"),
+    Layout(
+        name="dai-fig9",
+        title="Log perplexity of the documents of each source",
+        rows=("target",),
+        columns=("measure",),
+        measures=("documents", "mean", "25 %", "median", "75 %"),
+        digits=2,
+        digits_of={"documents": 0},
+        titles={"target": "Source"},
+        labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
+        shows="perplexities (an explanation)",
+        command="ranktilt explain DIR --probe perplexity --json FILE",
+    ),
+)
+FIGURES = tuple(one.name for one in _DRAWN)
+"""Layouts of figures, which are drawn too."""
+LAYOUTS: dict[str, Layout] = {one.name: one for one in (*_PRESETS, *_LATER, *_DRAWN)}
 """Every preset by its name."""
 PAPER = "paper"
 """The layout of every table that the results hold."""

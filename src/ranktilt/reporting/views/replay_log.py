@@ -11,6 +11,7 @@ from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
+from ranktilt.measures.base import Measure
 from ranktilt.rankers.llm.answers import MISSING, READABLE
 from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
 from ranktilt.reporting.numbers import decimal, ends, p_value, signed
@@ -64,8 +65,8 @@ def sentences(replayed: ReplayedLog) -> Iterator[str]:
         )
     else:
         yield (
-            f"{answers}: {total - failed - echoed:,} with a ranking of the model's own, {echoed:,} with the order in which "
-            f"the passages were shown, {failed:,} without a ranking."
+            f"{answers}: {total - failed - echoed:,} with a ranking of the model's own, {echoed:,} with the order in "
+            f"which the passages were shown, {failed:,} without a ranking."
         )
     taken = sum(one.moved for one in replayed.answers if one.kind not in READABLE)
     if taken:
@@ -163,7 +164,7 @@ def _heading(change: Change) -> str:
 
 def _units(change: Change) -> tuple[float, int]:
     """What a number is multiplied with, and its decimals; measures and tilts are in percent already."""
-    percent = change.of_tilt or (change.a, change.b) == (ALL, ALL)
+    percent = change.of_tilt or isinstance(change.estimand, Measure)
     return (1.0, 1) if percent else (change.estimand.scale, change.estimand.digits)
 
 
