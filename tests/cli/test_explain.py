@@ -50,7 +50,7 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     [
         (["--format", "docx"], "unknown format 'docx'"),
         (["--probe", "similarity"], "name one: --encoder dense:minilm"),
-        (["--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem; name one of them"),
+        (["--lm", "no-such-folder"], "no-such-folder"),
         (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
         (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
         (
