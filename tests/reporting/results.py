@@ -14,7 +14,7 @@ from ranktilt.auditing.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes
-from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult

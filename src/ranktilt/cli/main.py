@@ -22,13 +22,12 @@ from ranktilt.cli.explain import check, explain, validate
 from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.notes import say
 from ranktilt.cli.output import ReaderGone
-from ranktilt.cli.replay_log import replay_log
 from ranktilt.errors import UserError, unknown
 
 _PANELS: dict[str, dict[str, Any]] = {
     "measure": {
         "audit": audit, "rank": rank.rank, "compare": compare, "gate": gate, "study": study.study,
-        "calibrate": calibrate.calibrate, "replay-log": replay_log,
+        "calibrate": calibrate.calibrate, "replay-log": rank.replay_log,
     },
     "explain": {"explain": explain, "validate": validate, "check": check},
     "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite},

@@ -14,7 +14,7 @@ import orjson
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.compare import Comparison
 from ranktilt.auditing.gate import Gate
-from ranktilt.auditing.replay_log import ReplayedLog
+from ranktilt.auditing.llm_log.result import ReplayedLog
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection

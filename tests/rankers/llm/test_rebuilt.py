@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ranktilt.rankers.llm.answers import MISSING, OFF_FORMAT, OK, REPEATED, UNANSWERED
 from ranktilt.rankers.llm.log import LoggedCall, read_log
 from ranktilt.rankers.llm.rebuilt import UnmatchedCall, rebuild
-from ranktilt.rankers.llm.shown import Candidates
+from ranktilt.rankers.llm.shown import CandidateTexts
 from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
 from tests.refusals import refused
 
@@ -19,7 +19,7 @@ LISTS = {"q1": tuple("abcdefg"), "q2": tuple("gfabc")}
 QUERIES = {"q1": "which wood floats", "q2": "which stone sinks"}
 TEXTS = {one: " ".join(Random(one).choices(WORDS, k=12)) for one in "abcdef"}
 TEXTS["g"] = TEXTS["c"]
-CANDIDATES = Candidates(
+CANDIDATES = CandidateTexts(
     tuple(LISTS), tuple(QUERIES.values()), tuple(LISTS.values()),
     tuple(tuple((TEXTS[one],) for one in docs) for docs in LISTS.values()),
 )  # fmt: skip
@@ -84,7 +84,7 @@ def test_an_echo_leaves_the_input_order_whatever_the_parser_did_before() -> None
 
 def test_what_an_answer_leaves_out_follows_and_what_it_repeats_counts_once() -> None:
     only = {"q1": LISTS["q1"][:4]}
-    few = Candidates(("q1",), (QUERIES["q1"],), (only["q1"],), (CANDIDATES.passages[0][:4],))
+    few = CandidateTexts(("q1",), (QUERIES["q1"],), (only["q1"],), (CANDIDATES.passages[0][:4],))
     for answer, kind, order in (
         ("[3] > [2]", MISSING, [2, 1, 0, 3]),
         ("[4] > [1] > [4] > [2]", REPEATED, [3, 0, 1, 2]),
@@ -129,7 +129,7 @@ def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> N
     "name", ["rankvicuna7b-aug-top100", "rankvicuna7b-aug-top20", "vicuna13b-top100", "vicuna7bv15-top100"]
 )
 def test_published_runs_of_rank_llm_come_back_rank_for_rank(shared_data: Path, name: str) -> None:
-    from ranktilt.auditing.replay_log import log_runs
+    from ranktilt.auditing.llm_log.replay import log_runs
     from ranktilt.datasets.rank_llm import read_candidates
     from ranktilt.run import Run
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ranktilt.rankers.llm.log import LoggedCall
-from ranktilt.rankers.llm.shown import Candidates, Shown
+from ranktilt.rankers.llm.shown import CandidateTexts, ShownPassages
 from tests.rankers.llm.logged import prompt
 
 FLEAS = "Fleas live for a hundred days [3] or more; their “eggs” hatch in the carpet, at 70–85 °F."
@@ -11,7 +11,7 @@ RIVERS = "The river Elbe carries cold water from the mountains to the sea, past 
 CAFES = "Cafés at the river: in Москва nobody hurries, and the coffee is specific to the house you sit in."
 SAME = "Two documents hold this sentence, and nobody can tell them apart by what they say."
 OTHERS = "Clocks show the hour by their bells, which is all that anybody needs to know about a clock."
-CANDIDATES = Candidates(
+CANDIDATES = CandidateTexts(
     ("q1", "q2", "q3"),
     ("how long do fleas live", "fleas", "clock bells"),
     (("d1", "d2", "d3", "d4", "d5"), ("d1", "d2"), ("d6", "d2")),
@@ -23,7 +23,7 @@ def call(text: str, **more: object) -> LoggedCall:
     return LoggedCall(1, None, (), text, "[1]")._replace(**more)  # type: ignore[arg-type]
 
 
-def shown(*texts: str, query: str = "how long do fleas live") -> Shown | str:
+def shown(*texts: str, query: str = "how long do fleas live") -> ShownPassages | str:
     return CANDIDATES.shown(call(prompt(query, texts)))
 
 
@@ -41,24 +41,25 @@ def shown(*texts: str, query: str = "how long do fleas live") -> Shown | str:
     ids=["same", "brackets", "quotes", "encoding", "entity", "cut", "letters"],
 )
 def test_texts_are_matched_whatever_a_prompt_did_to_them(flea: str) -> None:
-    assert shown(RIVERS, flea, CAFES) == Shown(0, ((1,), (0,), (2,)))
-    assert shown(CAFES.replace("Москва", "ÐœÐ¾ÑÐºÐ²Ð°").replace("specific", "speciﬁc"), flea) == Shown(0, ((2,), (0,)))
+    assert shown(RIVERS, flea, CAFES) == ShownPassages(0, ((1,), (0,), (2,)))
+    cafes = CAFES.replace("Москва", "ÐœÐ¾ÑÐºÐ²Ð°").replace("specific", "speciﬁc")
+    assert shown(cafes, flea) == ShownPassages(0, ((2,), (0,)))
 
 
 def test_equal_texts_can_be_either_document() -> None:
-    assert shown(SAME, FLEAS, SAME) == Shown(0, ((3, 4), (0,), (3, 4)))
+    assert shown(SAME, FLEAS, SAME) == ShownPassages(0, ((3, 4), (0,), (3, 4)))
 
 
 def test_a_passage_that_begins_as_a_longer_one_is_told_from_it() -> None:
-    longer = Candidates(("q",), ("fleas",), (("a", "b"),), (((RIVERS,), (f"{RIVERS} And back.",)),))
-    assert longer.shown(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == Shown(0, ((1,), (0,)))
+    longer = CandidateTexts(("q",), ("fleas",), (("a", "b"),), (((RIVERS,), (f"{RIVERS} And back.",)),))
+    assert longer.shown(call(prompt("fleas", [f"{RIVERS} And back.", RIVERS]))) == ShownPassages(0, ((1,), (0,)))
 
 
 def test_a_title_may_stand_before_a_text_or_not() -> None:
     texts = (RIVERS, f"Elbe {RIVERS}", f"Title: Elbe Content: {RIVERS}")
-    titled = Candidates(("q",), ("fleas",), (("a", "b"),), ((texts, (FLEAS,)),))
+    titled = CandidateTexts(("q",), ("fleas",), (("a", "b"),), ((texts, (FLEAS,)),))
     for text in texts:
-        assert titled.shown(call(prompt("fleas", [FLEAS, text]))) == Shown(0, ((1,), (0,)))
+        assert titled.shown(call(prompt("fleas", [FLEAS, text]))) == ShownPassages(0, ((1,), (0,)))
 
 
 def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
@@ -66,12 +67,12 @@ def test_turns_of_a_dialogue_are_no_part_of_a_passage() -> None:
         f"USER: [{n}] {text} ASSISTANT: Received passage [{n}].</s>" for n, text in ((1, RIVERS), (2, FLEAS[:70]))
     )
     text = f"I will provide you with 2 passages. Query: how long do fleas live. {turns} USER: e.g., [2] > [1]."
-    assert CANDIDATES.shown(call(text)) == Shown(0, ((1,), (0,)))
+    assert CANDIDATES.shown(call(text)) == ShownPassages(0, ((1,), (0,)))
 
 
 def test_of_two_queries_the_longer_one_was_asked() -> None:
-    assert shown(FLEAS, RIVERS) == Shown(0, ((0,), (1,)))
-    assert shown(FLEAS, RIVERS, query="fleas") == Shown(1, ((0,), (1,)))
+    assert shown(FLEAS, RIVERS) == ShownPassages(0, ((0,), (1,)))
+    assert shown(FLEAS, RIVERS, query="fleas") == ShownPassages(1, ((0,), (1,)))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_of_two_queries_the_longer_one_was_asked() -> None:
         (call(prompt("watches", [OTHERS, RIVERS])), "asks another query than its passages'"),
         (
             call(prompt("clock bells", [OTHERS, "Nobody has ever found this passage, " * 4])),
-            "passage [2] is no candidate of query 'q3', or of several alike",
+            "passage [2] is no candidate of query 'q3'",
         ),
         (call(prompt("clock bells", [OTHERS, RIVERS]), query="q1"), "asks another query than its passages'"),
         (call("", ids=("d6", "d2"), query="q9"), "query 'q9' is none of the candidates'"),
@@ -98,8 +99,8 @@ def test_what_cannot_be_told_is_said(found: LoggedCall, reason: str) -> None:
 
 
 def test_queries_of_equal_text_and_passages_are_not_told_apart() -> None:
-    twice = Candidates(("a", "b"), ("fleas", "Fleas"), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
-    one = Candidates(("a", "b"), ("fleas", "fleas"), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
-    assert twice.shown(call(prompt("fleas", [FLEAS, RIVERS]))) == Shown(0, ((0,), (1,)))
-    assert one.shown(call(prompt("fleas", [FLEAS, RIVERS]))) == "asks one of 2 queries of equal passages"
-    assert one.shown(call(prompt("fleas", [FLEAS, RIVERS]), query="b")) == Shown(1, ((0,), (1,)))
+    twice = CandidateTexts(("a", "b"), ("fleas", "Fleas"), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
+    one = CandidateTexts(("a", "b"), ("fleas", "fleas"), (("x", "y"),) * 2, (((FLEAS,), (RIVERS,)),) * 2)
+    assert twice.shown(call(prompt("fleas", [FLEAS, RIVERS]))) == ShownPassages(0, ((0,), (1,)))
+    assert one.shown(call(prompt("fleas", [FLEAS, RIVERS]))) == "fits 2 queries of equal passages"
+    assert one.shown(call(prompt("fleas", [FLEAS, RIVERS]), query="b")) == ShownPassages(1, ((0,), (1,)))

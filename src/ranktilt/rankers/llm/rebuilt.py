@@ -11,7 +11,7 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.rankers.llm.answers import UNANSWERED, Reading, published_ranking, read_ranking
 from ranktilt.rankers.llm.log import LoggedCall
-from ranktilt.rankers.llm.shown import Candidates, Shown
+from ranktilt.rankers.llm.shown import CandidateTexts, ShownPassages
 
 
 class ReadAnswer(NamedTuple):
@@ -55,7 +55,7 @@ class Rebuilt:
     """Calls that showed passages in another order than the published reading of those before them leaves."""
 
 
-def rebuild(calls: Sequence[LoggedCall], candidates: Candidates, *, seed: int = 0) -> Rebuilt:
+def rebuild(calls: Sequence[LoggedCall], candidates: CandidateTexts, *, seed: int = 0) -> Rebuilt:
     """Read the answers of a log in turn; calls whose query or passages cannot be told are left out and named.
 
     `UserError` if a query is ranked again from its first order: the log then holds more than one run.
@@ -84,7 +84,7 @@ def rebuild(calls: Sequence[LoggedCall], candidates: Candidates, *, seed: int = 
     return found
 
 
-def _resolved(shown: Shown, found: Rebuilt, call: LoggedCall) -> list[int] | str:
+def _resolved(shown: ShownPassages, found: Rebuilt, call: LoggedCall) -> list[int] | str:
     """The passages of a call: where several are of equal text, their order so far says which is which."""
     state, size = found.published[shown.query], len(shown.passages)
     starts = list(_starts(state, shown.passages))

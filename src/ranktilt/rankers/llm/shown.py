@@ -35,7 +35,7 @@ _CONFUSED = re.compile("[\x80-\u036f\u2000-\u2bff]+")
 _LETTERS = re.compile(r"[^0-9A-Za-z\u0370-\u1dff\u2c00-\ud7ff\U00010000-\U0003ffff]+")
 
 
-class Shown(NamedTuple):
+class ShownPassages(NamedTuple):
     """What a call showed: a query, and for each passage the candidates that it can be (several of equal text)."""
 
     query: int
@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateTexts:
     """The first stage's lists: for each query its id, its text, and the ids and texts of its documents, best first.
 
     A document may have several texts, such as with and without its title; none where only ids are known.
@@ -54,7 +54,7 @@ class Candidates:
     docs: tuple[tuple[str, ...], ...]
     passages: tuple[tuple[tuple[str, ...], ...], ...]
 
-    def shown(self, call: LoggedCall) -> Shown | str:
+    def shown(self, call: LoggedCall) -> ShownPassages | str:
         """Find out what a call showed; in words why not, where that cannot be told."""
         return self._by_ids(call) if call.ids else self._by_text(call)
 
@@ -63,7 +63,7 @@ class Candidates:
         return {name: number for number, name in enumerate(self.queries)}
 
     @cached_property
-    def _places(self) -> list[dict[str, int]]:
+    def _positions(self) -> list[dict[str, int]]:
         return [{name: place for place, name in enumerate(docs)} for docs in self.docs]
 
     @cached_property
@@ -74,7 +74,7 @@ class Candidates:
         ]
 
     @cached_property
-    def _asked(self) -> list[str]:
+    def _query_letters(self) -> list[str]:
         return [Letters.of(text).every for text in self.texts]
 
     @cached_property
@@ -90,18 +90,18 @@ class Candidates:
         """Passages that were matched before: windows overlap."""
         return {}
 
-    def _by_ids(self, call: LoggedCall) -> Shown | str:
+    def _by_ids(self, call: LoggedCall) -> ShownPassages | str:
         query = self._number.get(call.query or "")
         if query is None:
             return f"query {shorten(call.query)} is none of the candidates'"
-        strange = next((name for name in call.ids if name not in self._places[query]), None)
+        strange = next((name for name in call.ids if name not in self._positions[query]), None)
         if strange is not None:
             return f"document {shorten(strange)} is no candidate of its query"
         if len(set(call.ids)) < max(len(call.ids), 2):
             return "shows one document twice" if len(call.ids) > 1 else "shows fewer than two passages"
-        return Shown(query, tuple((self._places[query][name],) for name in call.ids))
+        return ShownPassages(query, tuple((self._positions[query][name],) for name in call.ids))
 
-    def _by_text(self, call: LoggedCall) -> Shown | str:
+    def _by_text(self, call: LoggedCall) -> ShownPassages | str:
         head, *parts = parts_of(call.prompt)
         if len(parts) < 2:
             return "shows fewer than two passages [1], [2], …"
@@ -112,25 +112,22 @@ class Candidates:
         around = (Letters.of(head).every, keys[-1].every)
         starts = ({key.ascii[:_START], key.every[:_START]} for key in keys)
         queries = {query for some in starts for one in some for query in self._starts.get(one, ())}
-        asked = [query for query in queries if self._asked[query] and any(self._asked[query] in one for one in around)]
-        asked = [query for query in asked if call.query in (None, self.queries[query])]
+        told = [query for query in queries if call.query in (None, self.queries[query])]
+        asked = [query for query in told if (text := self._query_letters[query]) and any(text in one for one in around)]
         if not asked:
             return "shows passages that are no candidates" if not queries else "asks another query than its passages'"
         found = [(query, self._passages(query, keys)) for query in asked]
-        whole = [Shown(query, tuple(passages)) for query, passages in found if all(passages)]
+        whole = [ShownPassages(query, tuple(passages)) for query, passages in found if all(passages)]
         if not whole:
             query, passages = max(found, key=lambda one: sum(map(bool, one[1])))
             missing = next(place for place, one in enumerate(passages, start=1) if not one)
-            return f"passage [{missing}] is no candidate of query {self.queries[query]!r}, or of several alike"
-        longest = max(whole, key=lambda one: len(self._asked[one.query]))
-        others = [one for one in whole if one is not longest]
-        if any(
-            self._asked[one.query] not in self._asked[longest.query]
-            or self._asked[one.query] == self._asked[longest.query]
-            for one in others
-        ):
-            return f"asks one of {counted(len(whole), 'query', 'queries')} of equal passages"
-        return longest
+            return f"passage [{missing}] is no candidate of query {self.queries[query]!r}"
+        # The text of a query may hold that of another one; the longest was asked, if it holds all the others.
+        whole.sort(key=lambda one: -len(self._query_letters[one.query]))
+        first, *others = (self._query_letters[one.query] for one in whole)
+        if any(text == first or text not in first for text in others):
+            return f"fits {counted(len(whole), 'query', 'queries')} of equal passages"
+        return whole[0]
 
     def _passages(self, query: int, keys: Sequence[Letters]) -> list[tuple[int, ...]]:
         found = []

@@ -9,7 +9,7 @@ import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
-from ranktilt.auditing.replay_log import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
 from ranktilt.measures.base import Measure
 from ranktilt.rankers.llm.answers import MISSING, READABLE

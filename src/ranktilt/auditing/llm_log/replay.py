@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,109 +15,27 @@ from ranktilt._version import __version__
 from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.audit import audit
 from ranktilt.auditing.card import additive
-from ranktilt.auditing.compare import Match, RunPair, change_tasks
+from ranktilt.auditing.compare import Match, change_tasks
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.groups import ALL, Groups, Pair, grouped_pairs
 from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes, tilt_changes
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.random_band import TopRanks, signs_of
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
-from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
 from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
-from ranktilt.rankers.llm.answers import KINDS, READABLE
+from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.rankers.llm.log import LoggedCall, read_log
-from ranktilt.rankers.llm.rebuilt import ReadAnswer, Rebuilt, UnmatchedCall, rebuild
-from ranktilt.rankers.llm.shown import Candidates
+from ranktilt.rankers.llm.rebuilt import Rebuilt, rebuild
+from ranktilt.rankers.llm.shown import CandidateTexts
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
-INPUT, MODEL, PUBLISHED, STRICT = "input order", "model", "published", "strict"
-PARTS = (RunPair(MODEL, INPUT), RunPair(PUBLISHED, MODEL), RunPair(PUBLISHED, INPUT), RunPair(STRICT, INPUT))
-"""The model's part, the parser's, both together; and what the answers are worth without the input order."""
 _EXAMPLES = 2
 _LONGEST = 200
-
-
-class AnswerExample(NamedTuple):
-    """An answer that came often."""
-
-    kind: str
-    answer: str
-    times: int
-
-
-@dataclass(frozen=True, eq=False)
-class ReplayedLog(
-    Result, format="ranktilt-replayed-log", version=1, noun="a replayed log", command="ranktilt replay-log"
-):
-    """What `replay_log` found; immutable.
-
-    Parameters
-    ----------
-    spec : mapping
-        How it was made: log, candidates, options.
-    answers : tuple of ReadAnswer
-        Every answer that was read, in the log's order.
-    unmatched : tuple of UnmatchedCall
-        Calls that were left out, and why.
-    examples : tuple of AnswerExample
-        The answers that came most often, of each kind.
-    queries : int
-        Queries with a call.
-    measures : tuple of str
-        What was split; the first is the primary one.
-    pairs : tuple of (str, str)
-        Groups that were compared.
-    changes : tuple of Change
-        Each measure's part of the model (`model` − `input order`), of the parser (`published` − `model`), both
-        together, and `strict` − `input order`.
-    notes : tuple of str
-        What a reader should know.
-    """
-
-    spec: Mapping[str, Any]
-    answers: tuple[ReadAnswer, ...]
-    unmatched: tuple[UnmatchedCall, ...]
-    examples: tuple[AnswerExample, ...]
-    queries: int
-    measures: tuple[str, ...]
-    pairs: tuple[Pair, ...]
-    changes: tuple[Change, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def kinds(self) -> dict[str, int]:
-        """How many answers are of each kind, the best first."""
-        found = Counter(one.kind for one in self.answers)
-        return {kind: found[kind] for kind in KINDS if found[kind]}
-
-    @property
-    def failures(self) -> int:
-        """Answers that hold no ranking."""
-        return sum(one.kind not in READABLE for one in self.answers)
-
-    @property
-    def echoes(self) -> int:
-        """Answers that repeat the order in which the passages were shown."""
-        return sum(one.echo for one in self.answers)
-
-    @property
-    def passed(self) -> bool:
-        """Whether no more answers hold no ranking than are allowed."""
-        most = self.spec.get("max_failures")
-        return most is None or self.failures <= most * len(self.answers)
-
-    def change(self, part: RunPair, measure: str, pair: Pair) -> Change | None:
-        """Find the part of a run in a measure, of all documents where the pair is (`ALL`, `ALL`)."""
-        found = (c for c in self.changes if (c.run, c.old_run) == part and (c.a, c.b) == pair)
-        return next((c for c in found if c.measure == measure), None)
-
-    def derived(self) -> dict[str, Any]:
-        """The counts, for those who read the file."""
-        return {"kinds": self.kinds, "failures": self.failures, "echoes": self.echoes, "passed": self.passed}
 
 
 @dataclass(frozen=True)
@@ -222,7 +139,7 @@ def replay_log(
     if max_failures is not None and not 0 <= max_failures <= 1:
         raise UserError(f"expected a share of 0 to 1 as max_failures, got {max_failures:g}")
     check_resamples(resamples)
-    asked = _asked(measures, collection, by)
+    asked = _estimands(measures, collection, by)
     changes = _changes(found, collection, asked, by=by, pairs=pairs, resamples=resamples, seed=seed)
     spec = {
         "log": {"path": found.file, "sha256": sha256(Path(found.file)), "calls": len(found.calls)},
@@ -237,7 +154,7 @@ def replay_log(
     )  # fmt: skip
 
 
-def _candidates(run: Run, collection: Collection) -> Candidates:
+def _candidates(run: Run, collection: Collection) -> CandidateTexts:
     rows, title = collection_rows(run, collection), collection.docs["title"].to_list()
     texts = collection.docs["text"].to_list()
     asked = dict(collection.queries.select("id", "text").iter_rows())
@@ -249,7 +166,7 @@ def _candidates(run: Run, collection: Collection) -> Candidates:
         return (plain, f"{name} {plain}", f"Title: {name} Content: {plain}") if name else (plain,)
 
     spans = [run.docs[start:end] for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
-    return Candidates(
+    return CandidateTexts(
         run.queries,
         tuple(asked.get(query) or "" for query in run.queries),
         tuple(tuple(run.ids.gather(span)) for span in spans),
@@ -257,7 +174,7 @@ def _candidates(run: Run, collection: Collection) -> Candidates:
     )
 
 
-def _run(name: str, lists: Candidates, orders: Sequence[Sequence[int]], called: set[int], log: str) -> Run:
+def _run(name: str, lists: CandidateTexts, orders: Sequence[Sequence[int]], called: set[int], log: str) -> Run:
     rows = [
         (lists.queries[query], lists.docs[query][place], -float(rank))
         for query in sorted(called)
@@ -267,7 +184,7 @@ def _run(name: str, lists: Candidates, orders: Sequence[Sequence[int]], called: 
     return Run.from_frame(frame, spec={"ranker": name, "log": log})
 
 
-def _asked(given: Iterable[str | Estimand] | None, collection: Collection, by: str | None) -> list[Estimand]:
+def _estimands(given: Iterable[str | Estimand] | None, collection: Collection, by: str | None) -> list[Estimand]:
     usual = ["nDCG@10"] * bool(collection.qrels.height) + ["ExposureRatio"] * (by is not None)
     found = [estimand(one) for one in (usual if given is None else given)]
     for one in found:
