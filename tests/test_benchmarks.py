@@ -282,3 +282,13 @@ def test_report_prints_its_tables(tmp_path: Path) -> None:
     text = run("report.py", tmp_path / "RESULTS.md")
     assert {"`audit`", "`audit -o`", "`report`", "the page, after an audit"} <= set(rows(text))
     assert "(target ≤ 8 MB: " in text
+
+
+@pytest.mark.slow
+def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path: Path) -> None:
+    text = run("llm_rankers.py", tmp_path / "RESULTS.md")
+    assert {name.split(":")[0] for name in rows(text)} >= {
+        "ranktilt",
+        "AsyncOpenAI in a bare loop, the same rounds, nothing kept",
+    }
+    assert "Requests: exactly the 9 of theory, 3 rounds of 3;" in text

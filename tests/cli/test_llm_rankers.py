@@ -29,7 +29,7 @@ def server(judge: Judge, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> It
 @pytest.mark.usefixtures("server")
 def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_path: Path) -> None:
     folder, run, audit = write_cocktail(tmp_path / "toy"), tmp_path / "run.trec", tmp_path / "audit.json"
-    few, many = ("--max-failures", "10"), ("--max-failures", "100")
+    few, many = ("--max-failures", "0.1"), ("--max-failures", "1")
     for verb in (("rank", folder, "-o", run), ("audit", folder)):
         done = cli(*verb, "-r", RANKER, *few)
         assert done.code == 2
@@ -46,20 +46,20 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
 
 
 def test_a_limit_that_nothing_could_break_is_refused(cli: Cli, tmp_path: Path) -> None:
-    done = cli("audit", write_cocktail(tmp_path / "toy"), "-r", "bm25", "--max-failures", "5")
+    done = cli("audit", write_cocktail(tmp_path / "toy"), "-r", "bm25", "--max-failures", "0.05")
     assert done.code == 2
     assert done.err == (
         "ranktilt: --max-failures is about rankers that ask an engine or a language model, or about their runs; "
         "here is none\n"
     )
-    assert "expected 0 to 100, got 101" in cli("audit", "x", "--max-failures", "101").err
+    assert "expected 0 to 1, got 5" in cli("audit", "x", "--max-failures", "5").err
 
 
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
     from ranktilt.cli.options import RankerOptions
 
     specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failed=0.5)", "tfidf"]
-    found = RankerOptions(max_failures=2.5).rankers(specs)
+    found = RankerOptions(max_failures=0.025).rankers(specs)
     assert list(map(repr, found)) == [
         "bm25@5>>setwise:openai:m(max_failed=0.025)", "engine:my_engine:search(max_failed=0.5)", "tfidf",
     ]  # fmt: skip

@@ -88,8 +88,8 @@ Price = Annotated[
 MaxFailures = Annotated[
     float | None,
     typer.Option(
-        "--max-failures", min=0, max=100, metavar="X",
-        help="Most queries or answers, in %, that an engine or language model may fail.",
+        "--max-failures", min=0, max=1, metavar="X",
+        help="Most queries or answers that an engine or language model may fail: a share, 0 to 1.",
     ),
 ]  # fmt: skip
 Layout = Annotated[Layouts, typer.Option("--layout", help="How the folder is laid out.")]
@@ -125,9 +125,9 @@ class RankerOptions(Compute):
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        share = None if self.max_failures is None else self.max_failures / 100
-        found = read_rankers(specs, text=self.text, device=self.device, max_failed=share, **more)
-        if share is not None and specs and not any(_can_fail(stage) for one in found for stage in stages_of(one)):
+        most = self.max_failures
+        found = read_rankers(specs, text=self.text, device=self.device, max_failed=most, **more)
+        if most is not None and specs and not any(_can_fail(stage) for one in found for stage in stages_of(one)):
             raise UserError(
                 "--max-failures is about rankers that ask an engine or a language model, or about their runs; here "
                 "is none"
@@ -248,13 +248,13 @@ def _can_fail(stage: Ranker) -> bool:
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
-    """Refuse runs, by their specs, with more unreadable answers of language models than allowed, in %."""
+    """Refuse runs, by their specs, with more unreadable answers of language models than allowed, a share."""
     from ranktilt.rankers.llm.answers import require_answers as require
     from ranktilt.run import stage_facts
 
     for spec in specs if max_failures is not None else ():
         for stage, said in stage_facts(spec, "llm_answers"):
-            require(stage, said, (max_failures or 0) / 100, "--max-failures")
+            require(stage, said, max_failures or 0.0, "--max-failures")
 
 
 def load_texts(folder: Path, split: str | None) -> Collection:
