@@ -12,6 +12,7 @@ from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
+from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
@@ -21,6 +22,7 @@ from ranktilt.reporting.views.models import ModelList
 from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
+from tests.auditing.test_pairwise import chosen
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of
@@ -176,6 +178,12 @@ def asked() -> Audit:
     return small(card=True, ties="trec_eval", rounding="paper", test="t")
 
 
+def beside() -> PairwiseAudit:
+    """Men are chosen of relevant pairs, while rankings are level."""
+    ranking = RankingVerdict("bm25", "level", None, "bm25 is level between female and male: Relative Δ +0.1 %")
+    return replace(chosen(level=5.0), rankings=(ranking,))
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": small,
     "audit, no twins": uneven,
@@ -196,6 +204,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate, nothing": lambda: gate(NOTHING),
     "models": lambda: ModelList(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "models, in full": lambda: ModelList(MODELS, {"dense:one": "cache"}, full=True),
+    "pairwise": beside,
+    "pairwise, level": lambda: chosen(tilt=False),
     "study": temperatures,
     "study, two models": two_models,
     "validation": toy_validation,

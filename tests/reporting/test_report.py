@@ -175,7 +175,9 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
     assert "A difference between texts does not show that a ranker goes by it." in shown.text
 
 
-MADE = "ranktilt audit, validate, study, explain, compare, gate, calibrate and check write one with --json FILE"
+MADE = (
+    "ranktilt audit, validate, study, explain, pairwise, compare, gate, calibrate and check write one with --json FILE"
+)
 WANTED = "a result of RankTilt"
 
 

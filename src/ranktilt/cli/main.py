@@ -22,12 +22,13 @@ from ranktilt.cli.explain import check, explain, validate
 from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.notes import say
 from ranktilt.cli.output import ReaderGone
+from ranktilt.cli.pairwise import pairwise
 from ranktilt.errors import UserError, unknown
 
 _PANELS: dict[str, dict[str, Any]] = {
     "measure": {
         "audit": audit, "rank": rank.rank, "compare": compare, "gate": gate, "study": study.study,
-        "calibrate": calibrate.calibrate,
+        "pairwise": pairwise, "calibrate": calibrate.calibrate,
     },
     "explain": {"explain": explain, "validate": validate, "check": check},
     "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite},

@@ -14,6 +14,7 @@ import orjson
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.compare import Comparison
 from ranktilt.auditing.gate import Gate
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
@@ -39,6 +40,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Validation: ("validation", "validations"),
     Study: ("study", "studies"),
     Explanation: ("explanation", "explanations"),
+    PairwiseAudit: ("pairwise audit", "pairwise audits"),
     Comparison: ("comparison", "comparisons"),
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),

@@ -18,6 +18,7 @@ _VIEWS = {
     "Gate": "gate",
     "ModelList": "models",
     "Opened": "audit",
+    "PairwiseAudit": "pairwise",
     "Study": "study",
     "Validation": "validate",
 }
