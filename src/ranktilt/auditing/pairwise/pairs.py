@@ -54,7 +54,7 @@ class DrawnPairs:
 
 def two_sides(collection: Collection, by: str, protected: str | None = None) -> Sides:
     """Part a collection's documents into a protected group and all others; of two groups the smaller is protected."""
-    groups = grouping(collection, by, [] if protected is None else [protected])
+    groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
         if len(groups.names) != 2:
             raise UserError(
@@ -109,7 +109,7 @@ def draw_pairs(
     for query in queries:
         pool = None if pools is None else pools[query]
         for kind, chosen in zip(KINDS, _of_kinds(sides.code, relevant.get(query), pool), strict=True):
-            one, two = (np.sort(chosen[sides.code[chosen] == side]) for side in (1, 0))
+            one, two = (chosen[sides.code[chosen] == side] for side in (1, 0))
             most = len(one) * len(two)
             drawn = random.Random(f"{seed} {kind} {query}").sample(range(most), min(pairs, most))
             short[kind] += 0 < most < pairs

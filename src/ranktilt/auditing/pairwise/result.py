@@ -10,7 +10,7 @@ import numpy as np
 
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.pairwise.pairs import Kind
-from ranktilt.auditing.verdict import probability
+from ranktilt.auditing.verdict import across, probability
 from ranktilt.errors import counted, join_words
 from ranktilt.io.artifact import Result
 from ranktilt.statistics.correction import detectable_effect
@@ -155,6 +155,8 @@ class PairwiseAudit(
         """Refuse a file without what sentences are made of."""
         if not 0 <= self.level <= 1 or self.spec["count"] not in COUNTS:
             raise ValueError(f"spec: expected a level of 0 to 100 and count as one of {', '.join(COUNTS)}")
+        if type(self.spec["resamples"]) is not int or type(self.spec["correction"]) is not str:
+            raise ValueError("spec: expected resamples as a whole number and correction as text")
 
     def favours(self, one: PairOutcome) -> str | None:
         """Return the side that is favoured on a kind of pairs; None where none is."""
@@ -191,8 +193,12 @@ class PairwiseAudit(
         if not one.decided:
             none = "both orders agree on" if self.spec["count"] == "both-agree" else "a document is named for"
             return f"{self.model}: inconclusive on {where}: of {counted(one.pairs, 'pair', 'pairs')} {none} none"
-        could = f"could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
-        could = f"these queries {could}" if one.testable else f"{one.votes} queries are too few to test"
+        could = f"these queries could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
+        if one.detectable > EVEN:
+            could = "these queries could not detect any preference"
+        if not one.testable:
+            could = f"{counted(one.votes, 'query that decides anything is', 'queries that decide anything are')} too few to test"
+        could = across(one.p_corrected, "50 %") or could
         return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
 
     @property
