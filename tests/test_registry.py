@@ -109,9 +109,9 @@ def test_a_ranker_comes_back_as_it_is() -> None:
         (
             "bm25(kl=0.9)",
             "unknown option of bm25 'kl'; did you mean 'k1'? "
-            "(valid: text, exclude_self, analyzer, k1, b, method, delta)",
+            "(valid: text, exclude_self, query_template, attribute, analyzer, k1, b, method, delta)",
         ),
-        ("tfidf(b=1)", "unknown option of tfidf 'b' (valid: text, exclude_self, analyzer)"),
+        ("tfidf(b=1)", "unknown option of tfidf 'b' (valid: text, exclude_self, query_template, attribute, analyzer)"),
         ("bm25(b=half)", "option 'b' of bm25: expected a number, got 'half'"),
         ("bm25(b=2)", "bm25: expected b between 0 and 1, got 2.0"),
         ("bm25(exclude_self=maybe)", "option 'exclude_self' of bm25: expected true or false, got 'maybe'"),

@@ -10,6 +10,8 @@ from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_names
 from tests.cli.conftest import Cli
 from tests.probes.exclaiming import bed, install
+from tests.reporting.papers.explanations import explained
+from tests.reporting.studies import toy_study
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def test_a_probe_of_another_package_prints_everywhere(plugin: Path, cli: Cli) ->
     assert "llm: 3.00 exclamation marks against 1.00 of human, g = +2.18" in out
     _, out, _ = cli("explain", folder, "--probe", "marks", "--format", "markdown")
     assert "### marks" in out
-    assert "| llm | exclamation marks | 12 | +2.18" in out
+    assert "| llm | exclamation marks | +2.18 |" in out
     (marks,) = Explanation.load(plugin / "marks.json").results
     assert (marks.probe, marks.effects[0].pairs, marks.rows[1]["mean"]) == ("marks", 12, 3.0)
     assert json.loads(cli("explain", folder, "--probe", "marks", "--json", "-")[1])["results"][0]["probe"] == "marks"
@@ -46,12 +48,53 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     ("arguments", "message"),
     [
         (["--format", "docx"], "unknown format 'docx'"),
-        (["--probe", "similarity"], "name one: -r dense:minilm"),
+        (["--probe", "similarity"], "name one: --encoder dense:minilm"),
+        (["--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem; name one of them"),
+        (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
+        (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
+        (
+            ["--probe", "spectrum", "--encoder", "bm25"],
+            "spectrum needs the vectors of an encoder, such as dense:minilm",
+        ),
+        (["--probe", "perplexity", "--lm", "."], "no model: expected a config.json as transformers saves it"),
+        (["--attribute"], "--attribute needs rankers: name one or more with -r"),
+        (["--theorem"], "--theorem needs language models: name two or three with --lm"),
         (["--reference", "gpt"], "unknown source 'gpt'"),
     ],
 )
 def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    code, out, err = cli("explain", rt.save(bed(), tmp_path / "bed"), *arguments)
+    written = tmp_path / "why.html", tmp_path / "why.json"
+    code, out, err = cli(
+        "explain", rt.save(bed(), tmp_path / "bed"), "-o", written[0], "--json", written[1], *arguments
+    )
     assert (code, out) == (2, "")
+    assert not any(one.exists() for one in written)
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli: Cli) -> None:
+    pytest.importorskip("matplotlib")
+    file, study = (
+        explained("human", "llama-t0.2").save(tmp_path / "why.json"),
+        toy_study().save(tmp_path / "study.json"),
+    )
+    assert cli("report", file, "--layout", "dai-fig9")[1].startswith("**Log perplexity of the documents")
+    assert cli("report", file, "--layout", "dai-fig7", "--format", "pdf", "-o", tmp_path / "drawn")[0] == 0
+    assert [one.name for one in (tmp_path / "drawn").iterdir()] == ["dai-figure-7.pdf"]
+    for arguments, message in [
+        ([file, "--layout", "dai-fig8"], "dai-fig8 shows the spectra of several sources (an explanation); the results "
+         "given (1 explanation) hold none: ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE "
+         "makes one"),
+        ([study, "--layout", "dai-fig9", "--format", "svg", "-o", tmp_path / "none"],
+         "dai-fig9 shows perplexities (an explanation); the results given hold none: ranktilt explain DIR "
+         "--probe perplexity --json FILE makes one"),
+        ([file, "--layout", "dai-fig77", "-o", tmp_path / "none.md"], "unknown layout 'dai-fig77'; did you mean "),
+        ([file, "--layout", "dai-3", "--format", "svg", "-o", tmp_path / "none"], "--layout is about tables, not about "
+         "svg"),
+        ([file, "--layout", "dai-3"], "dai-3 shows a mixed collection ranked as one"),
+    ]:  # fmt: skip
+        code, out, err = cli("report", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"ranktilt: {message}")
+    assert not (tmp_path / "none").exists()

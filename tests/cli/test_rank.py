@@ -251,7 +251,7 @@ def test_unknown_judgments_are_refused_unless_ignored(cli: Cli, tmp_path: Path) 
         (["{toy}", "-r", "bm25", "-o", "{tmp}/b", "--qrels", "{tmp}/b"], "-o {tmp}/b: this file is read too; "),
         (["{toy}", "-r", "bm25", "-o", "{tmp}/b", "--split", "dev"], "{toy}/qrels: unknown split 'dev' (valid: test)"),
         (["{toy}", "-r", "bm25", "-o", "{tmp}/b", "--memory", "much"], "memory: expected a size such as 1GB"),
-        (["{toy}", "-r", "bm25@5>>tfidf", "-o", "{tmp}/b"], "tfidf searches the whole collection and re-ranks "),
+        (["{toy}", "-r", "bm25@5>>replay:{tmp}/r", "-o", "{tmp}/b"], "replay:{tmp}/r replays a whole run and re-ranks"),
     ],
 )
 def test_rank_refuses_in_one_line(

@@ -223,7 +223,7 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_documents_and_queries_without_a_text(home: Path) -> None:
     """Vaswani's documents have a text; TREC's topics have a title instead, which is their default text."""
-    from ranktilt.datasets.irds import _docs, _queries
+    from ranktilt.datasets.irds import _docs, dataset_queries
 
     class Doc(tuple[str, ...]):
         doc_id, title, abstract = "d", "T", "A"
@@ -257,12 +257,12 @@ def test_documents_and_queries_without_a_text(home: Path) -> None:
 
     docs, total = _docs(Set(), None)
     assert (docs.rows(), total) == ([("d", "", "T A")], 1)
-    assert _queries(Set()).rows() == [("q", "red apples")]
+    assert dataset_queries(Set()).rows() == [("q", "red apples")]
 
 
 @pytest.mark.parametrize("grade", [float("inf"), 2.0**40, None])
 def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
-    from ranktilt.datasets.irds import _qrels
+    from ranktilt.datasets.irds import dataset_qrels
     from ranktilt.datasets.named import Named
 
     class Judgment(NamedTuple):
@@ -279,7 +279,7 @@ def test_a_grade_that_is_no_number_is_refused(grade: float | None) -> None:
             yield Judgment("q", "e", grade)
 
     with refused(f"irds:some/set: expected numbers as grades, got {grade} for query 'q' and document 'e'"):
-        _qrels(Judged(), Named("irds", "some/set"))
+        dataset_qrels(Judged(), Named("irds", "some/set"))
 
 
 def test_what_is_there_is_read_and_nothing_else_fetched(home: Path) -> None:

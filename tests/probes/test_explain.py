@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.probes.explain import Explanation
-from ranktilt.probes.overlap import shared_terms
+from ranktilt.probes.overlap import OverlapProbe, shared_terms
 from ranktilt.probes.similarity import twin_similarity
 from ranktilt.probes.statistics import statistics
 from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors
+from tests.refusals import refused
 from tests.toy import collection_of
 
 LETTERS = LetterVectors("abcdefghijklmnopqrstuvwxyz")
@@ -40,9 +42,9 @@ def test_each_probe_says_what_its_function_finds() -> None:
         ("twins", vectors.cosine.mean),
         ("other pairs", vectors.baseline.mean),
     ]
+    assert not near.effects, "a cosine belongs to both twins"
+    assert [(effect.source, effect.pairs) for one in (counted, terms) for effect in one.effects] == [("llm", 12)] * 2
     for one in found.results:
-        (effect,) = one.effects
-        assert (effect.source, effect.pairs) == ("llm", 12)
         assert one.summary.endswith(".")
         assert one.question.endswith("?")
         for figure in one.figures:
@@ -63,11 +65,11 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     names = [
         "statistics",
         "overlap",
-        "specificity",
-        "readability",
-        "sentences",
         "type-token",
+        "specificity",
         "query-words",
+        "sentences",
+        "readability",
         "perplexity",
     ]
     assert [one.probe for one in found.results] == names
@@ -78,13 +80,24 @@ def test_by_default_all_that_can_run(tmp_path: Path) -> None:
     assert Explanation.load(found.save(tmp_path / "explanation.json")) == found
 
 
-def test_one_source_is_described_alone() -> None:
-    alone = rt.explain(only("llm"))
-    assert alone.sources == ()
-    assert {one.effects for one in alone.results} == {()}
-    assert alone.results[1].summary == "no other source has twins: there is nothing to compare."
-    assert "words" in table(alone)
-    assert "8 questions about the texts of llm." in table(alone, "html")
+def test_without_twins_there_is_nothing_to_explain() -> None:
+    with refused("nothing to explain: llm is the only source; it takes another one to compare"):
+        rt.explain(only("llm"))
+    assert OverlapProbe()(only("llm")).summary == "no other source has twins: there is nothing to compare."
+    apart = bed().docs.with_columns(origin="id")
+    with refused("nothing to explain: llm has no twins of human, which are documents of the same origin"):
+        rt.explain(Collection(apart, bed().queries, bed().qrels), ["overlap"])
+
+
+def test_a_source_without_twins_beside_another_is_noted() -> None:
+    docs = bed().docs
+    third = docs.filter(pl.col("source") == "llm").with_columns(
+        id=pl.col("id") + "-gpt", source=pl.lit("gpt"), origin=pl.col("id") + "-gpt"
+    )
+    found = rt.explain(Collection(pl.concat([docs, third]), bed().queries, bed().qrels), ["statistics"])
+    assert [effect.pairs for effect in found.results[0].effects] == [0, 12]
+    assert found.notes == ("gpt has no twins of human: nothing of it can be compared",)
+    assert "gpt cannot be compared with human: no twins with a value" in table(found)
 
 
 def only(source: str) -> Collection:
@@ -102,6 +115,10 @@ def only(source: str) -> Collection:
             lambda c: rt.explain(c, ["similarity"], rt.ranker("bm25")),
             "similarity needs the vectors of an encoder, such",
         ),
+        (lambda c: rt.explain(c, ["spectrum"], rt.ranker("bm25")), "spectrum needs the vectors of an encoder, such"),
+        (lambda c: rt.explain(c, ["overlap(x=1)"]), "unknown option of probe 'overlap' 'x'"),
+        (lambda c: rt.explain(c, ["perplexity:m(knd=causal)"]), "unknown option of probe 'perplexity' 'knd'; did you"),
+        (lambda c: rt.explain(c, ["perplexity:"]), "probe 'perplexity:': expected name"),
         (lambda c: rt.explain(c, reference="gpt"), "unknown source 'gpt'"),
     ],
 )
@@ -112,16 +129,22 @@ def test_what_cannot_be_explained_is_said(call: Callable[[Collection], Any], mes
 
 @pytest.mark.data
 def test_twins_by_gender(shared_data: Path) -> None:
-    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source."""
+    """Grep-BiasIR: each text for women, for men and for both; probes and attribution take the column for the source.
+
+    Of the 234 groups of its files 69 hold identical texts: 66 triplets are one text (titles carry the gender), one has
+    N as F and one N as M, which makes 67 identical twins of N each, and one group is labelled both, both, N.
+    """
     whole = gendered(shared_data / "grep-bias-ir")
     found = rt.explain(whole, ["specificity", "perplexity"], by="gender", reference="N", attribute=[rt.ranker("bm25")])
     assert found.sources == ("F", "M")
     assert [effect.pairs for effect in found.results[0].effects] == [232, 232]
     assert [note.partition(":")[2].split()[0] for note in found.notes] == ["67", "67"]
+    groups = whole.docs.group_by("origin").agg(n=pl.len(), texts=pl.col("text").n_unique()).filter(pl.col("n") == 3)
+    assert [groups.filter(pl.col("texts") == n).height for n in (1, 2)] == [66, 2]
     assert {row["property"] for row in found.results[-1].rows} == {
         "what remains",
         "median idf",
-        "nats a word (trigrams)",
+        "nats per word (trigrams)",
     }
     with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
         rt.explain(whole, by="gendr")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from ranktilt.models.likelihood import mean_loss
 from ranktilt.probes.explain import explain, probe
 from ranktilt.probes.perplexity import PerplexityProbe
 from tests.models.tiny_language_models import make
+from tests.refusals import refused
 from tests.toy import toy
 
 
@@ -40,7 +42,7 @@ def test_the_mean_of_token_values_as_published(shared_data: Path) -> None:
 
 def test_trigrams_are_called_what_they_are() -> None:
     found = PerplexityProbe()(toy())
-    assert "nats a word (trigrams)" in found.summary
+    assert "nats per word (trigrams)" in found.summary
     assert [row["values"] for row in found.rows] == [3, 3]
 
 
@@ -111,3 +113,12 @@ def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
     assert effect.pairs == 3_633
     assert (effect.reference_mean, effect.source_mean) == pytest.approx((5.675, 5.469), abs=5e-3)
     assert effect.high < 0
+
+
+@pytest.mark.neural
+def test_a_model_without_a_mask_token_is_refused(masked: Path, tmp_path: Path, own_cache: Path) -> None:
+    bare = Path(shutil.copytree(masked, tmp_path / "bare"))
+    config = json.loads((bare / "tokenizer_config.json").read_text(encoding="utf-8"))
+    (bare / "tokenizer_config.json").write_text(json.dumps({**config, "mask_token": None}), encoding="utf-8")
+    with refused(f"{bare}: its tokenizer has no mask token, so it is no masked language model"):
+        PerplexityProbe(str(bare))(toy())

@@ -1,14 +1,18 @@
 """Singular values against numpy's, identical twins, and a source that is known to be concentrated."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import ranktilt as rt
 from ranktilt.errors import UserError
 from ranktilt.probes.spectrum import SpectrumProbe, effective_rank, singular_values, spectrum
 from ranktilt.probes.vectors import DocumentVectors
+from tests.llm.server import Server, vector
+from tests.toy import collection_of
 
 
 class Stored:
@@ -92,3 +96,30 @@ def test_too_few_twins_are_refused_with_a_way_out() -> None:
         spectrum(*reordered(long))
     with pytest.raises(UserError, match="values must be a whole number of at least 1, got 0"):
         SpectrumProbe(values=0)
+
+
+def test_vectors_of_a_server_whose_length_only_its_answers_tell(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against numpy's values; the second explanation asks for nothing again."""
+    docs = [
+        {"id": f"{n}-{s}", "text": f"text {n} {s}", "source": s, "origin": f"{n}-human"}
+        for s in ("human", "llm")
+        for n in range(20)
+    ]
+    whole = collection_of(docs, {"q": "text"}, {})
+    sides = [
+        np.linalg.svd(np.array([vector(f"text {n} {s}") for n in range(20)]), compute_uv=False)
+        for s in ("human", "llm")
+    ]
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Server() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        spectral, near = rt.explain(whole, ["spectrum", "similarity"], rt.ranker("dense:openai:tiny")).results
+        before = len(server.requests)
+        rt.explain(whole, ["spectrum"], rt.ranker("dense:openai:tiny"))
+        assert len(server.requests) == before
+    assert spectral.rows[0]["values"] == len(vector("a")) == len(sides[0])
+    np.testing.assert_allclose(spectral.figures[0].series["llm"], sides[1] / sides[0], rtol=1e-4)
+    cosines = [float(np.dot(vector(f"text {n} human"), vector(f"text {n} llm"))) for n in range(20)]
+    assert near.rows[0]["mean"] == pytest.approx(np.mean(cosines), abs=1e-5)

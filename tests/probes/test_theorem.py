@@ -133,7 +133,7 @@ def test_rows_and_sentence_of_a_collection() -> None:
     assert [row["source"] for row in found.rows] == ["llm"] * 6
     assert found.question.endswith("(LLM: L · B: P · H: R)")
     assert found.summary.startswith("llm: all conditions that were checked hold; the conclusion holds: −")
-    assert found.summary.endswith("nats a token over 3 pairs of twins.")
+    assert found.summary.endswith("nats per token over 3 pairs of twins.")
     with pytest.raises(UserError, match="needs 3 twins with tokens on both sides, llm has 2"):
         check_theorem(collection(*PAIRS[:2]), llm, plm)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no source has twins of human"):

@@ -157,7 +157,7 @@ def test_a_missing_argument_is_asked_for(argument: str | None) -> None:
     ("ranker", "text"),
     [
         (BM25(), "bm25"),
-        (BM25(k=1000), "bm25"),
+        (BM25(k=1000), "bm25@1000"),
         (BM25(k1=0.9, b=0.4, k=100), "bm25(k1=0.9,b=0.4)@100"),
         (BM25(exclude_self=True), "bm25(exclude_self=true)"),
         (Constant(strict=True, score=0.1 + 0.2), "constant(score=0.30000000000000004,strict=true)"),

@@ -168,7 +168,7 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
     made = rt.explain(rt.load("toy"), ["statistics", "overlap"])
     file = made.save("explanation.json")
     page = rt.report([file, toy_study()], "page.html")
-    assert parts(page) == ["Texts held against human", "Temperature study of toy"]
+    assert parts(page) == ["Why", "Temperature study of toy"]
     shown = Markup(page.read_text("utf-8"))
     assert re.findall(r"<title>(.*)</title>", page.read_text("utf-8")) == ["Report on 1 study and 1 explanation"]
     assert made.results[0].summary in shown.text
@@ -248,8 +248,8 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
     path = result("gate").save(tmp_path / "found.json")
     with pytest.raises(DataError) as error:
         read_result(path, PAPER_RESULTS)
-    said = "expected an audit, a validation or a study, got a gate's report"
-    assert str(error.value) == f"{path}: {said}; ranktilt audit, validate and study write one with --json FILE"
+    said = "expected an audit, a validation, a study or an explanation, got a gate's report"
+    assert str(error.value) == f"{path}: {said}; ranktilt audit, validate, study and explain write one with --json FILE"
 
 
 def test_an_audit_is_reopened_from_where_its_file_lies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,8 @@ def explain(
         raise UserError("--attribute needs rankers: name one or more with -r")
     if theorem and not lm:
         raise UserError("--theorem needs language models: name two or three with --lm")
+    if lm and not theorem and "perplexity" not in (probe or ()):
+        raise UserError("--lm is read by --probe perplexity and by --theorem; name one of them")
     named = encoder if encoder is not None or attribute or not ranker else ranker[0]
     read = neural.rankers([named])[0] if named else None
     collection = options.load_texts(folder, split)

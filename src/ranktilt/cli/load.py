@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
+from ranktilt.cli.fair_ranking import fair_ranking
 from ranktilt.cli.notes import is_quiet, note
 from ranktilt.cli.output import check_paths, print_result
 
@@ -135,6 +136,9 @@ def nq320k(
     save(built.collection, output, layout=layout)
     print_result(_counts(built))
     _note_next_steps(built, output)
+
+
+build.command("fair-ranking")(fair_ranking)
 
 
 def _counts(built: Built) -> str:

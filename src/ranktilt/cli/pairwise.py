@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ranktilt.cli import options
+from ranktilt.cli.fair_ranking import CANDIDATES
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, check_paths, collection_files
 from ranktilt.errors import UserError, counted
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ranktilt.rankers.llm.pairwise import Pairwise
     from ranktilt.run import Run
 
-CANDIDATES = "candidates.trec"
 PROMPT = "pairwise-neutral"
 PAIRS = 20
 Counting = StrEnum("Counting", {"both_agree": "both-agree", "each": "each"})

@@ -34,7 +34,10 @@ def report(
     ] = None,
     layout: Annotated[
         str | None,
-        typer.Option("--layout", metavar="NAME", help="A table as a paper prints it: paper, dai-1, wang-1, askari-1…"),
+        typer.Option(
+            "--layout", metavar="NAME",
+            help="A table or figure as a paper prints it: paper, dai-1, dai-fig7, wang-1, askari-1…",
+        ),
     ] = None,
     format: Annotated[
         str | None,
@@ -63,7 +66,7 @@ def report(
     if form == "html":
         _page(files, output, texts=not no_texts)
     elif form in FIGURES:
-        _figures(files, output or Path(), form)
+        _figures(files, output or Path(), form, layout or "")
     else:
         text = _table(files, layout or LAYOUT, form, texts=not no_texts, queries=query or ())
         _deliver(text, output)
@@ -78,7 +81,9 @@ def _form(format: str | None, layout: str | None) -> str:
 
 
 def _check(form: str, output: Path | None, layout: str | None, files: Sequence[Path], *, no_texts: bool) -> None:
-    if layout is not None and form not in TABLES:
+    from ranktilt.reporting.papers import layouts
+
+    if layout is not None and form not in TABLES and not (form in FIGURES and layout in layouts.FIGURES):
         raise UserError(f"--layout is about tables, not about {form}; choose --format latex, markdown or csv")
     if no_texts and form in FIGURES:
         raise UserError("--no-texts is about pages and tables; figures hold none")
@@ -156,13 +161,13 @@ def _deliver(text: str, output: Path | None) -> None:
         write_files({output: text.encode()})
 
 
-def _figures(files: Sequence[Path], folder: Path, form: str) -> None:
+def _figures(files: Sequence[Path], folder: Path, form: str, layout: str) -> None:
     from ranktilt.reporting.papers.figures import paper_figures
     from ranktilt.reporting.reload import Opened
-    from ranktilt.reporting.report import FIGURE_RESULTS, opened
+    from ranktilt.reporting.report import PAPER_RESULTS, opened
 
-    found = opened(files, FIGURE_RESULTS)
-    drawn = paper_figures(found, format="svg" if form == "svg" else "pdf")
+    found = opened(files, PAPER_RESULTS)
+    drawn = paper_figures(found, format="svg" if form == "svg" else "pdf", layout=layout)
     for sentence in (sentence for one in found if isinstance(one, Opened) for sentence in one.notes):
         note(sentence)
     write_files({folder / name: data for name, data in drawn.items()})

@@ -37,18 +37,14 @@ def load_irds(name: Named, wanted: Wanted) -> Collection:
         raise UserError(
             f"{name}: an id of ir_datasets names its split itself, such as beir/scifact/test; leave --split out"
         )
-    with _library(name) as library:
-        dataset = _dataset(library, name)
-        kinds = ["docs", "queries"] + ["qrels"] * (wanted.qrels is None)
-        missing = [kind for kind in kinds if not dataset.has(kind)]
-        if missing:
-            raise _lacking(library, name, missing[0], kinds)
+    with open_library(name) as library:
+        dataset = find_dataset(library, name, ["docs", "queries"] + ["qrels"] * (wanted.qrels is None))
         if str(wanted.qrels) == NO_QRELS:
             qrels, split = None, NO_QRELS
         else:
-            qrels = _qrels(dataset, name) if wanted.qrels is None else read_qrels(Path(wanted.qrels))
+            qrels = dataset_qrels(dataset, name) if wanted.qrels is None else read_qrels(Path(wanted.qrels))
             split = name.id.rpartition("/")[2] if wanted.qrels is None else str(wanted.qrels)
-        queries = _queries(dataset)
+        queries = dataset_queries(dataset)
         only = None
         if wanted.docs == "judged":
             if qrels is None:
@@ -66,7 +62,7 @@ def load_irds(name: Named, wanted: Wanted) -> Collection:
 
 
 @contextmanager
-def _library(name: Named) -> Iterator[Any]:
+def open_library(name: Named) -> Iterator[Any]:
     """Give ir_datasets; what it would print is kept for the error, and what it asks to agree to becomes a warning."""
     said: list[str] = []
 
@@ -143,15 +139,20 @@ def _unreachable(error: Exception) -> str | None:
     return None
 
 
-def _dataset(library: Any, name: Named) -> Any:
+def find_dataset(library: Any, name: Named, kinds: list[str]) -> Any:
+    """Return a data set of the library that has what is wanted: ``docs``, ``queries``, ``qrels``."""
     try:
-        return library.load(name.id)
+        dataset = library.load(name.id)
     except KeyError:
         family = name.id.partition("/")[0]
         known = _below(library, name.id, []) or _below(library, family, [])
         if not known:
             known = sorted({text.partition("/")[0] for text in library.registry})
         raise UserError(f"{name}: {unknown('collection', name.id, _few(known, name.id))}") from None
+    missing = next((kind for kind in kinds if not dataset.has(kind)), None)
+    if missing is not None:
+        raise _lacking(library, name, missing, kinds)
+    return dataset
 
 
 def _lacking(library: Any, name: Named, kind: str, kinds: list[str]) -> UserError:
@@ -175,7 +176,7 @@ def _few(names: list[str], id: str) -> list[str]:
     return [*near, f"and {len(names) - _SHOWN} more"]
 
 
-def _qrels(dataset: Any, name: Named) -> pl.DataFrame:
+def dataset_qrels(dataset: Any, name: Named) -> pl.DataFrame:
     """Judgments, one for a pair: the last where there are several, as the library's own ``qrels_dict`` has it."""
     fields = dataset.qrels_cls()._fields
     if "relevance" not in fields:
@@ -199,7 +200,8 @@ def _qrels(dataset: Any, name: Named) -> pl.DataFrame:
     return table.unique(key, keep="last", maintain_order=True)
 
 
-def _queries(dataset: Any) -> pl.DataFrame:
+def dataset_queries(dataset: Any) -> pl.DataFrame:
+    """Read the queries: ``id`` and ``text``."""
     own = "text" in dataset.queries_cls()._fields
     rows = [(q.query_id, q.text if own else q.default_text()) for q in dataset.queries_iter()]
     return pl.DataFrame(rows, schema={"id": pl.String, "text": pl.String}, orient="row")

@@ -27,8 +27,9 @@ LENGTH = "length"
 
 _ROWS = 2_000
 _WIDTH = 80
-_LINE = "line of the file"
-_TAKEN = ("id", "text", "title", _LINE)
+LINE = "line of the file"
+"""Column of a table that was read, beside its own."""
+_TAKEN = ("id", "text", "title", LINE)
 _BEGINS = "a label file begins with its columns' names"
 _OTHER = {"\t": (",", "commas", ".csv"), ",": ("\t", "tabs", ".tsv")}
 
@@ -48,7 +49,7 @@ def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
     form = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if not path.name.lower().endswith(ENDINGS):
         raise DataError(path, f"expected a label file that ends in {', '.join(ENDINGS)}")
-    frame = _read_parquet(path) if form == "parquet" else _read_text(path, "\t" if form == "tsv" else ",")
+    frame = _read_parquet(path) if form == "parquet" else read_delimited(path, "\t" if form == "tsv" else ",")
     label = _label_column(path, frame.columns, by)
     if not frame.height:
         raise DataError(path, "expected labels, got column names only")
@@ -57,14 +58,14 @@ def read_labels(path: str | Path, *, by: str = "source") -> pl.DataFrame:
         frame = frame.with_columns(pl.col(label).cast(pl.String))
     if frame["doc_id"].null_count():
         row = frame["doc_id"].is_null().arg_max() or 0
-        where = {"line": frame[_LINE][row]} if _LINE in frame.columns else {}
+        where = {"line": frame[LINE][row]} if LINE in frame.columns else {}
         raise DataError(path, "doc_id is empty" if where else f"doc_id is empty in row {row + 1}", **where)
     if frame[label].null_count() == frame.height:
         raise DataError(path, f"column {label!r} is blank in every row")
     frame = _one_row_each(path, frame, label)
     kept = [name for name in ("doc_id", label, "origin") if name in frame.columns]
     numbers = [_as_numbers(frame[name]) for name in frame.columns if name not in kept or name == label != by]
-    return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, _LINE))
+    return frame.with_columns(numbers).select(*kept, pl.exclude(*kept, LINE))
 
 
 def from_labels(
@@ -139,7 +140,7 @@ def _require_names(path: Path, names: list[str], line: int | None, separator: st
 
 
 def _label_column(path: Path, columns: list[str], by: str) -> str:
-    others = [name for name in columns if name not in ("doc_id", "origin", _LINE)]
+    others = [name for name in columns if name not in ("doc_id", "origin", LINE)]
     label = label_column(by, others)
     if label == LENGTH != by and label not in others:
         raise UserError(
@@ -153,12 +154,16 @@ def _label_column(path: Path, columns: list[str], by: str) -> str:
     return label
 
 
-def _read_text(path: Path, separator: str) -> pl.DataFrame:
+def read_delimited(path: Path, separator: str) -> pl.DataFrame:
+    """Read a table of strings with a column ``doc_id``, and the line of each row under `LINE`.
+
+    Columns called id, text or title, and those without a name, are passed over.
+    """
     frames, names = list[pl.DataFrame](), list[str]()
     for rows in _rows(path, separator):
         if not names:
             names = [str(name).strip() for name in rows["fields"][0]]
-            _require_names(path, names, rows[_LINE][0], separator)
+            _require_names(path, names, rows[LINE][0], separator)
             rows = rows[1:]
         wrong = rows.filter(pl.col("fields").list.len() != len(names))
         if wrong.height:
@@ -166,7 +171,7 @@ def _read_text(path: Path, separator: str) -> pl.DataFrame:
             message = f"expected {counted(len(names), 'field', 'fields')} as in the first line, got {len(fields)}"
             raise DataError(path, f"{message}: {shorten(separator.join(fields))}", line=line)
         kept = {name: pl.col("fields").list.get(i) for i, name in enumerate(names) if name and name not in _TAKEN}
-        frames.append(rows.select(_LINE, **kept))
+        frames.append(rows.select(LINE, **kept))
     return pl.concat(frames)
 
 
@@ -177,10 +182,10 @@ def _rows(path: Path, separator: str) -> Iterator[pl.DataFrame]:
         yield from _quoted_rows(path, "\n".join(text for _, text in chunks))
         return
     for first_line, text in chunks:
-        frame = pl.Series("text", text.split("\n")).to_frame().with_row_index(_LINE, offset=first_line)
+        frame = pl.Series("text", text.split("\n")).to_frame().with_row_index(LINE, offset=first_line)
         frame = frame.filter(pl.col("text").str.strip_chars() != "")
         if frame.height:
-            yield frame.select(_LINE, fields=pl.col("text").str.split(separator))
+            yield frame.select(LINE, fields=pl.col("text").str.split(separator))
 
 
 def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
@@ -191,7 +196,7 @@ def _quoted_rows(path: Path, text: str) -> Iterator[pl.DataFrame]:
             numbers, fields = zip(*block, strict=True)
             lengths = pl.Series([len(row) for row in fields])
             values = pl.Series([value for row in fields for value in row], dtype=pl.String)
-            yield pl.DataFrame({_LINE: pl.Series(numbers, dtype=pl.UInt32), "fields": _in_lists(values, lengths)})
+            yield pl.DataFrame({LINE: pl.Series(numbers, dtype=pl.UInt32), "fields": _in_lists(values, lengths)})
     except csv.Error as error:
         raise DataError(path, f"cannot be read as CSV: {error}", line=rows.line_num) from error
 
@@ -225,7 +230,7 @@ def _one_row_each(path: Path, frame: pl.DataFrame, label: str) -> pl.DataFrame:
     """Keep a row that comes twice once; rows of one document that differ are a `DataError`."""
     if frame["doc_id"].n_unique() == frame.height:
         return frame
-    values = [label, *(name for name in frame.columns if name not in ("doc_id", label, _LINE))]
+    values = [label, *(name for name in frame.columns if name not in ("doc_id", label, LINE))]
     frame = frame.unique(["doc_id", *values], keep="first", maintain_order=True)
     again = frame["doc_id"].is_first_distinct().not_()
     if not again.any():
@@ -236,9 +241,9 @@ def _one_row_each(path: Path, frame: pl.DataFrame, label: str) -> pl.DataFrame:
     name = next(n for n in values if first[n] != second[n])
     what = "two labels" if name == label else f"two values of {name!r}"
     one, two = ("none" if side[name] is None else repr(side[name]) for side in (first, second))
-    place = f" (line {first[_LINE]})" if _LINE in frame.columns else ""
+    place = f" (line {first[LINE]})" if LINE in frame.columns else ""
     message = f"document {second['doc_id']!r} has {what}: {one}{place} and {two}"
-    raise DataError(path, message, line=second.get(_LINE))
+    raise DataError(path, message, line=second.get(LINE))
 
 
 def _as_numbers(series: pl.Series) -> pl.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +16,9 @@ from ranktilt.io.qrels import to_tsv
 LAYOUTS = ("beir", "cocktail")
 
 
-def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> Path:
+def save(
+    collection: Collection, path: str | Path, *, layout: str = "beir", beside: Mapping[str, bytes] | None = None
+) -> Path:
     """Write a collection as a folder that `load` reads back equal.
 
     Parameters
@@ -28,6 +31,8 @@ def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> P
     layout : {"beir", "cocktail"}, optional
         One ``corpus.jsonl`` with ``source`` and ``origin`` fields, or one ``corpus/<source>.jsonl`` a
         source. In the latter, twins share their ``_id`` wherever loading can give the full ids back.
+    beside : mapping, optional
+        Further files of the folder, name → content, which loading does not read; all files are written or none.
 
     Returns
     -------
@@ -49,6 +54,7 @@ def save(collection: Collection, path: str | Path, *, layout: str = "beir") -> P
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     if qrels.height:
         files[folder / "qrels" / f"{split}.tsv"] = to_tsv(qrels)
+    files |= {folder / name: data for name, data in (beside or {}).items()}
     _refuse_other(folder, files)
     write_files(files)
     return folder

@@ -139,7 +139,10 @@ class TextProbe(Probe[Floats]):
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
         """Describe the values of every source, and compare those of twins."""
         source = collection.docs["source"].to_numpy()
-        found = {name: Distribution(self.what, measured[source == name]) for name in collection.sources}
+        found = {
+            name: Distribution(self.what, measured[source == name])
+            for name in (reference, *others(collection, reference))
+        }
         effects = [
             effect_size(other, self.what, *(measured[rows] for rows in twin_rows(collection, reference, other)))
             for other in others(collection, reference)
@@ -208,8 +211,8 @@ def reference_of(collection: Collection, reference: str | None, *, to: str = "lo
 
 
 def others(collection: Collection, reference: str) -> list[str]:
-    """Return the other sources, in order."""
-    return [name for name in collection.sources if name != reference]
+    """Return the other sources by name, which puts the temperatures of one model in order."""
+    return sorted(name for name in collection.sources if name != reference)
 
 
 def twin_sources(collection: Collection, reference: str) -> list[str]:

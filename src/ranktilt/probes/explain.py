@@ -15,13 +15,14 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.attribution import attribute as attributed
-from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of, twin_rows
+from ranktilt.probes.base import Probe, ProbeResult, TextProbe, others, reference_of, twin_rows, twin_sources
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.theorem import check_theorem, require_one_tokenizer
+from ranktilt.probes.vectors import require_encoder
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.spec import Stage, parse_stages
@@ -30,13 +31,13 @@ from ranktilt.run import Run
 PROBES = {
     "statistics": "ranktilt.probes.statistics:StatisticsProbe",
     "overlap": "ranktilt.probes.overlap:OverlapProbe",
-    "specificity": "ranktilt.probes.vocabulary:SpecificityProbe",
-    "readability": "ranktilt.probes.readability:ReadabilityProbe",
-    "sentences": "ranktilt.probes.readability:SentenceLengthProbe",
-    "type-token": "ranktilt.probes.vocabulary:TypeTokenProbe",
-    "query-words": "ranktilt.probes.vocabulary:QueryWordsProbe",
-    "perplexity": "ranktilt.probes.perplexity:PerplexityProbe",
     "similarity": "ranktilt.probes.similarity:SimilarityProbe",
+    "type-token": "ranktilt.probes.vocabulary:TypeTokenProbe",
+    "specificity": "ranktilt.probes.vocabulary:SpecificityProbe",
+    "query-words": "ranktilt.probes.vocabulary:QueryWordsProbe",
+    "sentences": "ranktilt.probes.readability:SentenceLengthProbe",
+    "readability": "ranktilt.probes.readability:ReadabilityProbe",
+    "perplexity": "ranktilt.probes.perplexity:PerplexityProbe",
     "spectrum": "ranktilt.probes.spectrum:SpectrumProbe",
     "truncation": "ranktilt.probes.truncation:TruncationProbe",
 }
@@ -112,12 +113,13 @@ def explain(
     Raises
     ------
     UserError
-        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source; if the theorem is
-        given other than two or three models, or models of different tokens.
+        If a probe is unknown or named twice, cannot use the ranker, or the reference is no source; if no other source
+        has twins; if the theorem is given other than two or three models, or models of different tokens.
     """
     if by != "source":
         collection = _grouped(collection, by)
     first = reference_of(collection, reference, to="explain")
+    _require_twins(collection, first)
     by_default = probes is None and not attribute and not theorem
     chosen = [probe(one) for one in (PROBES if by_default else probes or ())]
     notes = []
@@ -125,6 +127,9 @@ def explain(
         notes = [f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm" for one in chosen
                  if one.needs_encoder]  # fmt: skip
         chosen = [one for one in chosen if not one.needs_encoder]
+    for one in chosen:
+        if one.needs_encoder:
+            require_encoder(ranker, one.name)
     names = [one.name for one in chosen]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -155,7 +160,7 @@ def explain(
         results.append(attributed(collection, runs, properties, ranker=ranker, reference=first))
     if theorem:
         results.append(check_theorem(collection, *models, names=theorem, reference=first))
-    notes += _identical(collection, first)
+    notes += _notes(collection, first)
     return Explanation(spec, first, tuple(others(collection, first)), tuple(results), tuple(notes))
 
 
@@ -166,11 +171,23 @@ def _grouped(collection: Collection, by: str) -> Collection:
     return Collection(docs.filter(groups.code >= 0), collection.queries, collection.qrels, collection.spec)
 
 
-def _identical(collection: Collection, reference: str) -> list[str]:
-    """Note how many twins are one text, in which no property can differ."""
+def _require_twins(collection: Collection, reference: str) -> None:
+    """Refuse a collection in which nothing can be compared."""
+    sources = others(collection, reference)
+    if not sources:
+        raise UserError(f"nothing to explain: {reference} is the only source; it takes another one to compare")
+    if not twin_sources(collection, reference):
+        lacking = f"{join_words(sources)} {'has' if len(sources) == 1 else 'have'} no twins of {reference}"
+        raise UserError(f"nothing to explain: {lacking}, which are documents of the same origin")
+
+
+def _notes(collection: Collection, reference: str) -> list[str]:
+    """Note sources without twins, and how many twins are one text, in which no property can differ."""
     texts, notes = collection.docs["text"], []
     for name in others(collection, reference):
         rows = twin_rows(collection, reference, name)
+        if not len(rows[0]):
+            notes.append(f"{name} has no twins of {reference}: nothing of it can be compared")
         same = int((texts.gather(rows[0]) == texts.gather(rows[1])).sum())
         if same:
             notes.append(f"{name}: {counted(same, 'twin is', 'twins are')} identical to those of {reference}")
@@ -199,9 +216,13 @@ def probe(name: str | Probe[Any]) -> Probe[Any]:
     """Return the probe of a name: one of ours, or one that a package announces; a probe comes back as it is."""
     if isinstance(name, Probe):
         return name
-    stage, *more = parse_stages(name) if re.search(r"[:(]", name) else [Stage(name)]
-    if more or stage.k is not None:
+    try:
+        stages = parse_stages(name) if re.search(r"[:(]", name) else [Stage(name)]
+    except UserError:
+        stages = []
+    if len(stages) != 1 or stages[0].k is not None:
         raise UserError(f"probe {name!r}: expected name[:argument][(option=value,…)]")
+    (stage,) = stages
     if stage.name in PROBES:
         module, _, attribute = PROBES[stage.name].partition(":")
         kind = getattr(import_module(module), attribute)

@@ -66,7 +66,7 @@ class PerplexityProbe(TextProbe):
         self.lm, self.given, self.seed = lm, given, seed
         self.name = "perplexity" if lm == NGRAM else f"perplexity:{lm}"  # type: ignore[misc]
         given_origin = ", given the origin" if given else ""
-        unit = "nats a word (trigrams)" if lm == NGRAM else f"nats a token ({lm}{given_origin})"
+        unit = "nats per word (trigrams)" if lm == NGRAM else f"nats per token ({lm}{given_origin})"
         self.what = unit  # type: ignore[misc]
         self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
         self._more: dict[str, float] = {}

@@ -18,19 +18,24 @@ def sentences(texts: pl.Series) -> pl.Series:
     return texts.str.count_matches(_SENTENCE_END).cast(pl.Int64).clip(1)
 
 
+def _counts(collection: Collection) -> tuple[Floats, Floats]:
+    """Count the words of every document, NaN for none, and its sentences."""
+    texts = collection.docs["text"]
+    count = words(texts).to_numpy().astype(np.float64)
+    return np.where(count > 0, count, np.nan), sentences(texts).to_numpy().astype(np.float64)
+
+
 class SentenceLengthProbe(TextProbe):
     """How many words a sentence has; NaN for a text without words."""
 
     name = "sentences"
     question = "Are the sentences of one source longer than those of the other?"
-    what = "words a sentence"
+    what = "words per sentence"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Divide the words of every document by its sentences."""
-        texts = collection.docs["text"]
-        count = words(texts).to_numpy().astype(np.float64)
-        count[count == 0] = np.nan
-        return np.asarray(count / sentences(texts).to_numpy(), dtype=np.float64)
+        count, ends = _counts(collection)
+        return np.asarray(count / ends)
 
 
 class ReadabilityProbe(TextProbe):
@@ -47,8 +52,6 @@ class ReadabilityProbe(TextProbe):
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compute the grade of every document."""
-        texts = collection.docs["text"]
-        count = words(texts).to_numpy().astype(np.float64)
-        count[count == 0] = np.nan
-        letters = texts.str.count_matches(r"[\p{L}\p{N}]").to_numpy()
-        return np.asarray(5.88 * letters / count - 29.6 * sentences(texts).to_numpy() / count - 15.8, dtype=np.float64)
+        count, ends = _counts(collection)
+        letters = collection.docs["text"].str.count_matches(r"[\p{L}\p{N}]").to_numpy()
+        return np.asarray(5.88 * letters / count - 29.6 * ends / count - 15.8)

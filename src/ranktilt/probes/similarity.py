@@ -8,13 +8,11 @@ import numpy as np
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import percent
-from ranktilt.errors import UserError
 from ranktilt.probes.base import NO_TWINS, Probe, ProbeResult, described, histogram, twin_rows, twin_sources
 from ranktilt.probes.distribution import ABOVE, Cosines
-from ranktilt.probes.effect_size import effect_size
 from ranktilt.probes.scatter import MAP_PAIRS, Map, scatter
 from ranktilt.probes.separation import Separation, separation
-from ranktilt.probes.vectors import DocumentVectors, Rows
+from ranktilt.probes.vectors import DocumentVectors, Rows, require_encoder
 from ranktilt.rankers.base import Ranker
 
 __all__ = ["ABOVE", "MAP_PAIRS", "Map", "Separation", "Similarity", "twin_similarity"]
@@ -108,24 +106,18 @@ class SimilarityProbe(Probe[tuple[Similarity, ...]]):
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Similarity, ...]:
         """Compare the vectors of the twins of every source that has some."""
-        if ranker is None:
-            raise UserError("similarity needs the vectors of an encoder; name one: -r dense:minilm (ranker=)")
+        dense = require_encoder(ranker)
         return tuple(
-            twin_similarity(collection, ranker, reference, name, map_pairs=self.map_pairs, seed=self.seed)
+            twin_similarity(collection, dense, reference, name, map_pairs=self.map_pairs, seed=self.seed)
             for name in twin_sources(collection, reference)
         )
 
     def describe(self, collection: Collection, reference: str, measured: tuple[Similarity, ...]) -> ProbeResult:
-        """Make a row a source and kind of pair; the effect size is that of a text's twin against another rewrite."""
-        rows, effects, figures = [], [], []
-        origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)
+        """Make a row a source and kind of pair; a cosine belongs to both sides, so that there is no effect size."""
+        rows, figures = [], []
         for one in measured:
             kinds = {"twins": one.cosine, "other pairs": one.baseline}
             rows += [described(one.source, kind, of=name) for name, kind in kinds.items()]
-            pairs = np.stack(twin_rows(collection, reference, one.source), axis=1)
-            first, _ = other_pairs(pairs, origin, self.seed)
-            what = "cosine of twins, against that of other pairs"
-            effects.append(effect_size(one.source, what, one.baseline.values, one.cosine.values[first]))
             figures.append(histogram(f"Cosine similarity of {reference} and {one.source}", "cosine", kinds))
         said = [f"{one.source}: {vectors_sentence(one, reference)}" for one in measured]
-        return self.result(rows, effects, figures, f"{'; '.join(said) or NO_TWINS}.")
+        return self.result(rows, [], figures, f"{'; '.join(said) or NO_TWINS}.")

@@ -165,9 +165,7 @@ class SpectrumProbe(Probe[tuple[Spectrum, ...]]):
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> tuple[Spectrum, ...]:
         """Compute the singular values of the twins of every source that has some."""
-        if ranker is None:
-            raise UserError("spectrum needs the vectors of an encoder; name one: -r dense:minilm (ranker=)")
-        vectors = DocumentVectors.of(collection, ranker)
+        vectors = DocumentVectors.of(collection, ranker, self.name)
         return tuple(
             spectrum(vectors, name, _pair(twin_rows(collection, reference, name)), values=self.values, seed=self.seed)
             for name in twin_sources(collection, reference)

@@ -117,5 +117,5 @@ class StatisticsProbe(TextProbe):
                 **{name: value for name, value in asdict(one).items() if name != "quartiles"},
                 **dict(zip(("25 %", "median", "75 %"), one.quartiles, strict=True)),
             }
-            for one in statistics(collection).sources
+            for one in sorted(statistics(collection).sources, key=lambda one: list(found).index(one.source))
         ]

@@ -36,7 +36,7 @@ class NextTokens(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TwinPerplexities:
-    """What the conditions need of one pair of twins; all in nats a token."""
+    """What the conditions need of one pair of twins; all in nats per token."""
 
     human_plm: float
     """PPL(d_H, B)."""
@@ -248,4 +248,4 @@ def _sentence(source: str, checked: Sequence[Condition], twins: int) -> str:
     numbers = f"{conclusion.value:+.3f} [{conclusion.low:+.3f}, {conclusion.high:+.3f}]".replace("-", "−")
     word = {"yes": "holds", "no": "does not hold", "undecided": "is undecided"}[conclusion.holds]
     over = counted(twins, "pair of twins", "pairs of twins")
-    return f"{source}: {state}; the conclusion {word}: {numbers} nats a token over {over}."
+    return f"{source}: {state}; the conclusion {word}: {numbers} nats per token over {over}."

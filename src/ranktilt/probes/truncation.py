@@ -15,7 +15,7 @@ class TruncationProbe(TextProbe):
 
     name = "truncation"
     question = "Does the model cut off more of one source than of the other?"
-    what = "% of the tokens unread"
+    what = "% of tokens unread"
     needs_encoder = True
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:

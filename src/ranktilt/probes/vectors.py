@@ -20,10 +20,12 @@ Floats = npt.NDArray[np.float64]
 _AT_ONCE = 2_048
 
 
-def require_encoder(ranker: Ranker) -> Any:
+def require_encoder(ranker: Ranker | None, for_: str = "similarity") -> Any:
     """Return a ranker that has an encoder, such as `Dense`; `UserError` if it has none or its model is not there."""
+    if ranker is None:
+        raise UserError(f"{for_} needs the vectors of an encoder; name one: --encoder dense:minilm (ranker=)")
     if not (hasattr(type(ranker), "encoder") and hasattr(ranker, "text")):
-        raise UserError(f"similarity needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none")
+        raise UserError(f"{for_} needs the vectors of an encoder, such as dense:minilm; {ranker!r} makes none")
     ranker.check()
     return ranker
 
@@ -36,11 +38,11 @@ class DocumentVectors:
     row: Rows
 
     @classmethod
-    def of(cls, collection: Collection, ranker: Ranker) -> DocumentVectors:
+    def of(cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity") -> DocumentVectors:
         """Encode a collection's documents as a dense ranker does; what is cached is not computed again."""
-        dense = require_encoder(ranker)
+        dense = require_encoder(ranker, for_)
         texts = collection.texts(dense.text).to_list()
-        return cls(*dense.encoder.encode(texts, "document", f"{ranker!r}: encoding documents"))
+        return cls(*dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents"))
 
     def unit(self, documents: Rows) -> Floats:
         """Read documents' vectors, each divided by its length; NaN for a vector of zeros."""

@@ -41,9 +41,14 @@ def _parts(texts: pl.Series) -> list[pl.Series]:
     return [texts.slice(start, _TEXTS_AT_ONCE) for start in range(0, len(texts), _TEXTS_AT_ONCE)]
 
 
+def _words(texts: pl.Series) -> pl.Series:
+    """Return the terms of each text, in its order."""
+    return texts.str.to_lowercase().str.extract_all(r"\w+")
+
+
 def _terms(texts: pl.Series) -> pl.DataFrame:
     """Return the distinct terms of each text, by its number."""
-    terms = texts.str.to_lowercase().str.extract_all(r"\w+").list.unique().rename("term")
+    terms = _words(texts).list.unique().rename("term")
     return pl.DataFrame(terms).with_row_index("row").explode("term").drop_nulls()
 
 
@@ -60,11 +65,11 @@ class TypeTokenProbe(TextProbe):
 
     name = "type-token"
     question = "Does one source repeat its words more than the other?"
-    what = "distinct terms a term"
+    what = "distinct terms per term"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compute the ratio of every document."""
-        terms = collection.docs["text"].str.to_lowercase().str.extract_all(r"\w+")
+        terms = _words(collection.docs["text"])
         distinct, every = (found.to_numpy() for found in (terms.list.n_unique(), terms.list.len()))
         return share(distinct, every)
 

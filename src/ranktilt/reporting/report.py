@@ -47,10 +47,8 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     CheckResult: ("check", "checks"),
 }
 """Every kind of result that a page shows, and what one and several of them are called."""
-PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study)
-"""Those whose tables papers print."""
-FIGURE_RESULTS: tuple[type[Result], ...] = (*PAPER_RESULTS, Explanation)
-"""Those whose figures they print."""
+PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study, Explanation)
+"""Those whose tables and figures papers print."""
 _LONGEST = 160
 """Characters of a headline that says what each result says."""
 
@@ -212,17 +210,18 @@ def _exchanged(section: Section, smaller: Explorer | None) -> Section:
 def _joined(results: Sequence[Opened | Result], pages: Sequence[Document]) -> Document:
     titles = _distinct([page.kind for page in pages])
     sections, verdicts = list[Section](), list[Sentence]()
-    for number, (title, page) in enumerate(zip(titles, pages, strict=True), start=1):
-        sections += [replace(one, name=f"part{number}-{one.name}", part=title) for one in page.sections]
-        verdicts += [replace(one, text=f"{title}: {one.text}") for one in page.lines("html")]
+    for number, (one, title, page) in enumerate(zip(results, titles, pages, strict=True), start=1):
+        sections += [replace(part, name=f"part{number}-{part.name}", part=title) for part in page.sections]
+        said = [*([Sentence(page.headline)] if isinstance(one, Explanation) else []), *page.lines("html")]
+        verdicts += [replace(line, text=f"{title}: {line.text}") for line in said]
     how_many = Counter(Audit if isinstance(one, Opened) else type(one) for one in results)
-    said = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
+    held = join_words([counted(how_many[kind], *nouns) for kind, nouns in RESULTS.items() if how_many[kind]])
     headline = " ".join(f"{title}: {page.headline}" for title, page in zip(titles, pages, strict=True))
     method = (note for page in pages for note in page.method or (*page.legend, *page.notes))
     return Document(
-        title=f"Report on {said}",
-        kind=f"Report on {said}",
-        headline=headline if len(headline) <= _LONGEST else f"{said}{_summed(results)}.",
+        title=f"Report on {held}",
+        kind=f"Report on {held}",
+        headline=headline if len(headline) <= _LONGEST else f"{held}{_summed(results)}.",
         sentences=tuple(verdicts),
         sections=tuple(sections),
         method=tuple(dict.fromkeys(method)),

@@ -159,7 +159,7 @@ def cross_fitted_perplexity(
     Returns
     -------
     ndarray of float64, shape (n_texts,)
-        Mean of −ln P(word | two words before) over a text's words: nats a word, at least 0; NaN without a word.
+        Mean of −ln P(word | two words before) over a text's words: nats per word, at least 0; NaN without a word.
 
     Raises
     ------

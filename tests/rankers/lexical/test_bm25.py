@@ -16,8 +16,9 @@ from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.rankers.lexical import bm25 as lexical
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import terms
+from tests.rankers.entries import scores as scores_of
 from tests.refusals import refused
-from tests.toy import collection_of, toy
+from tests.toy import collection_of, run_of, toy
 
 tokens = st.lists(st.sampled_from("abcdefg"), max_size=8)
 corpora = st.lists(tokens, min_size=1, max_size=8).filter(any)
@@ -122,7 +123,7 @@ def test_bm25_with_a_pencil() -> None:
 
 def test_the_defaults_are_elasticsearchs() -> None:
     ranker = BM25()
-    assert (ranker.k1, ranker.b, ranker.method, ranker.k, ranker.analyzer) == (1.2, 0.75, "lucene", 1000, "english")
+    assert (ranker.k1, ranker.b, ranker.method, ranker.depth, ranker.analyzer) == (1.2, 0.75, "lucene", 1000, "english")
     assert repr(ranker) == "bm25"
 
 
@@ -262,3 +263,20 @@ def test_queries_are_taken_together_as_far_as_the_memory_goes() -> None:
         with limited(MemoryLimits(postings * lexical._POSTING)):
             assert list(lexical._groups(starts, asked, sizes)) == groups
     assert list(lexical._groups(np.array([0]), asked, sizes)) == []
+
+
+@pytest.mark.parametrize("spec", ["bm25", "bm25(method=atire)", "tfidf"])
+def test_candidates_get_the_scores_of_a_search_and_others_stay_tied_at_the_bottom(spec: str) -> None:
+    collection = toy()
+    searched = scores_of(ranker(spec).rank(collection))
+    candidates = run_of(collection, {"q3": dict.fromkeys(collection.ids[::-1], 1.0), "q1": {"d2-human": 1.0}})
+    run = ranker(spec).rank(collection, candidates)
+    expected = {name: searched["q3"].get(name, 0.0) for name in collection.ids}
+    assert scores_of(run) == {"q3": expected, "q1": {"d2-human": 0.0}}
+    assert 0.0 in expected.values()
+    assert run.spec["candidates"] == candidates.spec
+    assert len(ranker(f"{spec}@1").rank(collection, candidates).docs) == 2
+
+
+def test_no_candidate_at_all() -> None:
+    assert len(BM25().rank(toy(), run_of(toy(), {"q1": {}})).docs) == 0

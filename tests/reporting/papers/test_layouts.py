@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ranktilt.reporting.papers.cells import KEYS
 from ranktilt.reporting.papers.layouts import (
+    FIGURES,
     LAYOUTS,
     PAPER,
     first_stage,
@@ -23,7 +24,8 @@ from ranktilt.reporting.papers.layouts import (
 
 def test_every_table_of_the_three_papers_is_there_in_order_and_says_what_it_needs() -> None:
     numbers = (("dai", 11), ("wang", 3), ("askari", 5))
-    assert list(LAYOUTS) == [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]
+    tables = [f"{paper}-{n}" for paper, last in numbers for n in range(1, last + 1)]
+    assert list(LAYOUTS) == [*tables, *FIGURES]
     assert PAPER not in LAYOUTS
     for layout in LAYOUTS.values():
         keys = [*layout.rows, *layout.columns, *layout.panels]
@@ -33,7 +35,8 @@ def test_every_table_of_the_three_papers_is_there_in_order_and_says_what_it_need
         assert layout.title
         assert layout.shows
         assert layout.command.startswith("ranktilt ") or layout.command == "a CSV file of its cells"
-        assert f"Table {layout.name.rpartition('-')[2]} of " in layout.paper
+        number = layout.name.rpartition("-")[2]
+        assert layout.paper.startswith(f"Figure {number[3:]} of " if layout.name in FIGURES else f"Table {number} of ")
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ class PairwiseAudit(
         if one.detectable > EVEN:
             could = "these queries could not detect any preference"
         if not one.testable:
-            could = f"{counted(one.votes, 'query that decides anything is', 'queries that decide anything are')} too few to test"
+            could = f"{counted(one.votes, 'query with a decision is', 'queries with a decision are')} too few to test"
         could = across(one.p_corrected, "50 %") or could
         return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
 

@@ -32,13 +32,14 @@ from ranktilt.rankers.base import (
 from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates, truncated_spec
 from ranktilt.rankers.dense.embedding_server import PREFIX, EmbeddingServer
 from ranktilt.rankers.dense.search import score_pairs, search
+from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 SIMILARITIES = ("auto", "cosine", "dot")
 
 
 @dataclass(frozen=True)
-class Dense(FirstStage):
+class Dense(TemplatedQueries, FirstStage):
     """Ranks by the similarity of a sentence encoder's vectors: a whole collection, or a run's candidates.
 
     `model` is a local sentence-transformers folder, ``minilm`` (all-MiniLM-L6-v2), or a hub name; custom code in a
@@ -73,6 +74,7 @@ class Dense(FirstStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.require_template()
         require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES)
         require_choices(self, pooling=POOLINGS, tail=TAIL_CHOICES)
         require_token_limit(self, "max_tokens")
@@ -92,9 +94,10 @@ class Dense(FirstStage):
         }
 
     def about(self, collection: Collection) -> dict[str, Any]:
-        """Return the share of each source's documents that the model does not read to their end."""
+        """Return how queries were read, and the share of each source's documents not read to their end."""
         limit, over = self._truncated(collection.texts(self.text))
-        return {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
+        truncated = {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
+        return {**self.template_spec(collection.judged["text"]), **truncated}
 
     def _truncated(self, texts: pl.Series) -> tuple[int | None, npt.NDArray[np.bool_]]:
         """Tokens after which texts are cut, None where that is not known, and which texts are."""
@@ -170,12 +173,14 @@ class Dense(FirstStage):
         scores = score_pairs(queries, documents, found.query, row[place], cosine=cosine).astype(np.float64)
         limit, over = self._truncated(texts)
         truncated = {} if limit is None else found.truncated(over[place], limit, collection)
-        return reranked_run(self, collection, found, scores, {**self.provenance(), **truncated})
+        spec = {**self.provenance(), **self.template_spec(found.texts), **truncated}
+        return reranked_run(self, collection, found, scores, spec)
 
     def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
         """Vectors of the distinct texts, the row of each text, and each query's vector."""
         documents, row = self.encoder.encode(texts.to_list(), "document", f"{self!r}: encoding documents")
-        query_vectors, query = self.encoder.encode(queries.to_list(), "query", f"{self!r}: encoding queries")
+        asked = self.read_queries(queries).to_list()
+        query_vectors, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
         return documents, row, query_vectors.take(query)
 
     def check(self) -> None:

@@ -19,9 +19,10 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataWarning, UserError, counted, unknown
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, Ranker, Rows, Scores, require_depth
+from ranktilt.rankers.base import DEPTH, Rows, Scores, require_depth
 from ranktilt.rankers.engines.answers import Oddities, checked, falling, sifted
 from ranktilt.rankers.engines.client import EngineReply, ask_engine, retry_policy
+from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
 from ranktilt.run import Run, collection_rows
 
@@ -44,7 +45,7 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LiveEngine(Ranker):
+class LiveEngine(TemplatedQueries):
     """A ranker that asks an engine, whose order is authoritative: scores are made to fall with the rank.
 
     `concurrency` calls run at once, each given up after `timeout` seconds, and a query is worth `attempts` of them;
@@ -68,6 +69,7 @@ class LiveEngine(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
+        self.require_template()
         for option in ("concurrency", "attempts"):
             if getattr(self, option) < 1:
                 raise UserError(f"{self.name}: expected {option} of at least 1, got {getattr(self, option)}")
@@ -96,7 +98,8 @@ class LiveEngine(Ranker):
         with self.connected(collection, depth) as session:
             answers = _Gathering(self, collection).of(session, depth)
         made = {"ranker": repr(self), "ranktilt": __version__, "collection": collection.spec.get("path")}
-        return answers.run(own, {**made, **session.spec, **exclusion_spec(collection, own, self.exclude_self)})
+        told = {**self.template_spec(collection.judged["text"]), **exclusion_spec(collection, own, self.exclude_self)}
+        return answers.run(own, {**made, **session.spec, **told})
 
 
 class _Gathering:
@@ -112,7 +115,8 @@ class _Gathering:
 
     def of(self, session: Session, depth: int) -> _Gathering:
         """Ask for every judged query; too many failures end it."""
-        ranker, texts, total = self.ranker, self.collection.judged["text"].to_list(), len(self.names)
+        ranker, total = self.ranker, len(self.names)
+        texts = ranker.read_queries(self.collection.judged["text"]).to_list()
         policy, at_once = retry_policy(ranker.timeout, ranker.attempts), session.concurrency or ranker.concurrency
         label = f"{ranker!r}: asking"
 

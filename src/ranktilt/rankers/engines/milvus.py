@@ -124,7 +124,7 @@ class _MilvusSearch:
         if not model:
             return cls(ranker, milvus, found, index.name, {}, spec)
         spec["engine"] |= {"metric": found.metric, "kind": found.kind}
-        queries = list(dict.fromkeys(collection.judged["text"].to_list()))
+        queries = list(dict.fromkeys(ranker.read_queries(collection.judged["text"]).to_list()))
         vectors, row = model.encode(queries, "query", f"{ranker!r}: encoding queries")
         of_text = dict(zip(queries, vectors.take(row), strict=True)) if queries else {}
         return cls(

@@ -6,16 +6,20 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.executing.memory_limits import memory_limit
-from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter
+from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, reranked_run
+from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.index import Ints, Postings, Terms, terms
+from ranktilt.rankers.query_template import TemplatedQueries
+from ranktilt.run import Run
 from ranktilt.text.analyzers import analyzer
 
 Array = npt.NDArray[np.float64]
@@ -23,13 +27,19 @@ _POSTING = 192
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lexical(FirstStage):
-    """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`."""
+class Lexical(TemplatedQueries, FirstStage):
+    """A ranker whose score is a sum of term weights over the query's words, made by `analyzer`.
+
+    Behind another stage it re-ranks that one's documents, weighing terms as in the whole collection; those that share
+    no term with the query are tied at 0. A `k` of None is 1,000 documents searched, or all candidates kept.
+    """
 
     analyzer: str = "english"
+    k: int | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.require_template()
         analyzer(self.analyzer)
 
     @abstractmethod
@@ -39,10 +49,36 @@ class Lexical(FirstStage):
         `lengths` are the terms of each document of the collection, repeats counted.
         """
 
+    def about(self, collection: Collection) -> dict[str, Any]:
+        """Return the template that queries were read in, if any; see `FirstStage.about`."""
+        return self.template_spec(collection.judged["text"])
+
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
+        most = self.depth + slack
+        for scores, weightless in self._scored(collection, collection.judged["text"]):
+            best = prefilter(scores, most)
+            if len(best) < most:  # a word of no weight finds its documents too
+                for rows in weightless:
+                    best = np.union1d(best, rows)
+            yield best, scores[best]
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Search the collection, or score a run's candidates; see `Ranker.rank`."""
+        if run is None:
+            return super().rank(collection)
+        found = Candidates.of(collection, run, self)
+        scores, ends = np.zeros(len(found.rows)), np.cumsum(found.lengths)
+        for low, high, (every, _) in zip(
+            ends - found.lengths, ends, self._scored(collection, found.texts), strict=True
+        ):
+            scores[low:high] = every[found.rows[low:high]]
+        return reranked_run(self, collection, found, scores, self.template_spec(found.texts))
+
+    def _scored(self, collection: Collection, texts: pl.Series) -> Iterator[tuple[Scores, list[Rows]]]:
+        """Yield each query's score of every document, in one array that is used again, and rows of weightless terms."""
         shared: Terms = terms(collection, self.analyzer, self.text)
-        queries = shared.of_queries(collection.judged["text"])
+        queries = shared.of_queries(self.read_queries(texts))
         lengths, scores = shared.lengths, np.zeros(len(shared.lengths))
         for first, last in _groups(queries.indptr, queries.indices, shared.sizes):
             needed = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
@@ -57,11 +93,7 @@ class Lexical(FirstStage):
                     scores[rows] += values if times == 1 else float(times) * values
                     if not values[0]:
                         weightless.append(rows)
-                best = prefilter(scores, self.k + slack)
-                if len(best) < self.k + slack:  # a word of no weight finds its documents too
-                    for rows in weightless:
-                        best = np.union1d(best, rows)
-                yield best, scores[best]
+                yield scores, weightless
                 scores.fill(0)
 
 

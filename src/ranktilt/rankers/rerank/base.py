@@ -16,7 +16,6 @@ from ranktilt.models.pairs import TextPairs
 from ranktilt.models.scorer import PairScorer
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.rankers.base import (
-    Ranker,
     installed_versions,
     readable_texts,
     require_choices,
@@ -25,6 +24,7 @@ from ranktilt.rankers.base import (
     reranked_run,
 )
 from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
+from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 
 LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "paper": (30, 200)}
@@ -32,7 +32,7 @@ LIMITS: dict[str, tuple[int | None, int | None]] = {"model": (None, None), "pape
 
 
 @dataclass(frozen=True)
-class ReRanker(Ranker):
+class ReRanker(TemplatedQueries):
     """Scores each candidate of a run together with its query.
 
     `model` is a local folder, a short name of the model table, or a hub name; custom code in a model is never run. `k`
@@ -56,6 +56,7 @@ class ReRanker(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
+        self.require_template()
         require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, limits=LIMITS, precision=PRECISIONS)
         require_token_limit(self, "max_query_tokens")
         require_token_limit(self, "max_document_tokens")
@@ -94,12 +95,14 @@ class ReRanker(Ranker):
         scorer = self.scorer()
         texts = readable_texts(self, collection)
         rows, place = np.unique(found.rows, return_inverse=True)
-        pairs = TextPairs.of(found.texts.to_list(), texts.gather(rows).to_list(), found.query, place)
+        queries = self.read_queries(found.texts).to_list()
+        pairs = TextPairs.of(queries, texts.gather(rows).to_list(), found.query, place)
         scores = scorer.relevance(scorer.logits(pairs, f"{self!r}: scoring pairs"))[pairs.entry]
         spec = {
             "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
             "precision": scorer.precision,
             "packages": installed_versions("torch", "transformers"),
+            **self.template_spec(found.texts),
             **self._truncated(scorer, pairs, found, collection),
         }
         return reranked_run(self, collection, found, scores, spec)

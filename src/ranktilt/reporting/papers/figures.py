@@ -11,13 +11,15 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import signed
-from ranktilt.probes.base import ProbeFigure
+from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.similarity import Map, Similarity
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers import style
 from ranktilt.reporting.papers.figures_audit import audit_figures
+from ranktilt.reporting.papers.layouts import LAYOUTS
+from ranktilt.reporting.papers.results import tables_of
 from ranktilt.reporting.papers.style import COLOURS, COLUMN, DIM, INCH, PAGE, SMALL, PaperFigure
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
@@ -32,33 +34,38 @@ _FINE = 40
 _SHARE = "share of pairs, %"
 
 
-def paper_figures(results: Sequence[Result], *, format: Literal["svg", "pdf"] = "svg") -> dict[str, bytes]:
+def paper_figures(
+    results: Sequence[Result], *, format: Literal["svg", "pdf"] = "svg", layout: str = ""
+) -> dict[str, bytes]:
     """Draw every figure of a paper whose data the results hold.
 
     From a validation Figures 3 to 5 of its first paper (terms, map, similarity), from an explanation Figures 7 to 9
     (spectrum, perplexity), from a study Relative Δ by temperature, from an audit Relative Δ of rankers × measures,
-    effectiveness beside tilt and, where its collection and runs are there, who stands at which rank.
+    effectiveness beside tilt and, where its collection and runs are there, who stands at which rank. `layout`, such as
+    ``dai-fig7``, draws that figure alone.
     """
     if format not in style.FORMATS:
         raise unknown("format of a figure", format, style.FORMATS)
     found: dict[str, bytes] = {}
     with style.paper_style():
         for front, result in zip(_fronts(results), results, strict=True):
-            for drawn in drawn_figures(result):
+            for drawn in drawn_figures(result, layout):
                 found[_free(f"{front}{drawn.name}", format, found)] = style.file_of(drawn, format)
     if not found:
-        raise UserError(_nothing(results))
+        raise UserError(_nothing(results, layout))
     return found
 
 
-def drawn_figures(result: Result) -> Iterator[PaperFigure]:
+def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
     """Draw what a result holds; call it within `paper_style`."""
+    if isinstance(result, Explanation):
+        return _explanation_figures(result, layout)
+    if layout:
+        return iter(())
     if isinstance(result, Validation):
         return _validation_figures(result)
     if isinstance(result, Study):
         return _study_figures(result)
-    if isinstance(result, Explanation):
-        return _explanation_figures(result)
     return audit_figures(result if isinstance(result, Opened) else Opened(result))
 
 
@@ -86,7 +93,10 @@ def _free(name: str, format: str, taken: Mapping[str, bytes]) -> str:
     return file
 
 
-def _nothing(results: Sequence[Result]) -> str:
+def _nothing(results: Sequence[Result], layout: str) -> str:
+    if layout:
+        one = LAYOUTS[layout]
+        return f"{layout} shows {one.shows}; the results given hold none: {one.command} makes one"
     if not results:
         return "nothing to draw: no result was given"
     needs = {
@@ -172,16 +182,19 @@ def _temperature_panel(axes: Any, study: Study, series: str, measure: str) -> li
     return handles
 
 
-def _explanation_figures(found: Explanation) -> Iterator[PaperFigure]:
+def _explanation_figures(found: Explanation, layout: str) -> Iterator[PaperFigure]:
     """Spectrum and perplexity as the paper prints them (Dai et al., KDD 2024, Fig. 7 to 9)."""
+    wanted = [layout] if layout else tables_of(found)
     for result in found.results:
-        for drawn in result.figures if result.probe.partition(":")[0] in ("spectrum", "perplexity") else ():
-            model = style.slug(result.probe.partition(":")[2])
-            if drawn.kind == "curve":
-                number = 7 if len(drawn.series) == 1 else 8
-                yield _curves(drawn, f"dai-figure-{number}", result.summary)
-            else:
-                yield _bars(drawn, "dai-figure-9" + (f"-{model}" if model else ""), result.summary)
+        kind, _, model = result.probe.partition(":")
+        for drawn in result.figures:
+            several = len(drawn.series) > 1
+            if kind == "spectrum" and ("dai-fig7" in wanted or ("dai-fig8" in wanted and several)):
+                yield _curves(drawn, wanted[0].replace("fig", "figure-"), result.summary)
+            elif kind == "perplexity" and "dai-fig9" in wanted:
+                end = f"-{style.slug(model)}" if model else ""
+                draw = _boxes if len(drawn.series) > 2 else _bars
+                yield draw(drawn, f"dai-figure-9{end}", result)
 
 
 def _curves(drawn: ProbeFigure, name: str, summary: str) -> PaperFigure:
@@ -198,7 +211,7 @@ def _curves(drawn: ProbeFigure, name: str, summary: str) -> PaperFigure:
     return PaperFigure(name, figure, drawn.title, summary)
 
 
-def _bars(drawn: ProbeFigure, name: str, summary: str) -> PaperFigure:
+def _bars(drawn: ProbeFigure, name: str, result: ProbeResult) -> PaperFigure:
     """Draw shares in bins, one source above the other."""
     figure = style.blank(COLUMN, 2.0)
     axes, handles = figure.subplots(), list[Any]()
@@ -207,7 +220,34 @@ def _bars(drawn: ProbeFigure, name: str, summary: str) -> PaperFigure:
     axes.set_xlabel(drawn.axis)
     axes.set_ylabel("share of documents, %", fontsize=SMALL)
     style.legend(figure, handles, list(drawn.series))
-    return PaperFigure(name, figure, drawn.title, summary)
+    return PaperFigure(name, figure, drawn.title, result.summary)
+
+
+def _boxes(drawn: ProbeFigure, name: str, result: ProbeResult) -> PaperFigure:
+    """Draw quartiles and mean of each source, the first on top."""
+    rows = [row for row in result.rows if row["values"]]
+    figure = style.blank(COLUMN, 0.6 + 0.22 * len(rows))
+    axes = figure.subplots()
+    boxes = [
+        {"label": style.label(row["source"]), "med": row["median"], "mean": row["mean"],
+         **dict.fromkeys(("q1", "whislo"), row["25 %"]), **dict.fromkeys(("q3", "whishi"), row["75 %"])}
+        for row in rows
+    ]  # fmt: skip
+    mean = {"marker": "D", "markersize": 3, "markerfacecolor": style.colour(1), "markeredgecolor": style.colour(1)}
+    median = {"color": style.colour(0)}
+    axes.bxp(
+        boxes,
+        medianprops=median,
+        orientation="horizontal",
+        showfliers=False,
+        showcaps=False,
+        showmeans=True,
+        meanprops=mean,
+    )
+    axes.invert_yaxis()
+    axes.set_xlabel(drawn.axis)
+    says = f"Boxes: half of the documents, with the median; diamonds: means. {result.summary}"
+    return PaperFigure(name, figure, drawn.title, says)
 
 
 def _validation_figures(validation: Validation) -> Iterator[PaperFigure]:

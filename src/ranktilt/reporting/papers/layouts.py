@@ -164,12 +164,15 @@ class Layout:
     """What a result must hold for this table."""
     command: str = ""
     """What makes such a result."""
+    curve: bool = False
+    """Whether its rows are the places of a curve, of which print shows a few and CSV all."""
 
     @property
     def paper(self) -> str:
-        """Which table of which paper it is."""
+        """Which table or figure of which paper it is."""
         paper, _, number = self.name.rpartition("-")
-        return f"Table {number} of {_PAPERS[paper]}"
+        kind = "Figure" if self.name in FIGURES else "Table"
+        return f"{kind} {number.removeprefix('fig')} of {_PAPERS[paper]}"
 
     def title_of(self, key: str) -> str:
         """Return the title of a key's column."""
@@ -388,7 +391,38 @@ _LATER = (
             ("system",), ("measure",)),
 )  # fmt: skip
 
-LAYOUTS: dict[str, Layout] = {one.name: one for one in (*_PRESETS, *_LATER)}
+_SPECTRUM = Layout(
+    name="dai-fig7",
+    title="Relative singular values of the embeddings: each source's over the reference's of the same index",
+    rows=("condition",),
+    columns=("target",),
+    digits=3,
+    titles={"condition": "Index", "target": "Source"},
+    labels={"human": "human"},
+    shows="a spectrum (an explanation)",
+    command="ranktilt explain DIR --probe spectrum --encoder dense:minilm --json FILE",
+    curve=True,
+)
+_DRAWN = (
+    _SPECTRUM,
+    replace(_SPECTRUM, name="dai-fig8", shows="the spectra of several sources (an explanation)"),
+    Layout(
+        name="dai-fig9",
+        title="Log perplexity of the documents of each source",
+        rows=("target",),
+        columns=("measure",),
+        measures=("documents", "mean", "25 %", "median", "75 %"),
+        digits=2,
+        digits_of={"documents": 0},
+        titles={"target": "Source"},
+        labels={"documents": "Documents", "mean": "Mean", "median": "Median", "human": "human"},
+        shows="perplexities (an explanation)",
+        command="ranktilt explain DIR --probe perplexity --json FILE",
+    ),
+)
+FIGURES = tuple(one.name for one in _DRAWN)
+"""Layouts of figures, which are drawn too."""
+LAYOUTS: dict[str, Layout] = {one.name: one for one in (*_PRESETS, *_LATER, *_DRAWN)}
 """Every preset by its name."""
 PAPER = "paper"
 """The layout of every table that the results hold."""

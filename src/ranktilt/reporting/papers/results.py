@@ -1,4 +1,4 @@
-"""Cells of the papers' tables out of audits, validations and studies."""
+"""Cells of the papers' tables out of audits, validations, studies and explanations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
+from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.layouts import (
@@ -33,7 +34,7 @@ _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
-Result = Audit | Validation | Study
+Result = Audit | Validation | Study | Explanation
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
@@ -42,6 +43,8 @@ def cells_of(result: Result, table: str) -> list[PaperCell]:
         found = _of_audit(result, table)
     elif isinstance(result, Validation):
         found = _of_validation(result, table)
+    elif isinstance(result, Explanation):
+        found = list(_of_explanation(result, table))
     else:
         found = _of_study(result, table)
     scale = LAYOUTS[table].scale
@@ -52,6 +55,9 @@ def tables_of(result: Result) -> list[str]:
     """Name the tables that a result is laid out as where nobody names one: those of its own kind."""
     if isinstance(result, Study):
         return ["dai-9"]
+    if isinstance(result, Explanation):
+        spectrum = "dai-fig8" if len(result.sources) > 1 else "dai-fig7"
+        return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
     if isinstance(result, Validation):
         homes = (_home(*generator(source), _ALONE) for source in result.sources)
         return ["dai-1", *dict.fromkeys(homes if result.effectiveness else ())]
@@ -139,7 +145,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    if isinstance(result, Validation) or table not in _MIXED:
+    if isinstance(result, Validation | Explanation) or table not in _MIXED:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -211,3 +217,22 @@ def _each_alone(found: Validation, table: str, name: str) -> Iterator[PaperCell]
             if table == "askari-4":
                 keys = {"dataset": f"{name} ({source})"}
             yield PaperCell(table=table, system=systems[row.run], measure=row.measure, value=value, **keys)
+
+
+def _of_explanation(found: Explanation, table: str) -> Iterator[PaperCell]:
+    """The curves of a spectrum, or mean and quartiles of perplexities."""
+    front = {"table": table, "dataset": folder(found.spec)}
+    for one in found.results:
+        kind, _, model = one.probe.partition(":")
+        if (kind, table) == ("perplexity", "dai-fig9"):
+            for row in one.rows:
+                for measure in LAYOUTS[table].measures:
+                    value = float(row["values" if measure == "documents" else measure])
+                    cell = {"system": model or "trigrams", "target": row["source"], "measure": measure}
+                    yield PaperCell(**front, **cell, value=value)
+        curves = [drawn for drawn in one.figures if kind == "spectrum" and LAYOUTS[table].curve]
+        for drawn in curves:
+            for source, heights in drawn.series.items() if table == "dai-fig7" or len(drawn.series) > 1 else ():
+                cell = {"system": str(found.spec["ranker"]), "target": source, "measure": "relative singular value"}
+                for index, height in enumerate(heights, start=1):
+                    yield PaperCell(**front, **cell, condition=str(index), value=height)

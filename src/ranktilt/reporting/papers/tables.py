@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 import polars as pl
@@ -10,6 +11,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import ROUNDINGS
+from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
 from ranktilt.reporting.numbers import DASH
@@ -21,7 +23,7 @@ from ranktilt.reporting.papers.results import belongs, cells_of, left_out, made_
 from ranktilt.reporting.papers.texts import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.reload import Opened
 
-Source = Opened | Audit | Validation | Study | CellFile
+Source = Opened | Audit | Validation | Study | Explanation | CellFile
 FORMATS = ("latex", "markdown", "csv")
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
@@ -36,6 +38,7 @@ _ROUNDED = (
     "Relative Δ comes from the means as printed here, as in the paper; the audit's own comes from the means before "
     "rounding, and may differ where they are small."
 )
+_SOME = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
 _SETTING = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
 _ALWAYS = ("dataset", "system", "measure")
@@ -44,6 +47,7 @@ _KINDS = {
     Audit: ("audit", "audits"),
     Validation: ("validation", "validations"),
     Study: ("study", "studies"),
+    Explanation: ("explanation", "explanations"),
     CellFile: ("file of cells", "files of cells"),
 }
 
@@ -118,7 +122,7 @@ def _tables(result: Source) -> list[str]:
     return tables_of(_bare(result))
 
 
-def _bare(result: Opened | Audit | Validation | Study) -> Audit | Validation | Study:
+def _bare(result: Opened | Audit | Validation | Study | Explanation) -> Audit | Validation | Study | Explanation:
     return result.audit if isinstance(result, Opened) else result
 
 
@@ -131,15 +135,23 @@ def _numbers(results: Sequence[Source], layout: Layout, rounding: str, *, own: b
         made += _made_by(result) if found else ()
     if not cells:
         raise UserError(_lacking(results, layout))
-    arranged = _Arrangement(numbers.printed(cells, layout, rounding=rounding), layout)
-    block = arranged.block(made=tuple(dict.fromkeys(made)), caveats=_caveats(results, layout, rounding))
-    return block, [cell for cell in arranged.order if cell is not None]
+    cells = numbers.printed(cells, layout, rounding=rounding)
+    caveats = [*_caveats(results, layout, rounding), *([_SOME] if layout.curve else [])]
+    arranged = _Arrangement(_some(cells) if layout.curve else cells, layout)
+    block = arranged.block(made=tuple(dict.fromkeys(made)), caveats=caveats)
+    return block, cells if layout.curve else [cell for cell in arranged.order if cell is not None]
+
+
+def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
+    """Keep the cells at the places 1, 2, 5, 10, 20 … of a curve, and the last."""
+    last = cells[-1].condition
+    return [cell for cell in cells if cell.condition == last or re.fullmatch("[125]0*", cell.condition)]
 
 
 def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
     """What a Relative Δ of a result must not be read without."""
     bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
-    found = [one for one in bare if not isinstance(one, Validation) and one.tilts]
+    found = [one for one in bare if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
         return []
     others = dict.fromkeys(name for one in found for name in left_out(one, layout.name))

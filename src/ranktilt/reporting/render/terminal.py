@@ -56,7 +56,8 @@ def print_document(document: Document, stream: IO[str], *, notes: bool = True, t
     with _printing(stream, terminal) as (console, plain):
         for number, section in enumerate(document.sections):
             if section.titled:
-                console.print(*([Text()] if number else []), end="")
+                if number:
+                    console.print()
                 console.print(Text(f"{section.title}: {' '.join(section.lead)}", style="bold"), soft_wrap=plain)
             for block in section.shown("terminal"):
                 for part in _block(block, console, notes=notes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ import polars as pl
 
 from ranktilt.errors import counted, join_words
 from ranktilt.probes.base import ProbeFigure, ProbeResult
+from ranktilt.probes.effect_size import EffectSize
 from ranktilt.probes.explain import Explanation
 from ranktilt.reporting.document import (
-    TEXT,
+    INTERVAL,
+    PAGE,
     Block,
     Cell,
     Column,
@@ -25,44 +28,105 @@ from ranktilt.reporting.document import (
     Table,
 )
 from ranktilt.reporting.figures.charts import ForestRow, curves, forest, histogram
-from ranktilt.reporting.numbers import DASH, always_signed, count
+from ranktilt.reporting.numbers import DASH, always_signed, count, decimal
 
 _SMALL = 0.1
-"""Numbers below it are shown with four decimals."""
+_KEPT = 4
+"""Columns that a narrow terminal keeps besides the first; the last ones go first."""
 _LONGEST = 160
 """Characters of a headline."""
 
 
 def view(found: Explanation) -> Document:
-    """Return what is said of an explanation."""
+    """Return what is said of an explanation: what differs most, all differences by size, and each probe."""
     records = [{"probe": one.probe, **row} for one in found.results for row in one.rows]
+    effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
+    headline = _headline(found, effects)
+    more = _others(effects) if effects else [one.summary for one in found.results if one.summary not in headline]
+    opening = Lines((Sentence(headline, emphasis="strong"), *map(Sentence, more)))
     return Document(
         title="Explanation",
-        kind=f"Texts held against {found.reference}",
-        headline=_headline(found),
-        sections=tuple(_section(one) for one in found.results),
+        kind="Why",
+        headline=headline,
+        sentences=tuple(Sentence(text, only=PAGE) for text in more),
+        sections=(
+            *([Section("opening", "", (), (opening,)), _differences(found, effects)] if effects else []),
+            *map(_section, found.results),
+        ),
         legend=tuple(_legend(found)),
         data=pl.DataFrame(records, infer_schema_length=None) if records else None,
     )
 
 
-def _headline(found: Explanation) -> str:
-    """What the probes found, or how many there are where that is too long."""
+def _headline(found: Explanation, effects: Sequence[EffectSize]) -> str:
+    """What differs most; without effect sizes, what was found, or how many there are where that is too long."""
+    shown = next((e for e in effects if e.shown), None)
+    if shown is not None:
+        side, g = "higher" if shown.g > 0 else "lower", f"{always_signed(shown.g)} {_interval(shown)}"
+        means = (_number(mean, 2) for mean in (shown.source_mean, shown.reference_mean))
+        return (
+            f"Largest difference from {found.reference}: {shown.what}, {side} in {shown.source} "
+            f"({' against '.join(means)}), g = {g} over {counted(shown.pairs, 'pair', 'pairs')}."
+        )
+    if effects:
+        return f"No difference from {found.reference} is shown in {counted(len(effects), 'property', 'properties')}."
     said = " ".join(one.summary for one in found.results) or "Nothing was measured."
     if len(said) <= _LONGEST:
         return said
     probes = counted(len(found.results), "question", "questions")
-    if not found.sources:
-        return f"{probes} about the texts of {found.reference}."
     return f"{probes} about the texts of {join_words(found.sources)}, held against {found.reference}."
 
 
+def _others(effects: Sequence[EffectSize]) -> list[str]:
+    """Say in which other properties a difference is shown, and in which none is."""
+    shown = list(dict.fromkeys(e.what for e in effects if e.shown))
+    rest = [what for what in dict.fromkeys(e.what for e in effects) if what not in shown]
+    said = [f"Also different: {join_words(shown[1:])}."] if len(shown) > 1 else []
+    return [*said, *([f"No difference is shown in {join_words(rest)}."] if shown and rest else [])]
+
+
+def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
+    """Every effect size: the properties by the largest one, their sources below each other."""
+    places = {what: place for place, what in reversed(list(enumerate(e.what for e in effects)))}
+    ordered = sorted(effects, key=lambda e: (places[e.what], found.sources.index(e.source)))
+    titles = ["source", "property", "g", INTERVAL, "pairs", "mean", f"mean of {found.reference}"]
+    rows: list[list[tuple[str, Any]]] = [
+        [
+            (e.source, None), (e.what, None), (always_signed(e.g), e.g), (_interval(e), None),
+            (count(e.pairs), e.pairs), (_number(e.source_mean, 2), e.source_mean),
+            (_number(e.reference_mean, 2), e.reference_mean),
+        ]
+        for e in ordered
+    ]  # fmt: skip
+    drawn = [
+        ForestRow(e.what if len(found.sources) == 1 else f"{e.what}, {e.source}", e.g, e.low, e.high)
+        for e in ordered if e.g == e.g
+    ]  # fmt: skip
+    blocks: list[Block] = [_table("Effect sizes", titles, rows)]
+    if drawn:
+        says = f"Hedges' g with its 95 % interval; right of 0: more than in {found.reference}."
+        blocks.append(Figure("How far texts differ from their twins", says, forest(drawn, x="g", margin=0.0)))
+    question = "How far do texts differ from their twins, in standard deviations?"
+    return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
+
+
 def _section(one: ProbeResult) -> Section:
-    said = [Sentence(one.summary)]
-    said += [Sentence(f"{figure.title}: {figure.says}", emphasis="quiet", only=TEXT) for figure in one.figures]
-    said += [Sentence(one.citation, emphasis="quiet")] if one.citation else []
-    blocks: tuple[Block, ...] = (*_tables(one), Lines(tuple(said), only=()), *map(_figure, one.figures))
-    return Section(one.probe, one.probe, (one.question,), blocks, titled=True)
+    said = [*map(Sentence, _by_source(one)), *([Sentence(one.citation, emphasis="quiet")] if one.citation else [])]
+    rest = [Sentence(f"{f.title}: {f.says}", emphasis="quiet") for f in one.figures if f.kind != "histogram"]
+    rows = [list(row.values()) for row in one.rows]
+    digits = [_digits(column) for column in zip(*rows, strict=True)]
+    numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
+    blocks: list[Block] = [Lines(tuple(said), only=())]
+    blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
+    blocks += [Lines(tuple(rest)), *map(_figure, one.figures)]
+    return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
+
+
+def _by_source(one: ProbeResult) -> list[str]:
+    """Split a summary into a sentence for each source."""
+    names = "|".join(re.escape(e.source) for e in one.effects) or "$^"
+    said = re.split(rf"; (?=(?:{names}): )", one.summary)
+    return [f"{text.removesuffix('.')}." for text in said]
 
 
 def _figure(one: ProbeFigure) -> Figure:
@@ -78,26 +142,14 @@ def _figure(one: ProbeFigure) -> Figure:
     return Figure(one.title, one.says, drawing)
 
 
-def _tables(one: ProbeResult) -> Iterator[Table]:
-    """The rows, and the effect sizes."""
-    if one.rows:
-        rows = [[(_number(value), value) for value in row.values()] for row in one.rows]
-        yield _table("Numbers", list(one.rows[0]), rows)
-    if one.effects:
-        header = ["effect on twins", "of", "pairs", "g", "95 % interval"]
-        effects: list[list[tuple[str, Any]]] = [
-            [
-                (e.source, None), (e.what, None), (count(e.pairs), e.pairs), (always_signed(e.g), e.g),
-                (_interval(e.low, e.high), None),
-            ]
-            for e in one.effects
-        ]  # fmt: skip
-        yield _table("Effect sizes", header, effects)
-
-
 def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]]) -> Table:
     columns = tuple(
-        Column(title, number=not any(row[place][0].strip("–[")[:1].isalpha() for row in rows), header=not place)
+        Column(
+            title,
+            number=not any(row[place][0].strip("–[")[:1].isalpha() for row in rows),
+            header=not place,
+            spare=max(len(titles) - place, 1) if place > _KEPT else 0,
+        )
         for place, title in enumerate(titles)
     )
     cells = (
@@ -115,16 +167,21 @@ def _legend(found: Explanation) -> Iterator[str]:
         )
 
 
-def _number(value: Any) -> str:
+def _digits(column: Sequence[Any]) -> int:
+    """Decimals that suit all numbers of a column: none where they are whole, three or more where some are small."""
+    sizes = [abs(v) for v in column if isinstance(v, int | float) and v and math.isfinite(v)]
+    if all(size == round(size) for size in sizes):
+        return 0
+    return 2 if min(sizes) >= _SMALL else 3 if max(sizes) >= _SMALL else 4
+
+
+def _number(value: Any, digits: int) -> str:
     if isinstance(value, str):
         return value
-    if value is None or math.isnan(value):
-        return DASH
-    if isinstance(value, int):
-        return count(value)
-    shown = f"{value:.4f}" if 0 < abs(value) < _SMALL else f"{value:,.2f}"
-    return shown.replace("-", "−")
+    shown = DASH if value is None else decimal(value, digits)
+    return f"{value:.1g}".replace("-", "−") if value and not shown.strip("−0.") else shown
 
 
-def _interval(low: float, high: float) -> str:
+def _interval(effect: EffectSize) -> str:
+    low, high = effect.low, effect.high
     return DASH if math.isnan(low) else f"[{always_signed(low)}, {always_signed(high)}]"

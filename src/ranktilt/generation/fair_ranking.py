@@ -1,0 +1,328 @@
+"""Lists of equal length for a fair-ranking audit: relevant and irrelevant items of two groups for each query."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.collection import Collection
+from ranktilt.datasets.trec_fair import LabelledDocuments
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.run import Run
+
+Rows = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+SHORTAGES = ("fill", "drop", "refuse")
+UNLABELLED = ("drop", "keep", "refuse")
+SEVERAL = ("any", "drop")
+UNKNOWN = "unknown"
+"""Group of documents without a label, where they are kept."""
+BLOCKS = ("relevant unprotected", "relevant protected", "irrelevant unprotected", "irrelevant protected")
+"""In the order of the initial ranking: that of DELTR (Zehlike & Castillo, WWW 2020)."""
+_DEPTH = 20
+_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRules:
+    """Which documents are of which group.
+
+    `binary` holds the values of one side, which is then called by them, and all others ``non-…``. A document with
+    labels of both sides is on the side of `binary` or of `protected` (``several="any"``), or left out (``drop``). One
+    without a label is left out (``drop``), kept as an unprotected group of its own (``keep``), or refused.
+    """
+
+    protected: str
+    binary: tuple[str, ...] = ()
+    several: str = "any"
+    unlabelled: str = "drop"
+
+    def __post_init__(self) -> None:
+        for option, value, valid in (
+            ("choice for several labels", self.several, SEVERAL),
+            ("choice for documents without a label", self.unlabelled, UNLABELLED),
+        ):
+            if value not in valid:
+                raise unknown(option, value, valid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRules:
+    """How a query's items are drawn.
+
+    `blocks` says how many of each of `BLOCKS`; None draws half of the items from the relevant documents and half from
+    the others, whatever their group, so that groups keep their natural shares. A block with too few documents is
+    filled from the other group's of the same relevance (``shortage="fill"``; a query that is short all the same is left
+    out), costs the query its place (``drop``), or is refused. Queries with fewer than `min_judged` relevant documents
+    (as many as `items` where None) are left out.
+    """
+
+    items: int = 200
+    blocks: tuple[int, int, int, int] | None = None
+    shortage: str = "fill"
+    min_judged: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.shortage not in SHORTAGES:
+            raise unknown("choice for a shortage", self.shortage, SHORTAGES)
+        if self.items < 2:
+            raise UserError(f"expected at least 2 items a query, got {self.items}")
+        if self.blocks is None:
+            return
+        if min(self.blocks) < 0:
+            raise UserError(f"expected blocks of at least 0 items, got {min(self.blocks)}")
+        if sum(self.blocks) != self.items:
+            shown = ",".join(map(str, self.blocks))
+            raise UserError(f"blocks {shown} sum to {sum(self.blocks):,}, expected as many as items: {self.items:,}")
+
+    @property
+    def fewest(self) -> int:
+        """Relevant documents that a query needs."""
+        return self.items if self.min_judged is None else self.min_judged
+
+
+@dataclass(frozen=True)
+class FairRanking:
+    """Each query's items in one collection, in a shuffled order and in the initial one."""
+
+    collection: Collection
+    candidates: Run
+    """Each query's items, shuffled: their order favours nobody."""
+    initial: Run
+    """Block after block, relevant and unprotected ones first, as in Wang et al. (NAACL 2024)."""
+    counts: Mapping[str, Any]
+
+
+@dataclass
+class _Drawn:
+    """Items of the queries drawn so far, and what became of the others."""
+
+    lists: dict[str, list[Rows]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    filled: dict[str, int] = field(default_factory=dict)
+
+
+def build_fair_ranking(source: LabelledDocuments, groups: GroupRules, lists: ListRules) -> FairRanking:
+    """Draw each query's items, relevant and irrelevant ones of both groups, and make a collection of them.
+
+    Irrelevant items are drawn from documents that are relevant to other queries only. Documents that are relevant to a
+    query are judged so wherever they are in the collection, in its own list or not.
+
+    Wang et al., NAACL 2024, sec. 3; the sizes of its blocks are not published. `UserError` if a group or a value is not
+    there, no query has enough documents, or a policy says to refuse.
+    """
+    group, told = _assign_groups(source, groups)
+    known = group.is_not_null()
+    ids, names = source.labels["id"].filter(known), group.filter(known)
+    protected = (names == groups.protected).to_numpy()
+    relevant = _relevant_rows(source, ids)
+    drawn = _draw(relevant, protected, source.by, lists)
+    if not drawn.lists:
+        _refuse_all(relevant, drawn, lists)
+    items = [np.concatenate(blocks) for blocks in drawn.lists.values()]
+    rows = np.unique(np.concatenate(items))
+    chosen = ids.gather(rows)
+    docs = source.texts(chosen.to_list()).with_columns(names.gather(rows).alias(source.by))
+    if groups.binary:
+        values = source.labels.select("id", pl.col("labels").list.join("|").alias(f"{source.by}_values"))
+        docs = docs.join(values, on="id", how="left", maintain_order="left")
+    queries = source.queries.filter(pl.col("id").is_in(list(drawn.lists)))
+    judged = source.relevant.join(queries.select(query_id="id"), on="query_id", how="semi", maintain_order="left")
+    judged = judged.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
+    counts = {**told, **_counts(drawn, relevant, protected, lists), "documents": docs.height}
+    spec = _spec(source, groups, lists, counts)
+    collection = Collection(docs, queries, judged.with_columns(grade=pl.lit(1, pl.Int32)), spec)
+    places = {name: np.searchsorted(rows, found) for name, found in zip(drawn.lists, items, strict=True)}
+    shuffled = {name: _random(lists.seed, name, "order").permutation(found) for name, found in places.items()}
+    orders = (
+        "each query's items shuffled: their order favours nobody",
+        f"blocks one after the other: {', '.join(BLOCKS)}",
+    )
+    candidates, initial = (
+        _run(collection, found, {**spec, "ranker": name, "order": order})
+        for found, name, order in zip((shuffled, places), ("shuffled items", "initial ranking"), orders, strict=True)
+    )
+    return FairRanking(collection, candidates, initial, counts)
+
+
+def _assign_groups(source: LabelledDocuments, rules: GroupRules) -> tuple[pl.Series, dict[str, Any]]:
+    """The group of each document, null for those left out; and what was counted on the way."""
+    labels = source.labels["labels"]
+    inside = rules.binary or (rules.protected,)
+    here = labels.list.eval(pl.element().is_in(list(inside))).list.any().fill_null(False)
+    there = labels.list.eval(~pl.element().is_in(list(inside))).list.any().fill_null(False)
+    if rules.binary and not here.any():
+        raise unknown(f"value of {source.by}", "|".join(inside), _most_frequent(labels))
+    name = "|".join(inside)
+    other = pl.lit(f"non-{name}") if rules.binary else pl.col("labels").list.first()
+    both, bare = here & there, ~(here | there)
+    table = source.labels.select("id", "labels", here=here, both=both, bare=bare)
+    group = table.select(
+        pl.when(pl.col("both") & (rules.several == "drop"))
+        .then(None)
+        .when("here")
+        .then(pl.lit(name))
+        .when("bare")
+        .then(pl.lit(UNKNOWN if rules.unlabelled == "keep" else None, dtype=pl.String))
+        .otherwise(other)
+        .alias(source.by)
+    )[source.by]
+    unlabelled, several = int(bare.sum()), int(both.sum())
+    if unlabelled and rules.unlabelled == "refuse":
+        documents = counted(unlabelled, "document has", "documents have")
+        first = table.filter("bare")["id"][0]
+        raise UserError(f"{documents} no {source.by} (first: {first!r}); leave them out, or keep them: --unlabelled")
+    names = _most_frequent(group.drop_nulls().to_frame().select(pl.concat_list(source.by))[source.by])
+    if rules.protected not in group.unique():
+        raise unknown(f"protected {source.by}", rules.protected, names)
+    if len(names) < 2:
+        raise UserError(
+            f"nothing to compare: only {source.by} {names[0]!r}; expected two groups of {source.by} or more"
+        )
+    kept = {"keep": f"kept as group {UNKNOWN}"}.get(rules.unlabelled, "left out")
+    side = "left out" if rules.several == "drop" else f"counted as {name}"
+    return group, {
+        "unlabelled": unlabelled,
+        "unlabelled_are": kept,
+        "several": several,
+        "several_are": side,
+        "of": len(group),
+    }
+
+
+def _most_frequent(labels: pl.Series) -> list[str]:
+    """Labels that documents have, most frequent first."""
+    counts = labels.explode().drop_nulls().value_counts(sort=True)
+    found = counts[counts.columns[0]].to_list()
+    return found if len(found) <= _SHOWN else [*found[:_SHOWN], f"and {len(found) - _SHOWN} more"]
+
+
+def _relevant_rows(source: LabelledDocuments, ids: pl.Series) -> dict[str, Rows]:
+    """Rows of the documents that are relevant to each query; only those of a group count."""
+    table = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
+    rows = source.relevant.join(table, on="doc_id", how="inner", maintain_order="left")
+    found = {str(name): part["row"].to_numpy() for (name,), part in rows.group_by("query_id", maintain_order=True)}
+    return {name: found.get(name, np.empty(0, np.int64)) for name in source.queries["id"]}
+
+
+def _draw(relevant: Mapping[str, Rows], protected: Bools, by: str, rules: ListRules) -> _Drawn:
+    drawn = _Drawn()
+    for name, rows in relevant.items():
+        if len(rows) < rules.fewest:
+            drawn.dropped[f"fewer than {counted(rules.fewest, 'relevant document', 'relevant documents')}"] += 1
+            continue
+        random = _random(rules.seed, name, "items")
+        others = np.setdiff1d(np.arange(len(protected)), rows)
+        pools = [random.permutation(side) for side in (np.sort(rows), others)]
+        if rules.blocks is None:
+            half = rules.items // 2
+            blocks, wanted = [pools[0][:half], pools[1][: rules.items - half]], (half, rules.items - half)
+            filled, short = 0, [len(b) < n for b, n in zip(blocks, wanted, strict=True)]
+            blocks = [b[protected[b] == side] for b in blocks for side in (False, True)]
+        else:
+            split = [pool[protected[pool] == side] for pool in pools for side in (False, True)]
+            short = [len(block) < n for block, n in zip(split, rules.blocks, strict=True)]
+            blocks, filled = _filled(split, rules.blocks)
+        if any(short) and rules.shortage == "refuse":
+            parts = BLOCKS if rules.blocks is not None else ("relevant", "irrelevant")
+            raise UserError(f"query {name!r} has too few {parts[short.index(True)]} documents ({by}); see --shortage")
+        if any(short) and (rules.shortage == "drop" or sum(map(len, blocks)) < rules.items):
+            drawn.dropped["too few documents for a block"] += 1
+            continue
+        drawn.lists[name] = blocks
+        if filled:
+            drawn.filled[name] = filled
+    return drawn
+
+
+def _filled(pools: Sequence[Rows], wanted: Sequence[int]) -> tuple[list[Rows], int]:
+    """So many of each pool; what one lacks is taken from the other of the same relevance. Returns how many were."""
+    sizes, filled = [min(len(pool), n) for pool, n in zip(pools, wanted, strict=True)], 0
+    for one, other in ((0, 1), (1, 0), (2, 3), (3, 2)):
+        more = min(wanted[one] - min(len(pools[one]), wanted[one]), len(pools[other]) - sizes[other])
+        sizes[other] += more
+        filled += more
+    return [pool[:size] for pool, size in zip(pools, sizes, strict=True)], filled
+
+
+def _random(seed: int, query: str, purpose: str) -> np.random.Generator:
+    """A generator of the query's own, so that other queries do not change what is drawn for it."""
+    digest = hashlib.blake2b(f"{purpose} {query}".encode(), digest_size=8).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest)])
+
+
+def _refuse_all(relevant: Mapping[str, Rows], drawn: _Drawn, rules: ListRules) -> None:
+    best = max(relevant, key=lambda name: len(relevant[name]), default=None)
+    if best is None or not len(relevant[best]):
+        raise UserError("no query has a relevant document of a known group")
+    if len(relevant[best]) < rules.fewest:
+        most = counted(len(relevant[best]), "relevant document", "relevant documents")
+        message = (
+            f"no query has {rules.fewest:,} relevant documents; the most has query {best!r}, {most} of a known group"
+        )
+        raise UserError(f"{message}: ask for fewer --items, or lower --min-judged")
+    raise UserError(f"no query has enough documents for a list of {rules.items:,} items; ask for smaller blocks")
+
+
+def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], protected: Bools, rules: ListRules) -> dict[str, Any]:
+    lists = drawn.lists.values()
+    sizes = np.array([[len(block) for block in blocks] for blocks in lists])
+    share = sizes[:, 1] + sizes[:, 3]
+    lone = np.minimum(share, rules.items - share) < 2
+    return {
+        "queries": len(drawn.lists),
+        "queries_of": len(relevant),
+        "left_out": dict(drawn.dropped),
+        "items": rules.items,
+        "blocks": dict(zip(BLOCKS, sizes.mean(axis=0).round(2).tolist(), strict=True)),
+        "protected": [int(share.min()), float(np.median(share)), int(share.max())],
+        "protected_share": float(share.mean() / rules.items),
+        "queries_with_a_group_below_2": int(lone.sum()),
+        "filled": drawn.filled,
+        "precision_by_chance": float(sizes[:, :2].sum(axis=1).mean() / rules.items) * min(1, rules.items / _DEPTH),
+    }
+
+
+def _spec(source: LabelledDocuments, groups: GroupRules, lists: ListRules, counts: Mapping[str, Any]) -> dict[str, Any]:
+    rules = {name: getattr(groups, name) for name in ("protected", "binary", "several", "unlabelled")}
+    drawing = {name: getattr(lists, name) for name in ("items", "shortage", "seed")}
+    blocks = "natural" if lists.blocks is None else list(lists.blocks)
+    made = {"built": "fair-ranking", "ranktilt": __version__, **source.spec, **rules, **drawing, "blocks": blocks}
+    return {**made, "min_judged": lists.fewest, "split": "test", "counts": dict(counts)}
+
+
+def _run(collection: Collection, items: Mapping[str, Rows], spec: Mapping[str, Any]) -> Run:
+    """Make a run of items in this order; scores fall by 1 from rank to rank."""
+    lengths = [len(rows) for rows in items.values()]
+    scores = np.concatenate([np.arange(n, 0, -1.0) for n in lengths])
+    docs = np.concatenate(list(items.values())).astype(np.int32)
+    told = {name: value for name, value in spec.items() if name not in ("counts", "split")}
+    return Run(tuple(items), np.cumsum([0, *lengths]), docs, scores, collection.ids, told)
+
+
+def summary(built: FairRanking, protected: str) -> Iterator[tuple[str, str]]:
+    """Yield what was drawn: a name, and what is said of it."""
+    counts = built.counts
+    left = "".join(f"; {n} left out: {why}" for why, n in counts["left_out"].items())
+    yield "queries", f"{counts['queries']:,} of {counts['queries_of']:,}{left}"
+    yield "items", f"{counts['items']:,} per query, {counts['documents']:,} documents in all"
+    yield from ((name, f"{mean:.1f} per query") for name, mean in counts["blocks"].items())
+    low, middle, high = counts["protected"]
+    share = f"{100 * counts['protected_share']:.1f} % of the items"
+    yield protected, f"{share}, {low} to {high} per query (median {middle:g})"
+    if counts["filled"]:
+        queries = counted(len(counts["filled"]), "query", "queries")
+        yield "filled", f"{sum(counts['filled'].values()):,} items of {queries}, from the other group"
+    yield "no label", f"{counted(counts['unlabelled'], 'document', 'documents')}, {counts['unlabelled_are']}"
+    yield "labels of both sides", f"{counted(counts['several'], 'document', 'documents')}, {counts['several_are']}"
+    yield f"P@{_DEPTH} by chance", f"{counts['precision_by_chance']:.3f}"

@@ -1,0 +1,125 @@
+"""ranktilt build fair-ranking: a folder that every verb reads, candidates that every ranker orders."""
+
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from ranktilt import Run, ranker
+from ranktilt.datasets.load import load
+from ranktilt.io.files import sha256
+from tests.cli.conftest import Cli, refused
+from tests.toy import write
+
+HEAD = "q_id,q_text,doc_id,gender,doc_title,first sentence\n"
+QUERIES = {"q1": "cold water", "q2": "old clocks", "q3": "red apples"}
+
+
+def people(tmp_path: Path, *, unlabelled: int = 0) -> Path:
+    """Eight men and four women for each query, whose texts name what the query asks for."""
+    lines = []
+    for query, text in QUERIES.items():
+        for n in range(12):
+            gender = "" if n < unlabelled else "female" if n % 3 == 0 else "male"
+            lines.append(f"{query},{text},{query}-{n},{gender},Person {n},Known for {text} and {n} books.\n")
+    return write(tmp_path / "people.csv", HEAD + "".join(lines))
+
+
+def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "people"
+    code, out, err = cli("build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 12, "-o", place)
+    assert code == 0
+    lines = dict(line.split("  ", 1) for line in out.splitlines())
+    assert lines["queries"].strip() == "3 of 3"
+    assert lines["no label"].strip() == "0 documents, left out"
+    assert lines["P@20 by chance"].strip() == "0.300"  # a list of 12 fills 12 of 20 ranks
+    candidates = f"replay:{place}/candidates.trec"
+    assert err.splitlines()[-1] == (
+        f"Next: ranktilt audit {place} --by gender --pair female,male -m P@20 -m ExposureRatio@200 "
+        f"-r {candidates} -r '{candidates}>>bm25'"
+    )
+    collection = load(place)
+    assert set(collection.docs["gender"]) == {"female", "male"}
+    assert collection.queries.rows() == list(QUERIES.items())
+    about = orjson.loads((place / "built.json").read_bytes())
+    assert about["files"] == {"people.csv": sha256(tmp_path / "people.csv")}
+    assert (about["seed"], about["blocks"], about["min_judged"]) == (0, "natural", 12)
+    runs = [Run.load(place / name) for name in ("candidates.trec", "initial.trec")]
+    assert [run.spec["ranker"] for run in runs] == ["shuffled items", "initial ranking"]
+    assert all(set(np.diff(run.offsets)) == {12} for run in runs)
+    shown = cli("audit", place, "--by", "gender", "--pair", "female,male", "-m", "P@20", "-r", f"{candidates}>>bm25")
+    assert shown.code == 0
+
+
+def test_every_ranker_orders_exactly_the_candidates(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "people"
+    cli("build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 12, "-o", place)
+    collection, candidates = load(place), Run.load(place / "candidates.trec")
+    run = ranker(f"replay:{place}/candidates.trec>>bm25").rank(collection)
+    found, given = (one.frame().sort("query_id", "doc_id").select("query_id", "doc_id") for one in (run, candidates))
+    assert found.equals(given)
+    relevant = run.frame().filter(run.frame()["rank"] <= 6)
+    assert [doc.partition("-")[0] for doc in relevant["doc_id"]] == relevant["query_id"].to_list()
+
+
+def test_documents_without_a_label_are_counted_and_dealt_with(cli: Cli, tmp_path: Path) -> None:
+    file = people(tmp_path, unlabelled=6)
+    build = ("build", "fair-ranking", file, "--protected", "female", "--items", 6)
+    out = cli(*build, "-o", tmp_path / "a").out
+    assert "no label                18 documents, left out\n" in out
+    out = cli(*build, "-o", tmp_path / "b", "--unlabelled", "keep").out
+    assert "no label                18 documents, kept as group unknown\n" in out
+    assert set(load(tmp_path / "b").docs["gender"]) == {"female", "male", "unknown"}
+    said = refused(cli, *build, "-o", tmp_path / "c", "--unlabelled", "refuse")
+    assert said.startswith("18 documents have no gender (first: 'q1-0'); ")
+
+
+def test_two_groups_of_a_column(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "men"
+    options = ("--protected", "non-male", "--binary", "gender=male", "--items", 6, "-o", place, "--quiet")
+    assert cli("build", "fair-ranking", people(tmp_path), *options).code == 0
+    assert set(load(place).docs["gender"]) == {"male", "non-male"}
+    assert set(load(place).docs["gender_values"]) == {"male", "female"}
+
+
+def test_a_list_with_one_item_of_a_group_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+    build = ("build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 6)
+    err = cli(*build, "--blocks", "3,0,2,1", "-o", tmp_path / "one").err
+    assert "warning: 3 lists have fewer than 2 items of a group; their exposure ratio says little, or nothing\n" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--blocks", "3,3"), "--blocks expects four numbers, such as 50,50,50,50, or natural; got '3,3'"),
+        (("--blocks", "1,1,1,x"), "--blocks expects four numbers, such as 50,50,50,50, or natural; got '1,1,1,x'"),
+        (("--blocks", "1,1,1,1"), "blocks 1,1,1,1 sum to 4, expected as many as items: 12"),
+        (("--binary", "gender"), "--binary expects COLUMN=VALUE, such as region=Europe; got 'gender'"),
+        (("--binary", "gender=|"), "--binary expects COLUMN=VALUE, such as region=Europe; got 'gender=|'"),
+        (("--binary", "a=b", "--by", "gender"), "--binary is about the column 'a', --by about 'gender'; leave"),
+        (("--by", "sex"), "{file}: unknown column of groups 'sex' (valid: gender)"),
+        (("--protected", "femal"), "unknown protected gender 'femal'; did you mean 'female'? (valid: male, female)"),
+        (("--items", "99"), "no query has 99 relevant documents; the most has query 'q1', 12 relevant documents "),
+        (("--shortage", "wait"), "unknown shortage 'wait'; did you mean"),
+        (("--blocks", "0,12,0,0", "--shortage", "refuse"), "query 'q1' has too few relevant protected documents "),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_and_nothing_is_written(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    file, place = people(tmp_path), tmp_path / "out"
+    given = ("--protected", "female", "--items", 12, *options)
+    said = refused(cli, "build", "fair-ranking", file, *given, "-o", place)
+    assert said.startswith(message.removesuffix("; did you mean").format(file=file))
+    assert not place.exists()
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(cli: Cli, tmp_path: Path) -> None:
+    build = ("build", "fair-ranking", people(tmp_path), "--protected", "female", "--items", 12, "-o", tmp_path / "p")
+    first = cli(*build)
+    before = {file: file.read_bytes() for file in (tmp_path / "p").rglob("*") if file.is_file()}
+    assert cli(*build) == first  # the same once more is the same
+    said = refused(cli, *build, "--seed", "1")
+    assert said.startswith(f"{tmp_path / 'p'}: holds another collection (")
+    assert {file: file.read_bytes() for file in (tmp_path / "p").rglob("*") if file.is_file()} == before

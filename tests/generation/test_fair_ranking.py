@@ -1,0 +1,268 @@
+"""Lists of two groups: how many of what, from where, in which order, and what is said of what is missing."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt.datasets.trec_fair import LabelledDocuments, read_labelled
+from ranktilt.errors import UserError
+from ranktilt.generation.fair_ranking import (
+    BLOCKS,
+    FairRanking,
+    GroupRules,
+    ListRules,
+    build_fair_ranking,
+    summary,
+)
+from tests.refusals import refused
+
+WOMEN = GroupRules(protected="female")
+
+
+def documents(labels: dict[str, list[str]], relevant: dict[str, Sequence[str]]) -> LabelledDocuments:
+    """Documents called by their ids, with these labels, and which are relevant to each query."""
+    pairs = [(query, doc) for query, docs in relevant.items() for doc in docs]
+
+    def texts(ids: Sequence[str]) -> pl.DataFrame:
+        return pl.DataFrame({"id": ids, "title": ids, "text": [f"about {one}" for one in ids]})
+
+    table = pl.DataFrame(list(labels.items()), schema={"id": pl.String, "labels": pl.List(pl.String)}, orient="row")
+    queries = pl.DataFrame({"id": list(relevant), "text": [f"query {name}" for name in relevant]})
+    judged = pl.DataFrame(pairs, schema={"query_id": pl.String, "doc_id": pl.String}, orient="row")
+    return LabelledDocuments(table, queries, judged, "gender", texts, {"by": "gender"})
+
+
+def people(sizes: dict[str, tuple[int, int]]) -> LabelledDocuments:
+    """So many men and women for each query, each relevant to one query only."""
+    labels: dict[str, list[str]] = {}
+    relevant: dict[str, list[str]] = {}
+    for query, counts in sizes.items():
+        for group, count in zip(("male", "female"), counts, strict=True):
+            names = [f"{query}-{group}-{n}" for n in range(count)]
+            labels |= {name: [group] for name in names}
+            relevant.setdefault(query, []).extend(names)
+    return documents(labels, relevant)
+
+
+def lists(built: FairRanking) -> dict[str, list[str]]:
+    """The items of each query in the initial order."""
+    frame = built.initial.frame()
+    return {query: frame.filter(pl.col("query_id") == query)["doc_id"].to_list() for query in built.initial.queries}
+
+
+def block_of(query: str, doc: str) -> int:
+    return 2 * (not doc.startswith(f"{query}-")) + ("-female-" in doc)
+
+
+def test_blocks_have_their_sizes_and_their_order() -> None:
+    source = people({"q1": (30, 20), "q2": (40, 10), "q3": (5, 45)})
+    rules = ListRules(items=20, blocks=(8, 2, 7, 3), min_judged=10, shortage="refuse")
+    with refused("query 'q3' has too few relevant unprotected documents (gender); see --shortage"):
+        build_fair_ranking(source, WOMEN, rules)
+    built = build_fair_ranking(people({"q1": (30, 20), "q2": (40, 10)}), WOMEN, rules)
+    for query, docs in lists(built).items():
+        assert [block_of(query, doc) for doc in docs] == [0] * 8 + [1] * 2 + [2] * 7 + [3] * 3
+    assert built.counts["blocks"] == dict(zip(BLOCKS, (8, 2, 7, 3), strict=True))
+    assert built.counts["precision_by_chance"] == 0.5
+
+
+def test_natural_blocks_are_half_relevant_and_keep_each_groups_share() -> None:
+    sizes = {f"q{n}": (300, 100) for n in range(12)}
+    built = build_fair_ranking(people(sizes), WOMEN, ListRules(items=100))
+    for query, docs in lists(built).items():
+        blocks = [block_of(query, doc) for doc in docs]
+        assert blocks == sorted(blocks)
+        assert sum(block < 2 for block in blocks) == 50
+    assert 0.22 < built.counts["protected_share"] < 0.28
+
+
+def test_candidates_are_the_same_items_in_an_order_that_favours_nobody() -> None:
+    built = build_fair_ranking(people({f"q{n}": (60, 60) for n in range(40)}), WOMEN, ListRules(items=100))
+    frame = built.candidates.frame()
+    for query, docs in lists(built).items():
+        assert set(frame.filter(pl.col("query_id") == query)["doc_id"]) == set(docs)
+    women = frame.with_columns(female=pl.col("doc_id").str.contains("-female-"))
+    ranks = women.group_by("female").agg(pl.col("rank").mean())["rank"]
+    assert abs(ranks[0] - ranks[1]) < 5  # of 50.5; the standard error is .9
+    relevant = frame.filter(pl.col("doc_id").str.split("-").list.first() == pl.col("query_id"))["rank"].mean()
+    assert abs(relevant - 50.5) < 5
+    assert "shuffled" in built.candidates.spec["order"]
+    assert built.initial.spec["order"].endswith(", ".join(BLOCKS))
+
+
+def test_seeds_give_other_items_and_other_queries_do_not() -> None:
+    sizes = {"q1": (60, 30), "q2": (50, 50)}
+    rules = ListRules(items=40)
+    one = build_fair_ranking(people(sizes), WOMEN, rules)
+    again = build_fair_ranking(people(sizes), WOMEN, rules)
+    assert (one.candidates, one.initial, one.collection) == (again.candidates, again.initial, again.collection)
+    other = build_fair_ranking(people(sizes), WOMEN, replace(rules, seed=1))
+    assert lists(other) != lists(one)
+    more = build_fair_ranking(people({**sizes, "few": (1, 0)}), WOMEN, rules)
+    relevant = [[doc for doc in lists(built)["q1"] if doc.startswith("q1")] for built in (one, more)]
+    assert relevant[0] == relevant[1]
+
+
+def test_documents_relevant_to_a_query_are_judged_so_in_the_lists_of_others_too() -> None:
+    labels = {f"d{n}": ["female" if n % 2 else "male"] for n in range(12)}
+    relevant = {"q1": [f"d{n}" for n in range(8)], "q2": [f"d{n}" for n in range(4, 12)]}
+    built = build_fair_ranking(documents(labels, relevant), WOMEN, ListRules(items=6))
+    judged = set(built.collection.qrels.select("query_id", "doc_id").rows())
+    kept = set(built.collection.ids)
+    assert judged == {(query, doc) for query, docs in relevant.items() for doc in docs if doc in kept}
+    for query, docs in lists(built).items():
+        assert [(query, doc) in judged for doc in docs] == [True] * 3 + [False] * 3
+
+
+def test_a_short_block_is_filled_from_the_other_group_and_counted() -> None:
+    source = people({"q1": (30, 2), "q2": (30, 30), "q3": (30, 30)})
+    rules = ListRules(items=40, blocks=(10, 10, 10, 10), min_judged=20)
+    built = build_fair_ranking(source, WOMEN, rules)
+    assert built.counts["filled"] == {"q1": 8}
+    sizes = np.bincount([block_of("q1", doc) for doc in lists(built)["q1"]])
+    assert sizes.tolist() == [18, 2, 10, 10]
+    assert ("filled", "8 items of 1 query, from the other group") in summary(built, "female")
+    dropped = build_fair_ranking(source, WOMEN, replace(rules, shortage="drop"))
+    assert dropped.initial.queries == ("q2", "q3")
+    assert dropped.counts["left_out"] == {"too few documents for a block": 1}
+
+
+def _enough(sizes: tuple[int, int], blocks: tuple[int, ...], shortage: str) -> bool:
+    """Whether a query has the relevant documents; of irrelevant ones, those of the others, there may be too few."""
+    short = sum(sizes) < blocks[0] + blocks[1] if shortage == "fill" else sizes[0] < blocks[0] or sizes[1] < blocks[1]
+    return not short and blocks[2] + blocks[3] == 0
+
+
+@settings(max_examples=40)
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=5),
+    blocks=st.tuples(*[st.integers(0, 6)] * 4).filter(lambda blocks: sum(blocks) > 1),
+    shortage=st.sampled_from(["fill", "drop"]),
+)
+def test_every_list_is_whole_and_only_as_short_of_a_group_as_it_must_be(
+    sizes: list[tuple[int, int]], blocks: Any, shortage: str
+) -> None:
+    given_sizes = {f"q{n}": pair for n, pair in enumerate(sizes)}
+    source = people({**given_sizes, "other": (1, 1)})
+    rules = ListRules(items=sum(blocks), blocks=blocks, shortage=shortage, min_judged=0)
+    try:
+        built = build_fair_ranking(source, WOMEN, rules)
+    except UserError:
+        assert not any(_enough(pair, blocks, shortage) for pair in given_sizes.values())
+        return
+    for query, docs in lists(built).items():
+        assert len(docs) == len(set(docs)) == sum(blocks)
+        found = np.bincount([block_of(query, doc) for doc in docs], minlength=4)
+        assert found[:2].sum() == blocks[0] + blocks[1]
+        if shortage == "drop":
+            assert found.tolist() == list(blocks)
+        men, women = dict(given_sizes, other=(1, 1))[query]
+        assert found[0] >= min(men, blocks[0])
+        assert found[1] >= min(women, blocks[1])
+
+
+LABELS = {
+    "a": ["Europe"], "b": ["Europe", "Asia"], "c": ["Asia"], "d": [], "e": ["Africa", "Asia"], "f": ["Europe"],
+    "g": ["Africa"], "h": [],
+}  # fmt: skip
+
+
+REGIONS = dict(zip("abcefg", "E E n n E n".replace("E", "Europe").replace("n", "non-Europe").split(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({}, REGIONS),
+        ({"several": "drop"}, {name: group for name, group in REGIONS.items() if name != "b"}),
+        ({"unlabelled": "keep"}, {**REGIONS, "d": "unknown", "h": "unknown"}),
+    ],
+)
+def test_documents_of_several_regions_and_of_none(rules: dict[str, str], expected: dict[str, str]) -> None:
+    source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
+    groups = GroupRules(protected="non-Europe", binary=("Europe",), **rules)
+    found: dict[str, str] = {}
+    for seed in range(8):
+        built = build_fair_ranking(source, groups, ListRules(items=4, min_judged=2, seed=seed))
+        found |= dict(built.collection.docs.select("id", "gender").rows())
+    assert found == expected
+    assert (built.counts["unlabelled"], built.counts["several"]) == (2, 1)
+    values = dict(built.collection.docs.select("id", "gender_values").rows())
+    assert {"e": "Africa|Asia"}.items() <= values.items()
+
+
+def test_several_values_are_one_side() -> None:
+    source = documents(LABELS, {"q1": list("abcd"), "q2": list("efgh")})
+    groups = GroupRules(protected="Africa|Asia", binary=("Africa", "Asia"))
+    built = build_fair_ranking(source, groups, ListRules(items=4, min_judged=2))
+    assert set(built.collection.docs["gender"]) == {"Africa|Asia", "non-Africa|Asia"}
+
+
+ODD = {"a": ["male"], "b": ["female"], "c": ["male"], "d": ["female"]}
+BOTH = {"q1": ["a", "b"], "q2": ["c", "d"]}
+
+
+@pytest.mark.parametrize(
+    ("labels", "relevant", "groups", "message"),
+    [
+        (ODD, BOTH, {"protected": "femal"}, "unknown protected gender 'femal'; did you mean 'female'? (valid: "),
+        ({"a": ["female"], "b": ["female"]}, {"q1": ["a", "b"]}, {}, "nothing to compare: only gender 'female'; "),
+        (ODD, BOTH, {"binary": ("fem",)}, "unknown value of gender 'fem'; did you mean 'female'? (valid: "),
+        (
+            {**ODD, "e": [], "f": []}, BOTH, {"unlabelled": "refuse"},
+            "2 documents have no gender (first: 'e'); leave them out, or keep them: --unlabelled",
+        ),
+        (ODD, {"q1": []}, {}, "no query has a relevant document of a known group"),
+    ],
+)  # fmt: skip
+def test_groups_that_cannot_be_compared_are_refused(
+    labels: dict[str, list[str]], relevant: dict[str, list[str]], groups: Any, message: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        build_fair_ranking(
+            documents(labels, relevant), GroupRules(**{"protected": "female", **groups}), ListRules(items=2)
+        )
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            {"items": 40},
+            "no query has 40 relevant documents; the most has query 'q1', 2 relevant documents of a known group: ask "
+            "for fewer --items, or lower --min-judged",
+        ),
+        (
+            {"items": 6, "blocks": (0, 0, 3, 3), "min_judged": 1},
+            "no query has enough documents for a list of 6 items; ask for smaller blocks",
+        ),
+        ({"shortage": "wait"}, "unknown choice for a shortage 'wait' (valid: fill, drop, refuse)"),
+        ({"items": 1}, "expected at least 2 items a query, got 1"),
+        (
+            {"items": 20, "blocks": (5, 5, 5, 4)},
+            "blocks 5,5,5,4 sum to 19, expected as many as items: 20",
+        ),
+        ({"items": 5, "blocks": (5, 5, -5, 0)}, "expected blocks of at least 0 items, got -5"),
+    ],
+)
+def test_lists_that_cannot_be_drawn_are_refused(rules: Any, message: str) -> None:
+    with refused(message):
+        build_fair_ranking(documents(ODD, BOTH), WOMEN, ListRules(**rules))
+
+
+def test_the_papers_44_queries(shared_data: Path) -> None:
+    source = read_labelled(shared_data / "trec-fair-2022-gender" / "trec_gender_2022.csv")
+    assert source.by == "gender"
+    built = build_fair_ranking(source, WOMEN, ListRules())
+    assert (built.counts["queries"], built.counts["queries_of"]) == (44, 50)
+    assert set(np.diff(built.candidates.offsets)) == {200}
+    assert built.counts["precision_by_chance"] == 0.5
+    assert 0.13 < built.counts["protected_share"] < 0.18  # 3,503 of 22,271 in all
