@@ -21,6 +21,8 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 _WITHOUT = "queries_without_documents"
+_BEND = 0.05
+"""How far, of a step, two steps may differ and still be taken for equal: 1/rank is written with few digits."""
 _ESCAPED = "ids_percent_encoded"
 _ESCAPES = {sign: f"%{ord(sign):02X}" for sign in "% \t\n\x0b\x0c\r"} | {"\ufeff": "%EF%BB%BF"}
 """Signs that would end a field of a TREC file, or be taken for the mark that begins one; and what stands for them."""
@@ -85,6 +87,19 @@ class Run:
         return str(self.spec.get("ranker", "run"))
 
     @property
+    def scored(self) -> bool:
+        """Whether its scores say more than an order: they are not read from ranks, nor ranks in another guise.
+
+        Those of an order fall by equal steps in every list of three and more, or their inverses rise so (1/rank).
+        """
+        if self.spec.get("score_order") == "rank":
+            return False
+        inner = self.entry_queries[2:] == self.entry_queries[:-2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = [_even_steps(scale, inner) for scale in (self.scores, -1 / self.scores)]
+        return not (inner.any() and any(found))
+
+    @property
     def entry_queries(self) -> Int64:
         """Query number of each entry."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
@@ -95,7 +110,7 @@ class Run:
 
         The last stage comes first; each tells ``limit`` in tokens and ``share`` of each source's documents, in [0, 1].
         """
-        return self._said("truncated")
+        return stage_facts(self.spec, "truncated")
 
     @property
     def llm_answers(self) -> list[tuple[str, Mapping[str, Any]]]:
@@ -104,17 +119,7 @@ class Run:
         The last stage comes first; each tells ``kinds``, the number of answers of each kind, and how many tokens were
         read and written.
         """
-        return self._said("llm_answers")
-
-    def _said(self, what: str) -> list[tuple[str, Mapping[str, Any]]]:
-        """What the spec says of each stage, the last one first."""
-        found, spec = [], self.spec
-        while isinstance(spec, Mapping):
-            said = spec.get(what)
-            if isinstance(said, Mapping):
-                found.append((str(spec.get("ranker", self.name)), said))
-            spec = spec.get("candidates", ())
-        return found
+        return stage_facts(self.spec, "llm_answers")
 
     def frame(self) -> pl.DataFrame:
         """Return the run as a table: ``query_id``, ``doc_id``, ``rank`` (from 1), ``score``."""
@@ -271,6 +276,13 @@ class Run:
         return f"Run({self.name!r}: {len(self.queries)} queries, {len(self.docs)} entries)"
 
 
+def _even_steps(scores: Float, inner: npt.NDArray[np.bool_]) -> bool:
+    """Whether scores fall by one step each within a list, wherever three of them stand in one."""
+    steps = np.diff(scores)
+    bends = np.abs(np.diff(steps))[inner]
+    return bool((steps[:-1][inner] < 0).all() and (bends <= _BEND * np.abs(steps[:-1][inner])).all())
+
+
 def _rises(scores: Float, offsets: Int64) -> bool:
     """Whether a score is above the one before it in the same query."""
     up = np.zeros(len(scores), dtype=bool)
@@ -340,3 +352,14 @@ def _without(names: Any, path: Path) -> list[str]:
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise DataError(path, f"{_WITHOUT}: expected a list of query ids, got {shorten(names)}")
     return names
+
+
+def stage_facts(spec: Any, fact: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what a run's spec tells of each stage that says something of it, by the stage's text, the last first."""
+    found = list[tuple[str, Mapping[str, Any]]]()
+    while isinstance(spec, Mapping):
+        said = spec.get(fact)
+        if isinstance(said, Mapping):
+            found.append((str(spec.get("ranker", "run")), said))
+        spec = spec.get("candidates", ())
+    return found

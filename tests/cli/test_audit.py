@@ -724,3 +724,26 @@ def test_json_may_name_the_audit_that_is_saved(cli: Cli, toy_folder: Path, tmp_p
     )
     assert result.code == 0
     assert Audit.load(tmp_path / "s/audit.json").runs == ("bm25",)
+
+
+def test_a_protected_group_is_compared_with_all_others_together(cli: Cli, tmp_path: Path) -> None:
+    folder = sided(tmp_path)
+    found = saved(cli, tmp_path, folder, "-r", "bm25", "--protected", "llm")
+    assert (found.pairs, found.groups) == ((("llm", "rest"),), ("all", "llm", "rest"))
+    same = saved(cli, tmp_path, folder, "-r", "bm25", "--pair", "llm,rest")
+    assert same.tilts == found.tilts
+    page = cli("audit", folder, "-r", "bm25", "--protected", "llm", "--format", "html")
+    assert page.code == 0
+    assert "favours rest" in page.out
+
+
+def test_of_two_groups_the_other_one_keeps_its_name(cli: Cli, tmp_path: Path, toy_folder: Path) -> None:
+    assert saved(cli, tmp_path, toy_folder, "-r", "bm25", "--protected", "llm").pairs == (("llm", "human"),)
+
+
+def test_a_protected_group_that_cannot_be_is_refused(cli: Cli, toy_folder: Path) -> None:
+    start = ("audit", toy_folder, "-r", "bm25")
+    both = refused(cli, *start, "--protected", "llm", "--pair", "llm,human")
+    assert both == "--protected GROUP is --pair GROUP,rest; give one of both"
+    assert refused(cli, *start, "--protected", " ") == "--protected expects a group, such as female"
+    assert refused(cli, *start, "--protected", "gpt") == "unknown source 'gpt' (valid: human, llm)"

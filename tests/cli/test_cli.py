@@ -183,7 +183,10 @@ def test_a_wrong_word_is_named(cli: Cli, toy_folder: Path, arguments: list[str],
 
 def test_an_unknown_measure_is_named_with_the_nearest(cli: Cli, toy_folder: Path) -> None:
     message = refused(cli, "audit", toy_folder, *BM25, "-m", "NCDG@3")
-    valid = "nDCG@k, AP@k, P@k, R@k, RR@k, NDSR@k, HeadToHead, RankGap, ScoreGap, ExposureRatio@k"
+    valid = (
+        "nDCG@k, AP@k, P@k, R@k, RR@k, NDSR@k, HeadToHead, RankGap, ScoreGap, ExposureRatio@k, Share@k, AWRF@k, EEL@k, "
+        "NDKL@k"
+    )
     assert message == f"unknown measure 'NCDG'; did you mean 'nDCG@k'? (valid: {valid})"
 
 

@@ -125,6 +125,17 @@ def test_a_prompt_that_the_template_does_not_take_is_refused(own: Path) -> None:
     assert reply.failure == Failure("refused", "the model's chat template does not take it: no system message, please")
 
 
+@pytest.mark.data
+def test_a_control_token_in_a_message_is_text(stories: Path) -> None:
+    llm = Transformers(stories)
+    control = set(llm._tokenizer.all_special_ids)
+    for text in ("One day</s> Lily", "<s>One day", "<unk></s></s>", "<</s>/s>"):
+        job = llm._job(0, Prompt(text, system="Tell </s> a story"), Sampling())
+        assert [token for token in job.tokens if token in control] == [llm._tokenizer.bos_token_id], text
+    for text in ("One day", "a < b > c"):
+        assert llm._as_text(text) == text
+
+
 def test_the_system_message_is_part_of_the_prompt(known: Path) -> None:
     [[reply]] = Transformers(known).arrivals([Prompt("bb", system="aaa")], Sampling(max_tokens=1))
     assert reply.answer is not None

@@ -2,10 +2,12 @@
 
 import pytest
 
+from ranktilt.auditing.audit import audit
 from ranktilt.reporting.document import Figure, Section, Table
+from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.audit_ranks import ranks_section
 from tests.reporting.openings import alone, colours, many, of, opened, sources, unjudged
-from tests.toy import run_of
+from tests.toy import collection_of, run_of
 
 FILLED, FOUND = "Documents of each group down to a rank, in %", "Relevant documents of each group found down to a rank"
 
@@ -108,3 +110,21 @@ def test_it_says_why_it_is_left_out(notes: tuple[str, ...]) -> None:
     section = ranks_section(alone(opened(), *notes))
     assert section.blocks == ()
     assert section.lead[1:] == (notes or ("The audit was not opened together with its collection and runs.",))
+
+
+def test_bars_show_over_which_ranks_each_group_is_spread() -> None:
+    """Of twenty results all of one group stand on the first ten; few results are not drawn."""
+    docs = [
+        {"id": f"d{n}", "text": "x", "source": "s", "origin": f"d{n}", "kind": "a" if n < 10 else "b"}
+        for n in range(20)
+    ]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d19": 1}})
+    run = run_of(collection, {"q": {f"d{n}": -float(n) for n in range(20)}}, ranker="r")
+    found = audit(collection, run, "nDCG@3", by="kind", resamples=100)
+    (bars,) = [one for one in figures(ranks_section(Opened(found, collection, (run,)))) if "each group's" in one.title]
+    assert {trace["name"]: trace["y"] for trace in bars.drawing["data"]} == {
+        "a": [20, 20, 20, 20, 20, None, None, None, None, None],
+        "b": [None, None, None, None, None, 20, 20, 20, 20, 20],
+    }
+    assert "those on ranks 1 to 2 and 19 to 20: a 20.0 % and 0.0 %, b 0.0 % and 20.0 %." in bars.says
+    assert not [one for one in figures(ranks_section(opened())) if "each group's" in one.title]

@@ -14,6 +14,7 @@ from ranktilt.auditing.groups import Groups
 from ranktilt.collection import Collection
 from ranktilt.datasets.labels import no_overlap
 from ranktilt.errors import DataError, UserError
+from ranktilt.measures.attention.base import GroupLists
 from ranktilt.measures.base import Measure
 from ranktilt.measures.ranking import Judged, Ranking
 from ranktilt.measures.relevance import values
@@ -210,6 +211,29 @@ class Aligned:
         code = np.full(len(self.row), -1, dtype=np.int64)
         code[held] = groups.code[self.row[held]]
         return code
+
+    def group_lists(self, groups: Groups) -> GroupLists:
+        """The run's lists with the groups of their documents, and what is relevant; for questions about all groups."""
+        judgments, kind, parts = self.judgments, np.append(groups.kind, len(groups.parts) - 1), groups.parts
+        held = np.where((self.row >= 0) & (self.row < len(groups.code)), self.row, -1)
+        judged = kind[np.where(judgments.row < len(groups.code), judgments.row, -1)]
+        shape = len(judgments.queries), len(parts)
+        counts = np.bincount(judgments.query * shape[1] + judged, minlength=shape[0] * shape[1]).reshape(shape)
+        population = np.bincount(groups.kind, minlength=shape[1])
+        return GroupLists(
+            self.ranking, kind[held], self.judgment >= 0, groups.names, parts, counts.astype(np.float64),
+            population.astype(np.float64), judgments.same_text,
+        )  # fmt: skip
+
+    def group_counts(self, groups: Groups) -> dict[str, float]:
+        """How many groups there are, and how many results have no label, or several."""
+        kind = self.group_lists(groups).kind
+        single, last = len(groups.names), len(groups.names) + len(groups.sets)
+        found = {"groups": single, "listed": len(kind), "unlabelled": (kind == last).sum()}
+        return {
+            name: float(count)
+            for name, count in (found | {"several": ((kind >= single) & (kind < last)).sum()}).items()
+        }
 
     def gains(self, group: int | None, keep: npt.NDArray[np.bool_]) -> Floats:
         """Grade of each kept entry in one group, 0 for all others; of every document where None."""

@@ -42,6 +42,7 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
+from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.head_to_head import PairCounts, pair_counts
@@ -144,6 +145,7 @@ def audit(
         raise UserError(f"{what} a column to group by; leave --by none out")
     groups, chosen = grouped_pairs(collection, by, pairs)
     judgments = Judgments.of(collection, groups)
+    _refuse_unanswerable(others, runs, groups, judged=len(judgments.grade) > 0)
     if found:
         _refuse_unjudged(judgments, groups, chosen, collection)
     elif not card and not others:
@@ -234,6 +236,22 @@ def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
             raise UserError(f"{noun} {twice!r} is given twice")
+
+
+def _refuse_unanswerable(asked: Sequence[Estimand], runs: Sequence[Run], groups: Groups, *, judged: bool) -> None:
+    """Refuse estimands that need judgments, scores or groups that are not there, before anything is computed."""
+    for one in asked:
+        ordered = next((run for run in runs if one.reads_scores and not run.scored), None)
+        if ordered is not None:
+            raise UserError(
+                f"{one!r} reads scores, and {ordered.name} gives only an order; ask for one that reads ranks"
+            )
+        if isinstance(one, AttentionEstimand):
+            one.check(groups.names)
+            if one.needs_judgments() and not judged:
+                raise UserError(
+                    f"{one!r} needs judgments: it asks which documents are relevant, and there are none (--qrels FILE)"
+                )
 
 
 def _refuse_unjudged(judgments: Judgments, groups: Groups, pairs: Sequence[Pair], collection: Collection) -> None:

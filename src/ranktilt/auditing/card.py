@@ -11,9 +11,10 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.alignment import Aligned, Judgments
-from ranktilt.auditing.groups import Groups, Pair
+from ranktilt.auditing.groups import ALL, Groups, Pair
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample
 from ranktilt.auditing.random_band import Shuffles, TopRanks, all_paired, share_bands, share_difference, signs_of
+from ranktilt.measures.attention.base import AttentionEstimand, GroupLists
 from ranktilt.measures.base import Estimand, GroupEstimand
 from ranktilt.measures.head_to_head import HeadToHead
 from ranktilt.measures.ndsr import NDSR
@@ -125,7 +126,10 @@ class Card:
         for place, one in enumerate(self.asked):
             if not isinstance(one, GroupEstimand):
                 continue
-            found = self._sums(one, aligned) if _additive(one) else self._lists(one, aligned)
+            if isinstance(one, AttentionEstimand):
+                found = self._attention(one, aligned)
+            else:
+                found = self._sums(one, aligned) if _additive(one) else self._lists(one, aligned)
             for run, number, sample in found:
                 yield (run, number, place), sample
 
@@ -154,12 +158,31 @@ class Card:
             null = np.full((len(numbers), self.shuffles.count), np.nan)
             for draw, labels in enumerate(self._shuffled(one, code)):
                 for row, (a, b) in zip(null, numbers, strict=True):
-                    row[draw] = _mean(of.contrast(one.ranking, labels == a, labels == b))
+                    row[draw] = of.value(*of.columns(one.ranking, labels == a, labels == b))
             for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
-                found = of.contrast(one.ranking, code == a, code == b)
-                known = ~np.isnan(found)
-                answers = Answers(np.where(known, found, 0.0), known.astype(np.float64))
+                answers = Answers(*of.columns(one.ranking, code == a, code == b))
                 yield run, number, self._sample(one, of, twins, answers).among(null[number])
+
+    def _attention(self, of: AttentionEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
+        """Questions about all groups at once, asked once a run: each list is shuffled as a whole."""
+        of.check(self.groups.names)
+        for run, one in enumerate(aligned):
+            lists = one.group_lists(self.groups)
+            answers = self._spread(of, one, lists)
+            rng, null = np.random.default_rng([self.shuffles.seed, 3]), np.full(self.shuffles.count, np.nan)
+            for draw in range(self.shuffles.count):
+                null[draw] = of.value(*self._spread(of, one, lists.shuffled(rng))[:2])
+                report(f"random lists of {one.run.name}", draw + 1, self.shuffles.count)
+            known = answers.weight > 0
+            parts = {**one.group_counts(self.groups), **of.beside(lists, known)}
+            sample = Sample(one.run.name, of, ALL, ALL, answers.total, answers.weight, parts, distinct=one.distinct)
+            yield run, 0, sample.among(null)
+
+    @staticmethod
+    def _spread(of: AttentionEstimand, aligned: Aligned, lists: GroupLists) -> Answers:
+        found = np.where(aligned.judgments.known_query, of.per_query(lists), np.nan)
+        known = ~np.isnan(found)
+        return Answers(np.where(known, found, 0.0), known.astype(np.float64))
 
     def _shuffled(self, aligned: Aligned, code: Ints) -> Iterator[Ints]:
         """Labels of a run's entries, shuffled within each list; documents without a label keep none."""
@@ -191,8 +214,3 @@ class Card:
 
 def _additive(of: GroupEstimand) -> bool:
     return type(of).weights is not GroupEstimand.weights
-
-
-def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan

@@ -168,8 +168,20 @@ class Effect:
     @property
     def favours(self) -> Literal["a", "b", ""]:
         """The side that it leans to, where p is below .05 too and rests on enough; none where it only describes."""
-        tested = self.p_corrected < ALPHA and self.testable and not self.estimand.descriptive
-        return self.leans if tested else ""
+        tested = self.significant and not self.estimand.descriptive
+        return self.leans if tested and self.estimand.sided else ""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the corrected p is below .05 and rests on enough."""
+        return self.p_corrected < ALPHA and self.testable
+
+    @property
+    def place(self) -> Literal["inside", "below", "above"]:
+        """Where the value lies beside the random band."""
+        if self.value < self.band_low:
+            return "below"
+        return "above" if self.value > self.band_high else "inside"
 
     def verdict(self, level: float = LEVEL) -> Literal["a", "b", "level", "inconclusive"]:
         """Say which side is favoured: corrected p < .05 and the interval excludes the level value.

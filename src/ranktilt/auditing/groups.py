@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import combinations
@@ -23,6 +23,10 @@ MOST_GROUPS = 50
 MOST_PAIRED = 12
 """Groups of which every pair is compared; the tests of more would be too many to show anything, and take long."""
 BINS = range(2, 11)
+REST = "rest"
+"""All other groups together, as one side of a pair."""
+SEVERAL = "|"
+"""What stands between the groups of a document that is of several."""
 _SHOWN = 12
 _CONTENT = {pl.String: "text", pl.Boolean: "truth values", pl.Binary: "raw JSON"}
 _SINGLE = ("id", "text", "title", "origin")
@@ -42,11 +46,38 @@ class Groups:
     """Documents that a pool left out: without a twin by design, they are of neither source."""
     merged: tuple[str, ...] = ()
     """Groups that are the last one together."""
+    sets: tuple[tuple[int, ...], ...] = ()
+    """Groups that some document has together, each combination once."""
+    set_of: npt.NDArray[np.int64] | None = None
+    """Number of each document's combination, -1 for none; None where no document is of several groups."""
 
     @property
     def unlabelled(self) -> int:
-        """Documents without a group, those outside of a pool not counted."""
-        return int((self.code < 0).sum()) - self.outside if self.by else 0
+        """Documents without a group, those outside of a pool and those of several not counted."""
+        return int((self.code < 0).sum()) - self.outside - self.several if self.by else 0
+
+    @property
+    def several(self) -> int:
+        """Documents of several groups, which are of neither side where two groups are compared."""
+        return 0 if self.set_of is None else int((self.set_of >= 0).sum())
+
+    @property
+    def kind(self) -> npt.NDArray[np.int64]:
+        """Kind of each document: its group, or one for its combination of groups, or the last one for no label."""
+        last = len(self.names) + len(self.sets)
+        found = np.where(self.code >= 0, self.code, last)
+        return found if self.set_of is None else np.where(self.set_of >= 0, len(self.names) + self.set_of, found)
+
+    @property
+    def parts(self) -> npt.NDArray[np.float64]:
+        """How much of a document of each kind is of each group, the last column standing for no label."""
+        groups = len(self.names)
+        table = np.zeros((groups + len(self.sets) + 1, groups + 1))
+        table[np.arange(groups), np.arange(groups)] = 1.0
+        table[-1, -1] = 1.0
+        for number, members in enumerate(self.sets):
+            table[groups + number, list(members)] = 1 / len(members)
+        return table
 
 
 def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -> Groups:
@@ -54,8 +85,11 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
 
     A blank is no group, and under ``source`` neither is a document of an origin outside of a pool. ``COLUMN:N`` makes 2
     to 10 bins of a column of numbers, cut at its quantiles and named by the lowest and highest value they hold; equal
-    values are never parted. ``length:N`` makes bins of the words of the texts. Where a column makes more than
-    `MOST_GROUPS`, those to `keep` stay apart and all others become one, which changes nothing for pairs of those kept.
+    values are never parted. ``length:N`` makes bins of the words of the texts. A string such as ``Europe|Asia`` names
+    several groups, and its document is of none of them alone. Where a column makes more than `MOST_GROUPS`, those to
+    `keep` stay apart and all others become one, which changes nothing for pairs of those kept. Where `REST` is to be
+    kept and no group is called so, it is all others together; a document of several groups is then of the first one
+    kept that it names.
     """
     if by is None:
         return Groups(None, (), np.full(collection.docs.height, -1))
@@ -75,14 +109,15 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
         blank = column.str.strip_chars() == ""
         column = column.set(blank.fill_null(False), None)
     labels = column.cast(pl.String)
-    names = column.drop_nulls().unique().sort().cast(pl.String).to_list()
+    joined = _several(column) if by != "source" else None
+    names = column.drop_nulls().unique().sort().cast(pl.String).to_list() if joined is None else _single(joined)
     if by == "source":
         names.sort(key=lambda name: name != "human")
     if len(names) < 2:
         file = f"{collection.spec['labels']}: " if "labels" in collection.spec else ""
         came = f"only {by} {names[0]!r}" if names else f"no {by}"
         raise UserError(f"{file}nothing to compare: {came}; expected {_expected(by)}")
-    names, merged = _kept_apart(names, set(keep))
+    names, merged = _kept_apart(names, list(dict.fromkeys(keep)))
     if len(names) > MOST_GROUPS:
         bins = f", or ask for bins, such as {by}:3" if column.dtype.is_numeric() else ""
         message = f"column {by!r} makes {len(names) + max(len(merged) - 1, 0)} groups; expected at most {MOST_GROUPS}"
@@ -90,6 +125,8 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     if ALL in names:
         raise UserError(f"column {by!r} has a group called {ALL!r}, the name of the row without grouping; rename it")
     number = {name: i for i, name in enumerate(names)} | dict.fromkeys(merged, len(names) - 1)
+    if joined is not None:
+        return _of_several(by, names, joined, number, merged)
     code = labels.replace_strict(number, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     if by == "source":
         outside = _outside(collection)
@@ -97,13 +134,44 @@ def grouping(collection: Collection, by: str | None, keep: Iterable[str] = ()) -
     return Groups(by, tuple(names), code, merged=merged)
 
 
-def _kept_apart(names: list[str], keep: set[str]) -> tuple[list[str], tuple[str, ...]]:
+def _kept_apart(names: list[str], keep: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Names of the groups, and of those that the last one of them stands for."""
-    if len(names) <= MOST_GROUPS or not keep:
-        return names, ()
     kept = [name for name in names if name in keep]
     merged = tuple(name for name in names if name not in keep)
+    if REST in keep and REST not in names and kept and len(names) > len(kept) + 1:
+        return [*kept, REST], merged
+    if len(names) <= MOST_GROUPS or not keep:
+        return names, ()
     return [*kept, f"{len(merged):,} other groups"], merged
+
+
+def _several(column: pl.Series) -> pl.Series | None:
+    """The groups that each value names, as lists; None where every value names one."""
+    if column.dtype != pl.String or not column.str.contains(SEVERAL, literal=True).any():
+        return None
+    lists = column.str.split(SEVERAL).list.eval(pl.element().str.strip_chars())
+    found = lists.list.eval(pl.element().filter(pl.element() != "")).list.unique().list.sort()
+    return found.set(found.list.len() == 0, None)
+
+
+def _single(joined: pl.Series) -> list[str]:
+    names: list[str] = joined.explode().drop_nulls().unique().sort().to_list()
+    return names
+
+
+def _of_several(
+    by: str, names: list[str], joined: pl.Series, number: Mapping[str, int], merged: tuple[str, ...]
+) -> Groups:
+    """Groups where values name several; beside `REST`, a document is of the first group that it names and is kept."""
+    code, set_of = np.full((2, len(joined)), -1, dtype=np.int64)
+    sets = dict[tuple[int, ...], int]()
+    for row, held in enumerate(joined.to_list()):
+        members = tuple(sorted({number[name] for name in held or ()}))
+        if len(members) == 1 or (members and names[-1] == REST and merged):
+            code[row] = members[0]
+        elif members:
+            set_of[row] = sets.setdefault(members, len(sets))
+    return Groups(by, tuple(names), code, merged=merged, sets=tuple(sets), set_of=set_of if sets else None)
 
 
 def _outside(collection: Collection) -> npt.NDArray[np.bool_]:
@@ -195,7 +263,20 @@ def grouped_pairs(
     pairs = None if pairs is None else list(pairs)
     keep = [name for pair in pairs or () if not isinstance(pair, str) for name in pair]
     groups = grouping(collection, by, keep)
+    if pairs and REST in keep and REST not in groups.names:
+        pairs = [_resolved(pair, groups.names) for pair in pairs]
+    if pairs and len(pairs) > 1 and REST in keep and (groups.merged or REST not in groups.names):
+        raise UserError(f"{REST!r} is every group but one: name one pair with it, such as {groups.names[0]},{REST}")
     return groups, () if by is None and pairs is None else choose_pairs(groups, pairs)
+
+
+def _resolved(pair: Any, names: tuple[str, ...]) -> Any:
+    """Of two groups, the other one is the rest."""
+    if len(names) != 2 or isinstance(pair, str) or len(pair) != 2 or not set(pair) & set(names):
+        return pair
+    other = {names[0]: names[1], names[1]: names[0]}
+    known = next(name for name in pair if name in names)
+    return tuple(other[known] if name == REST else name for name in pair)
 
 
 def choose_pairs(groups: Groups, pairs: Iterable[Pair] | None) -> tuple[Pair, ...]:

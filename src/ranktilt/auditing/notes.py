@@ -175,6 +175,12 @@ def group_notes(
     if groups.unlabelled:
         without = counted(groups.unlabelled, "document", "documents")
         yield f"{without} without {groups.by}, in no group"
+    if groups.several:
+        held = counted(groups.several, "document names", "documents name")
+        yield (
+            f"{held} several groups of {groups.by}: an equal part in each where all groups are asked about at once, "
+            "in none where two are compared"
+        )
     if groups.outside:
         yield (
             f"{counted(groups.outside, 'document', 'documents')} outside the pool, in no group: they have no twin by "

@@ -126,14 +126,25 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups that were compared, by Relative Δ or on the card, in order."""
+        """Pairs of groups that were compared, by Relative Δ or on the card, in order.
+
+        Where all groups are asked about at once and nothing else is, the first two.
+        """
         tilts = [(t.a, t.b) for t in self.tilts]
-        return tuple(dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates)]))
+        found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates if e.estimand.sided)])
+        return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates else ()))
 
     @property
     def tilted_pairs(self) -> tuple[Pair, ...]:
         """Pairs with a Relative Δ, in order; the card may ask about more, of which one side is never relevant."""
         return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+
+    @property
+    def judged_pairs(self) -> tuple[Pair, ...]:
+        """Pairs of groups with a verdict of their own: one where it speaks of all groups at once."""
+        if self.primary is not None and not self.primary.sided:
+            return self.pairs[:1]
+        return self.tilted_pairs if self.measures else self.pairs
 
     @property
     def primary(self) -> Estimand | None:
@@ -238,12 +249,16 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def estimates_of(self, run: str | None, a: str | None = None, b: str | None = None) -> list[Effect]:
-        """Return the card's rows of one run (of all where None) and one pair of groups, as `card` does."""
+        """Return the card's rows of one run (of all where None) and one pair of groups, as `card` does.
+
+        What is asked about all groups at once stands on the card of the first pair.
+        """
         if not self.estimates:
             raise UserError("this audit has no card; ask for it: --card (card=True)")
         if a is None or b is None:
             a, b = self.pairs[0]
-        chosen = [e for e in self.estimates if {e.a, e.b} == {a, b} and run in (None, e.run)]
+        sides = [{a, b}, *([{ALL}] if {a, b} == set(self.pairs[0]) else [])]
+        chosen = [e for e in self.estimates if {e.a, e.b} in sides and run in (None, e.run)]
         if not chosen:
             raise unknown("pair of groups", f"{a},{b}", [",".join(p) for p in self.pairs])
         return [e.seen_from(a) for e in chosen]
@@ -288,7 +303,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
             raise unknown("run", run, self.runs)
         if not self.pairs:
             raise UserError("nothing to compare: this audit has no groups")
-        if a is None or b is None:
+        if a is None or b is None or (self.primary is not None and not self.primary.sided):
             a, b = self.pairs[0]
         noun = "text" if self.spec.get("by") == "source" else "documents"
         found = [t for t in self.tilts if t.run == run and {t.a, t.b} == {a, b}]

@@ -14,7 +14,8 @@ class Verdict(NamedTuple):
     """What an audit says about one run."""
 
     run: str
-    kind: Literal["favours", "level", "inconclusive"]
+    kind: Literal["favours", "level", "outside", "inconclusive"]
+    """``outside``: outside the random band, on a question about all groups at once, which favours nobody."""
     favours: str | None
     """The favoured group; None unless `kind` is ``favours``."""
     sentence: str
@@ -54,6 +55,8 @@ def judge_card(estimates: Sequence[Effect], *, noun: str = "text", primary: str 
     """
     asked = [e for e in estimates if not e.estimand.descriptive or repr(e.estimand) == primary]
     first = next((e for e in asked if repr(e.estimand) == (primary or "HeadToHead")), asked[0])
+    if not first.estimand.sided:
+        return _beside_band(first)
     side = first.side(first.favours)
     agree = sum(e.favours == first.favours for e in asked)
     amount = first.estimand.amount
@@ -72,6 +75,17 @@ def judge_card(estimates: Sequence[Effect], *, noun: str = "text", primary: str 
         why = f"{told} too few to test"
     text = "; ".join(filter(None, (text, why)))
     return Verdict(first.run, "inconclusive", None, f"{first.run}: inconclusive: {text}", agree, len(asked))
+
+
+def _beside_band(e: Effect) -> Verdict:
+    """Say of a question about all groups at once where its answer lies beside the random band."""
+    of = e.estimand
+    numbers = f"{of.answer(e.value)}, 95 % interval [{of.amount(e.low)}, {of.amount(e.high)}]"
+    band = f"random band [{of.amount(e.band_low)}, {of.amount(e.band_high)}]"
+    shown = e.place != "inside" and e.significant
+    said = of.outside[e.place == "above"] if shown else "not told from a random ranking"
+    text = f"{e.run}: {said}: {e.name} {numbers}, {band}, corrected p {probability(e.p_corrected)}"
+    return Verdict(e.run, "outside" if shown else "inconclusive", None, text, 1, 1)
 
 
 def across(p: float, level: str) -> str:

@@ -59,7 +59,25 @@ class AuditInputs(options.OptionGroup):
             "--by", metavar="COLUMN", help="Group documents by it, or by parts such as length:3; none for no groups."
         ),
     ] = "source"
-    pair: Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")] = None
+    pair: Annotated[
+        list[str] | None,
+        typer.Option("--pair", metavar="A,B", help="Compare only these groups; A,rest: A with all others together."),
+    ] = None
+    protected: Annotated[
+        str | None,
+        typer.Option("--protected", metavar="GROUP", help="Compare this group with all others: --pair GROUP,rest."),
+    ] = None
+
+    @property
+    def pairs(self) -> list[tuple[str, str]] | None:
+        """Pairs of groups to compare; None for all."""
+        if self.protected is None:
+            return options.read_pairs(self.pair)
+        if self.pair:
+            raise UserError("--protected GROUP is --pair GROUP,rest; give one of both")
+        if not self.protected.strip():
+            raise UserError("--protected expects a group, such as female")
+        return [(self.protected.strip(), "rest")]
 
     @property
     def column(self) -> str | None:
@@ -243,7 +261,7 @@ def audit(
     from ranktilt.text.quality import NEAR_IDENTICAL
 
     output.check(*inputs.files)
-    pairs = options.read_pairs(inputs.pair)
+    pairs = inputs.pairs
     measures = [estimand(m) for m in measure] if measure else None
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
     collection, runs = inputs.load()
@@ -252,6 +270,7 @@ def audit(
     if not runs:
         grouped_pairs(collection, inputs.column, pairs)  # what cannot be compared need not be ranked
         runs = options.rank_with(rankers, collection)
+    search.require_answers(runs)
     result = run_audit(
         collection, runs, measures, card=card or not collection.qrels.height, depth=depth or DEPTH, by=inputs.column,
         pairs=pairs, heads=heads, missing=missing, rounding=rounding, **statistics.keywords,

@@ -20,6 +20,7 @@ def compare(
     correction: options.Correction = options.Corrections.holm,
     resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and exchanges.")] = 10_000,
     seed: options.Seed = 0,
+    max_failures: options.MaxFailures = None,
     output: Output,
 ) -> None:
     """Say whether the new ranker tilts more than the old one, from two audits over the same queries.
@@ -32,6 +33,8 @@ def compare(
 
     output.check(new, old)
     audits = Audit.load(new), Audit.load(old)
+    for one in audits:
+        options.require_answers(one.spec.get("runs", ()), max_failures)
     output.deliver(compare_audits(*audits, correction=correction, resamples=resamples, seed=seed))
 
 
@@ -70,6 +73,7 @@ def gate(
         int, typer.Option("--resamples", min=100, help="Bootstrap resamples of the growth since the baseline.")
     ] = 10_000,
     seed: options.Seed = 0,
+    max_failures: options.MaxFailures = None,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE.xml", help="Write JUnit XML.")] = None,
     markdown: Annotated[
         str | None,
@@ -90,9 +94,12 @@ def gate(
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
     check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
+    audits = [Audit.load(one) for one in (audit, baseline) if one is not None]
+    for one in audits:
+        options.require_answers(one.spec.get("runs", ()), max_failures)
     found = gate_audit(
-        Audit.load(audit), max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs,
-        baseline=None if baseline is None else Audit.load(baseline), min_effect=min_effect,
+        audits[0], max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs,
+        baseline=None if baseline is None else audits[1], min_effect=min_effect,
         inconclusive=inconclusive, resamples=resamples, seed=seed,
     )  # fmt: skip
     found = with_command(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
@@ -82,6 +82,13 @@ IgnoreUnknown = Annotated[
 Correction = Annotated[
     Corrections, typer.Option("--correction", help="Correction of the p values for the number of tests.")
 ]
+MaxFailures = Annotated[
+    float | None,
+    typer.Option(
+        "--max-failures", min=0, max=100, metavar="X",
+        help="Most queries or answers, in %, that an engine or language model may fail.",
+    ),
+]  # fmt: skip
 Layout = Annotated[Layouts, typer.Option("--layout", help="How the folder is laid out.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
@@ -111,10 +118,22 @@ class RankerOptions(Compute):
     """What rankers have in common."""
 
     text: Annotated[Fields | None, typer.Option("--text", help="Which part of a document is ranked.")] = None
+    max_failures: MaxFailures = None
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
-        return read_rankers(specs, text=self.text, device=self.device, **more)
+        share = None if self.max_failures is None else self.max_failures / 100
+        found = read_rankers(specs, text=self.text, device=self.device, max_failed=share, **more)
+        if share is not None and specs and not any(_can_fail(stage) for one in found for stage in stages_of(one)):
+            raise UserError(
+                "--max-failures is about rankers that ask an engine or a language model, or about their runs; here "
+                "is none"
+            )
+        return found
+
+    def require_answers(self, runs: Sequence[Run]) -> None:
+        """Refuse runs, wherever they come from, whose language models failed more often than allowed."""
+        require_answers((run.spec for run in runs), self.max_failures)
 
 
 @dataclass(frozen=True)
@@ -221,6 +240,20 @@ def _options_of(group: type[OptionGroup]) -> list[inspect.Parameter]:
     ]
 
 
+def _can_fail(stage: Ranker) -> bool:
+    return hasattr(stage, "max_failed") or stage.name == "replay"
+
+
+def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:
+    """Refuse runs, by their specs, with more unreadable answers of language models than allowed, in %."""
+    from ranktilt.rankers.llm.answers import require_answers as require
+    from ranktilt.run import stage_facts
+
+    for spec in specs if max_failures is not None else ():
+        for stage, said in stage_facts(spec, "llm_answers"):
+            require(stage, said, (max_failures or 0) / 100, "--max-failures")
+
+
 def load_texts(folder: Path, split: str | None) -> Collection:
     """Load a collection to look at its texts: judgments are no condition, and unknown documents in them no mistake."""
     from ranktilt.datasets.load import NO_QRELS, load
@@ -245,16 +278,23 @@ def rank_with(rankers: Sequence[Ranker], collection: Collection) -> list[Run]:
     return [check_reranked(one.rank(collection), None, one) for one in rankers]
 
 
+def stages_of(one: Ranker) -> Sequence[Ranker]:
+    """The stages of a pipeline; of any other ranker itself."""
+    found: Sequence[Ranker] = getattr(one, "stages", (one,))
+    return found
+
+
 def read_rankers(specs: Sequence[str], **defaults: Any) -> list[Ranker]:
     """Read rankers and give each the options of the command line that it has and does not set itself."""
     from ranktilt.rankers.spec import Stage, parse_stages
     from ranktilt.registry import ranker, ranker_class
 
-    given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in defaults.items()}
+    named = {name: value for name, value in defaults.items() if value is not None}
+    given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in named.items()}
 
     def equipped(stage: Stage) -> Stage:
         own = {f.name for f in fields(ranker_class(stage.name))}  # type: ignore[arg-type]
-        more = {name: value for name, value in given.items() if value is not None and name in own}
+        more = {name: value for name, value in given.items() if name in own}
         return replace(stage, options={**more, **stage.options})
 
     return [ranker(">>".join(str(equipped(stage)) for stage in parse_stages(spec))) for spec in specs]

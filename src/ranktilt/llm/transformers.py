@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 import secrets
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,10 @@ class Transformers(LLM):
     only the same list of prompts with the same batch on the same machine and versions. Log-probabilities are those
     before temperature and top_p.
 
-    No code of the model's own is run. `device` is torch's name (by default a GPU where there is one), `batch` prompts
+    What a message says is text: a control token in it, such as the end of a turn, is broken by a blank, so that no
+    document can end the user's turn. No code of the model's own is run.
+
+    `device` is torch's name (by default a GPU where there is one), `batch` prompts
     are answered together, and the precision ``auto`` is that of the folder's weights. What is wrong with the folder is
     found by `check`.
     """
@@ -118,8 +122,9 @@ class Transformers(LLM):
                 yield self._answer(jobs[start : start + self._batch], sampling)
 
     def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Reply:
+        messages = [{**message, "content": self._as_text(message["content"])} for message in prompt.messages()]
         try:
-            text = self._tokenizer.apply_chat_template(prompt.messages(), tokenize=False, add_generation_prompt=True)
+            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
             said = checkpoint.first_line(error)
             return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
@@ -129,6 +134,16 @@ class Transformers(LLM):
             message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
             return Reply(number, None, Failure("too long", message), 0)
         return _Job(number, prompt, tokens, min(left, sampling.max_tokens or MOST))
+
+    def _as_text(self, content: str) -> str:
+        """A message in which the tokenizer finds no control token, such as the end of a turn: a blank breaks each."""
+        return self._control.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", content)
+
+    @cached_property
+    def _control(self) -> re.Pattern[str]:
+        added = [str(token) for token in self._tokenizer.added_tokens_decoder.values() if token.special]
+        tokens = sorted({token for token in (*added, *self._tokenizer.all_special_tokens) if token}, key=len)
+        return re.compile("|".join(map(re.escape, reversed(tokens))) or "(?!)")
 
     def _answer(self, jobs: list[_Job], sampling: Sampling) -> list[Reply]:
         torch = need("torch", extra="neural", for_="transformers")

@@ -32,6 +32,10 @@ ESTIMANDS = {
     "RankGap": "rank_gap:RankGap",
     "ScoreGap": "score_gap:ScoreGap",
     "ExposureRatio": "exposure_ratio:ExposureRatio",
+    "Share": "share:Share",
+    "AWRF": "attention.awrf:AWRF",
+    "EEL": "attention.expected_exposure:EEL",
+    "NDKL": "attention.ndkl:NDKL",
     "RelativeDelta": "contrast:RELATIVE_DELTA",
 }
 """Every estimand by the name that is typed for it: where it is defined, looked up when it is first asked for."""
@@ -64,6 +68,14 @@ class Answered(Protocol):
     @property
     def parts(self) -> Mapping[str, float]:
         """Counts and means behind it."""
+
+    @property
+    def place(self) -> str:
+        """Where it lies beside the random band: ``inside``, ``below`` or ``above``."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether it is significant after correction."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,6 +122,10 @@ class Estimand:
     """Whether it only describes: no verdict, no correction, no conflict."""
     directed: ClassVar[bool] = False
     """Whether it cannot be turned round: a ratio's mean is not 1 over the mean of the ratio's inverse."""
+    sided: ClassVar[bool] = True
+    """Whether it favours one of two groups; one over all groups at once favours none."""
+    outside: ClassVar[tuple[str, str]] = ("lower than random rankings", "higher than random rankings")
+    """What is said below and above the random band, where nobody is favoured."""
     scale: ClassVar[float] = 1.0
     """Printed numbers are values times this."""
     digits: ClassVar[int] = 1
@@ -127,9 +143,11 @@ class Estimand:
     needs_cutoff: ClassVar[bool] = False
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Valid values of the options that are words."""
+    free: ClassVar[tuple[str, ...]] = ()
+    """Options that are any text without commas and parentheses, read by the estimand itself."""
 
     def __post_init__(self) -> None:
-        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.choices}
+        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*self.choices, *self.free)}
         for what, number in numbers.items():
             if number is not None and type(number) is not int:
                 raise UserError(f"measure {self.name}: expected a whole number as {what}, got {number!r}")
@@ -163,6 +181,11 @@ class Estimand:
     def title(self) -> str:
         """The name as tables and pages print it."""
         return repr(self)
+
+    @property
+    def reads_scores(self) -> bool:
+        """Whether it needs to know how far scores lie apart, and not only their order."""
+        return False
 
     def amount(self, value: float) -> str:
         """Print a value in its unit, without the unit; a dash where it is undefined."""
@@ -335,6 +358,12 @@ class GroupEstimand(Estimand):
         """
         return None
 
+    def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        """Total and weight of each query, from which `value` is made; parameters as for `contrast`."""
+        found = self.contrast(ranking, first, second)
+        known = ~np.isnan(found)
+        return np.where(known, found, 0.0), known.astype(np.float64)
+
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
         """Answer it for each query.
 
@@ -449,7 +478,8 @@ def _options(written: str, text: str, of: Estimand) -> dict[str, Any]:
             raise unknown(f"option of measure {text!r}", name, valid)
         if name in options:
             raise UserError(f"option {name!r} of measure {text!r} is given twice")
-        options[name] = value if name in of.choices else _whole(value, f"option {name} of measure {text!r}")
+        words = name in of.choices or name in of.free
+        options[name] = value if words else _whole(value, f"option {name} of measure {text!r}")
     return options
 
 

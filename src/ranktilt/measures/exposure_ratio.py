@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered, Bools, GroupEstimand
-from ranktilt.measures.ranking import Ranking, discount_spans
+from ranktilt.measures.ranking import Ranking, discount_spans, rank_spans
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,18 +29,31 @@ class ExposureRatioOfGroups(GroupEstimand):
     ----------
     cutoff : int, optional
         Ranks that are seen (k); the whole list where None.
+    exposure : {"rank", "softmax"}, optional
+        ``"softmax"``: a document's exposure is its probability of standing first, ``softmax(score)`` over the query's
+        list, times the first rank's weight, which cancels (DELTR). It needs real scores.
+    aggregate : {"queries", "means"}, optional
+        ``"means"``: the ratio of both groups' mean exposures over the queries, in place of the mean of ratios.
 
     References
     ----------
-    Singh & Joachims, KDD 2018; Wang et al., NAACL 2024 (rank variant).
+    Singh & Joachims, KDD 2018; Zehlike & Castillo, WWW 2020 (DELTR: softmax); Wang et al., NAACL 2024.
     """
 
+    exposure: str = "rank"
+    aggregate: str = "queries"
+
     name = "ExposureRatio"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "exposure": ("rank", "softmax"),
+        "aggregate": ("queries", "means"),
+    }
     question = "who gets more attention, document for document?"
     heading = "exposure"
     method = (
-        "a document at a rank gets 1 / log(1 + rank) of attention; the mean over the first group's documents in a list "
-        "is divided by that over the second's, and averaged over queries. Random labels: each list is shuffled."
+        "a document at a rank gets 1 / log(1 + rank) of attention (exposure=softmax: the softmax of its score); the "
+        "mean over the first group's documents in a list is divided by that over the second's, and averaged over "
+        "queries (aggregate=means: both means are averaged first). Random labels: each list is shuffled."
     )
     bounds = (0.0, np.inf)
     level = 1.0
@@ -51,19 +66,49 @@ class ExposureRatioOfGroups(GroupEstimand):
         "1 is equal, above 1 the first group gets more. The top ranks count most."
     )
     page = "exposure-ratio"
-    pattern = r"[Ee]xposure ratios?|ExposureRatio(?:@\d+)?"
+    pattern = r"[Ee]xposure ratios?|ExposureRatio(?:\([\w=, ]*\))?(?:@\d+)?"
+
+    @property
+    def reads_scores(self) -> bool:
+        return self.exposure == "softmax"
 
     def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
-        n = len(ranking.offsets) - 1
-        seen = np.repeat(discount_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes, ranking.sizes)
-        exposure = []
+        one, two = self._exposures(ranking, first, second)
+        ratio: Floats = np.divide(one, two, out=np.full(len(one), np.nan), where=two > 0)
+        return ratio
+
+    def columns(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        if self.aggregate == "queries":
+            return super().columns(ranking, first, second)
+        one, two = self._exposures(ranking, first, second)
+        lacking = np.isnan(one + two)
+        return np.where(lacking, np.nan, one), np.where(lacking, np.nan, two)
+
+    def counts(self, one: Floats, two: Floats) -> Bools:
+        return two > 0 if self.aggregate == "queries" else ~np.isnan(two)
+
+    def value(self, one: Floats, two: Floats, *, rounding: str = "none") -> float:
+        known = self.counts(one, two)
+        return super().value(one[known], two[known])
+
+    def _exposures(self, ranking: Ranking, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+        """Mean exposure of both groups in each query; NaN where a list lacks the group."""
+        n, seen = len(ranking.offsets) - 1, self._seen(ranking)
+        found = []
         for group in (first, second):
             size = np.bincount(ranking.query, weights=group, minlength=n)
             total = np.bincount(ranking.query, weights=np.where(group, seen, 0.0), minlength=n)
-            exposure.append(np.divide(total, size, out=np.full(n, np.nan), where=size > 0))
-        one, two = exposure
-        ratio: Floats = np.divide(one, two, out=np.full(n, np.nan), where=two > 0)
-        return ratio
+            found.append(np.divide(total, size, out=np.full(n, np.nan), where=size > 0))
+        return found[0], found[1]
+
+    def _seen(self, ranking: Ranking) -> Floats:
+        """Exposure of each document, in expectation over ties."""
+        if self.exposure == "rank":
+            spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
+            return np.repeat(spans / ranking.sizes, ranking.sizes)
+        within = rank_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes
+        top = ranking.scores[ranking.offsets[:-1][ranking.query]]
+        return np.exp(ranking.scores - top) * np.repeat(within, ranking.sizes)
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")

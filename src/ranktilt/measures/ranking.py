@@ -149,6 +149,15 @@ def discount_spans(before: Ints, size: Ints, cutoff: int | None) -> Floats:
     return np.where((size == 1) & (high > low), 1 / np.log2(2.0 + low), running[high] - running[low])
 
 
+def rank_weights(before: Ints, size: Ints, cutoff: int | None) -> Floats:
+    """Sum of ``1/log2(max(rank, 2))`` over each tie block's ranks down to the cutoff: weights of TREC's fair track."""
+    low, high = _ends(before, size, cutoff)
+    ranks = np.maximum(np.arange(1, int(high.max(initial=0)) + 1), 2)
+    running = np.concatenate([[0.0], np.cumsum(1 / np.log2(ranks))])
+    found: Floats = running[high] - running[low]
+    return found
+
+
 def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
     """Number of each tie block's ranks down to the cutoff."""
     low, high = _ends(before, size, cutoff)

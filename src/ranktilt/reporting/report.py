@@ -232,10 +232,7 @@ def _summed(results: Sequence[Opened | Result]) -> str:
     """What is said of all rankers of all audits together: how many verdicts of each kind."""
     audits = [one.audit for one in results if isinstance(one, Opened)]
     kinds = Counter[str](
-        audit.verdict(run, *pair).kind
-        for audit in audits
-        for pair in (audit.tilted_pairs if audit.measures else audit.pairs)
-        for run in audit.runs
+        audit.verdict(run, *pair).kind for audit in audits for pair in audit.judged_pairs for run in audit.runs
     )
     if not kinds:
         return ""

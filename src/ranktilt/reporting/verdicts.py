@@ -12,6 +12,7 @@ _SIDES: dict[str, Side] = {"a": "first", "b": "second", "level": "level", "incon
 VERDICT_WORDS = {
     "favours": ("favours one side", "favour one side"),
     "level": ("is level", "are level"),
+    "outside": ("lies outside the random band", "lie outside the random band"),
     "inconclusive": ("is inconclusive", "are inconclusive"),
 }
 """What is said of one verdict of each kind, and of several."""

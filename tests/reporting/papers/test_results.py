@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ranktilt import Collection, audit
+from ranktilt import Audit, Collection, audit
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, tables_of
 from tests.probes.validations import toy_effectiveness, toy_validation
 from tests.reporting.audits import ordered, small, three, twins, uneven
 from tests.reporting.papers.audits import RERANKED, named, sourced
 from tests.reporting.studies import timeless_study, toy_study
-from tests.toy import run_of
+from tests.toy import collection_of, run_of
 
 
 def by_key(cells: Sequence[PaperCell], *keys: str) -> dict[tuple[str, ...], float]:
@@ -22,6 +22,17 @@ def by_key(cells: Sequence[PaperCell], *keys: str) -> dict[tuple[str, ...], floa
     found = {tuple(getattr(cell, key) for key in keys): cell.value for cell in cells}
     assert len(found) == len(cells)
     return found
+
+
+def asked_of_groups(runs: Sequence[str], measures: list[str]) -> Audit:
+    """An audit by group of rankers that order four documents differently."""
+    docs = [{"id": f"d{n}", "text": "x", "source": "s", "origin": f"d{n}", "kind": "ab"[n % 2]} for n in range(4)]
+    collection = collection_of(docs, {"q": "x"}, {"q": {"d0": 1, "d1": 1}})
+    made = [
+        run_of(collection, {"q": {f"d{(n + shift) % 4}": 4.0 - n for n in range(4)}}, ranker=name)
+        for shift, name in enumerate(runs)
+    ]
+    return audit(collection, made, measures, by="kind", pairs=[("b", "rest")], resamples=100)
 
 
 class TestAudit:
@@ -66,6 +77,26 @@ class TestAudit:
         cells = cells_of(three(), "dai-3")
         assert {(c.generator, c.condition) for c in cells} == {("llama", ""), ("gpt", ""), ("", "gpt against llama")}
         assert len(by_key(cells, "generator", "target")) == 6
+
+    def test_what_a_ranker_was_asked_for_is_the_condition_of_one_system(self) -> None:
+        """Rankers of one model that differ in prompt and attribute are one row of the table."""
+        model = "replay:c.trec>>listwise:openai:gpt"
+        runs = ("bm25", f"{model}(window=5,step=1)", f"{model}(window=5,step=1,prompt=sensitive,attribute=female)")
+        found = asked_of_groups(runs, ["P@2", "ExposureRatio@4", "ExposureRatio(aggregate=means)"])
+        cells = by_key(cells_of(found, "wang-1"), "system", "condition", "measure")
+        listwise = f"{model}(window=5,step=1)"
+        rows = [("BM25", "neutral"), (listwise, "neutral"), (listwise, "female")]
+        measures = ["P@2", "ExposureRatio", "ExposureRatio(aggregate=means)"]
+        assert set(cells) == {(*row, measure) for row in rows for measure in measures}
+        ratios = [e.value for e in found.estimates if e.name == "ExposureRatio@4"]
+        assert [cells[(*row, "ExposureRatio")] for row in rows] == ratios
+
+    def test_window_and_step_are_the_condition_of_a_listwise_ranker(self) -> None:
+        model = "replay:c.trec>>listwise:openai:gpt"
+        found = asked_of_groups(("bm25", model, f"{model}(window=10,step=3)"), ["P@2", "ExposureRatio"])
+        cells = by_key(cells_of(found, "wang-2"), "system", "condition", "measure")
+        assert {key[:2] for key in cells} == {(model, f"neutral window={w} step={s}") for w, s in ((20, 10), (10, 3))}
+        assert {key[2] for key in cells} == {"P@2", "ExposureRatio"}
 
     @pytest.mark.parametrize(("table", "condition"), [("wang-1", "neutral"), ("askari-2", ""), ("askari-5", "")])
     def test_tables_without_groups_hold_the_means_of_all_documents(self, table: str, condition: str) -> None:

@@ -283,13 +283,15 @@ HOLD = "the results given (1 audit) hold"
          f"{HOLD} none: ranktilt audit DIR -r bm25 --json FILE makes one"),
         ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "
          f"collection); {HOLD} fewer: dai-10 shows the first"),
-        ([sourced("llm")], "wang-1", "wang-1 shows documents of several groups ranked by relevance (an audit with "
-         f"P@20); {HOLD} none: ranktilt audit DIR -r bm25 -m P@20 --by gender --json FILE makes one"),
+        ([sourced("llm")], "wang-1", "wang-1 shows documents of several groups ranked by relevance (an audit by "
+         f"group); {HOLD} none: ranktilt audit DIR -r bm25 -m P@20 -m ExposureRatio --by gender --protected female "
+         "--json FILE makes one"),
         ([Opened(small(), notes=("the collection X has changed since.",))], "dai-10", "dai-10 shows the texts of a "
          "collection (an audit by source, with its collection); the collection X has changed since."),
         ([small(), uneven(), toy_validation(), toy_study(), CellFile(())], "wang-2", "wang-2 shows listwise rankings "
-         "at several window and step sizes; the results given (2 audits, 1 validation, 1 study, 1 file of cells) hold "
-         "none: give a CSV file of its cells"),
+         "at several window and step sizes (an audit by group); the results given (2 audits, 1 validation, 1 study, 1 "
+         "file of cells) hold none: ranktilt audit DIR -r 'bm25@200>>listwise:openai:MODEL(window=10,step=5)' -m P@20 "
+         "-m ExposureRatio --by gender --protected female --json FILE makes one"),
         ([], "paper", "the results given (nothing) hold none of the papers' tables; such results are made by: ranktilt "
          "validate DIR --json FILE; ranktilt validate DIR -r bm25 --json FILE; ranktilt audit DIR -r bm25 --json FILE; "
          "ranktilt audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE"),

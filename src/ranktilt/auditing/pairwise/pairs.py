@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.groups import REST, Groups, grouping
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, unknown
 from ranktilt.run import Run, codes, collection_rows
@@ -19,8 +19,6 @@ from ranktilt.run import Run, codes, collection_rows
 Ints = npt.NDArray[np.int64]
 Kind = Literal["relevant", "irrelevant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-REST = "rest"
-"""All groups but the protected one together, where there are several."""
 _FEWEST = 2
 
 
@@ -66,7 +64,7 @@ def two_sides(collection: Collection, by: str, protected: str | None = None) -> 
         raise unknown(by, protected, groups.names)
     others = [name for name in groups.names if name != protected]
     code = np.where(groups.code < 0, -1, groups.code == groups.names.index(protected)).astype(np.int64)
-    sides = Sides(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(by, code)))
+    sides = Sides(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
     for side in (True, False):
         size = int((code == side).sum())
         if size < _FEWEST:
@@ -77,11 +75,12 @@ def two_sides(collection: Collection, by: str, protected: str | None = None) -> 
     return sides
 
 
-def _unlabelled(by: str, code: Ints) -> Iterator[str]:
+def _unlabelled(groups: Groups, code: Ints) -> Iterator[str]:
     lost = int((code < 0).sum())
     if lost:
         warning = "warning: " if 2 * lost >= len(code) else ""
-        yield f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} without {by}, in no pair"
+        what = f"without {groups.by}{' or of several' if groups.several else ''}"
+        yield f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} {what}, in no pair"
 
 
 def relevant_pairs(collection: Collection) -> pl.DataFrame:

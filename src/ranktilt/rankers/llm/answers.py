@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
 
+from ranktilt.errors import UserError, counted, shorten
 from ranktilt.text.quality import refusal
 
 OK, REPAIRED, MISSING, REPEATED = "ok", "repaired", "missing", "repeated"
@@ -32,6 +34,7 @@ _REFUSAL = re.compile(
 )
 _LONGEST = 20_000
 """Characters of an answer that are read; no ranking of what was shown is longer."""
+_EXAMPLE = 120
 
 
 class Reading(NamedTuple):
@@ -96,6 +99,21 @@ def readable_share(counts: Counter[str]) -> float:
     """Return the share of answers that say something, 0 to 1; NaN where nothing was asked."""
     total = sum(counts.values())
     return sum(counts[kind] for kind in READABLE) / total if total else float("nan")
+
+
+def require_answers(stage: str, said: Mapping[str, Any], most: float, limit: str) -> None:
+    """Refuse a stage with more unreadable answers than the share `most`, which `limit` sets; `said` counts them.
+
+    They count as an audit counts them: ``kinds``, and the first one, ``unreadable``.
+    """
+    kinds = Counter({str(kind): int(number) for kind, number in said["kinds"].items()})
+    failed = 1 - readable_share(kinds)
+    if failed > most + 1e-9:
+        shown = f" (first: {shorten(said['unreadable'], _EXAMPLE)})" if said.get("unreadable") else ""
+        raise UserError(
+            f"{stage}: {failed:.0%} of {counted(kinds.total(), 'answer', 'answers')} could not be read, "
+            f"{limit} allows {100 * most:g}%{shown}"
+        )
 
 
 def _json_numbers(answer: str) -> list[int] | None:

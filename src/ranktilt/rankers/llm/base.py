@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import UserError, counted, shorten
+from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LARGEST_SEED, LLM, Prompt, Reply, Sampling, llm
 from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
@@ -31,8 +30,9 @@ from ranktilt.rankers.llm.answers import (
     Reading,
     read_choice,
     read_ranking,
-    readable_share,
+    require_answers,
 )
+from ranktilt.rankers.llm.passages import one_line
 from ranktilt.run import Run
 
 Shown = tuple[int, ...]
@@ -54,7 +54,6 @@ _MODEL_OPTIONS = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm",
 _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
 _IDENTIFIER_TOKENS = 8
-_EXAMPLE = 120
 
 
 class Dialogue(NamedTuple):
@@ -161,7 +160,7 @@ class LLMRanker(Ranker):
         cut = [cut_tokens(text, self.passage_tokens) for text in whole.gather(found.rows)]
         passages = list(found.by_query(np.arange(len(cut), dtype=np.float64)))
         tasks = [
-            Task(query, [_on_one_line(cut[int(place)]) for place in places])
+            Task(query, [one_line(cut[int(place)]) for place in places])
             for query, (_, places) in zip(found.texts, passages, strict=True)
         ]
         sortings = [
@@ -177,7 +176,7 @@ class LLMRanker(Ranker):
 
     def shown(self, text: str) -> str:
         """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
-        return _on_one_line(cut_tokens(text, self.passage_tokens))
+        return one_line(cut_tokens(text, self.passage_tokens))
 
     def ask(
         self,
@@ -219,8 +218,9 @@ class LLMRanker(Ranker):
             waiting = {}
             for number, read in answered.items():
                 _advance(sortings[number], read, number, waiting, found)
-        self._require_answers(dialogue)
-        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **self._said(dialogue)}
+        counts = self._said(dialogue)
+        require_answers(repr(self), counts["llm_answers"], self.max_failed, f"max_failed={self.max_failed:g}")
+        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts}
         return [found[number] for number in range(len(tasks))], said
 
     def _read(self, reply: Reply | None, count: int) -> Reading:
@@ -257,7 +257,12 @@ class LLMRanker(Ranker):
 
     def _values(self, task: Task, shown: Shown) -> dict[str, str]:
         items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(shown, 1))
-        return {"query": task.query, "items": items, "count": str(len(shown)), "attribute": self.attribute or ""}
+        return {
+            "query": one_line(task.query),
+            "items": items,
+            "count": str(len(shown)),
+            "attribute": self.attribute or "",
+        }
 
     def answer_tokens(self, tasks: Sequence[Task]) -> int:
         """Tokens that an answer may have."""
@@ -285,16 +290,6 @@ class LLMRanker(Ranker):
 
     # What is said of it
 
-    def _require_answers(self, dialogue: Dialogue) -> None:
-        failed = 1 - readable_share(dialogue.kinds)
-        if failed > self.max_failed + 1e-9:
-            total = sum(dialogue.kinds.values())
-            shown = f" (first: {shorten(dialogue.example, _EXAMPLE)})" if dialogue.example else ""
-            raise UserError(
-                f"{self!r}: {failed:.0%} of {counted(total, 'answer', 'answers')} could not be read, "
-                f"max_failed={self.max_failed:g} allows {self.max_failed:.0%}{shown}"
-            )
-
     def _said(self, dialogue: Dialogue) -> dict[str, Any]:
         counts = {kind: dialogue.kinds[kind] for kind in KINDS if dialogue.kinds[kind]}
         example = {"unreadable": dialogue.example} if dialogue.example else {}
@@ -308,11 +303,6 @@ class Task:
 
     query: str
     passages: list[str]
-
-
-def _on_one_line(text: str) -> str:
-    """A passage as a prompt shows it: on one line, and without anything that looks like another one's number."""
-    return re.sub(r"\[\s*(\d+)\s*\]", r"(\1)", " ".join(text.split()))
 
 
 def _request(text: str) -> Request:

@@ -80,7 +80,7 @@ def tilt_mark(tilt: Effect, level: float, label: str = "") -> Mark:
 def card_figure(audit: Audit, pair: Pair) -> Figure | None:
     """Draw what verdicts rest on where nothing is judged: the twins head to head, or who fills the page."""
     rows = {e.run: e for e in audit.estimates if (e.a, e.b) == pair and e.estimand == audit.primary}
-    if not rows:
+    if not rows or not audit.primary or not audit.primary.sided:
         return None
     first = next(iter(rows.values()))
     said = " ".join(

@@ -67,13 +67,20 @@ class Point:
     """Shown when pointed at."""
 
 
-def histogram(shares: Mapping[str, ArrayLike], edges: ArrayLike, *, x: str, y: str = "share of pairs, %") -> Drawing:
+def histogram(
+    shares: Mapping[str, ArrayLike],
+    edges: ArrayLike,
+    *,
+    x: str,
+    y: str = "share of pairs, %",
+    colours: Sequence[str] = COLOURS,
+) -> Drawing:
     """Draw distributions over the same bins, one above the other: filled with a colour and a pattern each."""
     borders = np.asarray(edges, dtype=np.float64)
     middles, widths = (borders[1:] + borders[:-1]) / 2, np.diff(borders)
     data = []
     for number, (name, heights) in enumerate(shares.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        colour = colours[number % len(colours)]
         shape = PATTERNS[number % len(PATTERNS)]
         data.append(
             {

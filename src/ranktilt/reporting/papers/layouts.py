@@ -223,6 +223,7 @@ _MIXED = (
 _GROUPS = "Effectiveness of each ranker on groups of documents of one collection, in percent, and Relative Δ"
 _AUDIT = "ranktilt audit DIR -r bm25 --json FILE"
 _WINDOWS = ((5, 1), (10, 5), (10, 3), (20, 10))
+_BY_GENDER = "ranktilt audit DIR -r {} -m P@20 -m ExposureRatio --by gender --protected female --json FILE"
 _NO_COMMAND = "a CSV file of its cells"
 
 
@@ -304,8 +305,8 @@ _PRESETS = (
             "ExposureRatio": "Exposure ratio", "neutral": "Neutral", "male": "Male", "female": "Female",
             "european": "European", "non-european": "Non-European",
         },
-        shows="documents of several groups ranked by relevance (an audit with P@20)",
-        command="ranktilt audit DIR -r bm25 -m P@20 --by gender --json FILE",
+        shows="documents of several groups ranked by relevance (an audit by group)",
+        command=_BY_GENDER.format("bm25"),
     ),
     Layout(
         name="wang-2",
@@ -320,8 +321,8 @@ _PRESETS = (
             "ExposureRatio": "Exposure ratio",
             **{f"neutral window={w} step={s}": f"window {w}, step {s}" for w, s in _WINDOWS},
         },
-        shows="listwise rankings at several window and step sizes",
-        command=_NO_COMMAND,
+        shows="listwise rankings at several window and step sizes (an audit by group)",
+        command=_BY_GENDER.format("'bm25@200>>listwise:openai:MODEL(window=10,step=5)'"),
     ),
     Layout(
         name="wang-3",

@@ -12,8 +12,10 @@ from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
+from ranktilt.errors import UserError
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
+from ranktilt.rankers.spec import Stage, parse_stages
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.layouts import (
     LAYOUTS,
@@ -29,7 +31,12 @@ from ranktilt.reporting.views.provenance import folder
 _HUMAN, _LLM = "human", "llm"
 _MIXED = ("dai-3", "dai-4", "dai-5", "dai-6", "dai-9")
 _ALONE = ("dai-2", "dai-7", "dai-8")
-_UNGROUPED = ("wang-1", "askari-2", "askari-4", "askari-5")
+_UNGROUPED = ("askari-2", "askari-4", "askari-5")
+_BY_GROUP = ("wang-1", "wang-2")
+_ASKED = ("attribute", "prompt", "query_template")
+"""Options of a stage that say what it is asked for: conditions of one system."""
+_LISTWISE, _WINDOWS = "listwise", ("window", "step")
+_EXPOSURE = "ExposureRatio"
 _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
@@ -97,16 +104,58 @@ def _of_audit(audit: Audit, table: str) -> list[PaperCell]:
 
     if table in _MIXED:
         return _mixed(audit.tilts, table, name, keys)
-    if not audit.measures or (table == "wang-1" and by in (None, "source")):
+    if table in _BY_GROUP:
+        return [] if by in (None, "source") else list(_by_group(audit, table, name))
+    if not audit.measures:
         return []
     if table == "askari-1":
         return list(_query_counts(audit, name))
     if table == "askari-3" and by:
         return list(_means(audit, table, None, lambda group: {"dataset": group, "collection": name}))
     if table in _UNGROUPED:
-        condition = "neutral" if table == "wang-1" else ""
-        return list(_means(audit, table, ALL, lambda _: {"dataset": name, "condition": condition}))
+        return list(_means(audit, table, ALL, lambda _: {"dataset": name}))
     return []
+
+
+def _by_group(audit: Audit, table: str, name: str) -> Iterator[PaperCell]:
+    """Means of all documents, and the first exposure ratio of the first pair, by what each ranker was asked for."""
+    found = {run: _condition(run, table) for run in audit.runs}
+    systems = system_names(dict.fromkeys(bare for bare, condition in found.values() if condition))
+    rows = [
+        (row["run"], row["measure"], row["mean"]) for row in audit.by_group().filter(group=ALL).iter_rows(named=True)
+    ]
+    ratios = [e for e in audit.estimates if e.estimand.name == _EXPOSURE and (e.a, e.b) == audit.pairs[0]]
+    values = {(e.run, repr(replace(e.estimand, cutoff=None))): e.value for e in reversed(ratios)}
+    rows += [(run, measure, value) for (run, measure), value in reversed(values.items())]
+    for run, measure, value in rows:
+        bare, condition = found[run]
+        if condition:
+            front = {"table": table, "dataset": name, "system": systems[bare], "condition": condition}
+            yield PaperCell(**front, measure=measure, value=value)
+
+
+def _condition(run: str, table: str) -> tuple[str, str]:
+    """Split a ranker's text into the ranker and what it is asked for; empty where a table is not about it."""
+    try:
+        stages = parse_stages(run)
+    except UserError:  # a run of someone else's is called what its file says
+        stages = []
+    asked = next((stage.options["attribute"] for stage in stages if "attribute" in stage.options), "neutral")
+    dropped = set(_ASKED)
+    if table == "wang-2":
+        listwise = [stage for stage in stages if stage.name == _LISTWISE]
+        asked = " ".join([asked, *_window(listwise[-1])]) if listwise else ""
+        dropped |= set(_WINDOWS)
+    kept = [replace(one, options={k: v for k, v in one.options.items() if k not in dropped}) for one in stages]
+    return ">>".join(map(str, kept)) or run, asked
+
+
+def _window(stage: Stage) -> Iterator[str]:
+    """Window and step of a listwise ranker, such as ``window=20``, the defaults where its text names none."""
+    from ranktilt.rankers.llm.listwise import Listwise
+
+    for name in _WINDOWS:
+        yield f"{name}={stage.options.get(name, Listwise.__dataclass_fields__[name].default)}"
 
 
 def _of_study(study: Study, table: str) -> list[PaperCell]:

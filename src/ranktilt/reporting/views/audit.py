@@ -57,7 +57,7 @@ def view(result: Audit | Opened, *, texts: bool = True) -> Document:
 
 def audit_headline(audit: Audit) -> str:
     """Say in one sentence how many rankers favour which side, are level, or are inconclusive; few are named."""
-    pairs = _judged_pairs(audit)
+    pairs = audit.judged_pairs
     if not pairs:
         return _ungrouped(audit)
     asked = _question_title(audit)
@@ -71,7 +71,7 @@ def audit_sentences(audit: Audit) -> tuple[Sentence, ...]:
 
     Of many verdicts a page shows 16, those that favour a side first, and folds all but 6 of them away.
     """
-    pairs = _judged_pairs(audit)
+    pairs = audit.judged_pairs
     tones = [_tone(audit.verdict(run, *pair), pair) for run in audit.runs for pair in pairs]
     lines = [Sentence(text, tone, "strong") for text, tone in zip(verdict_sentences(audit), tones, strict=True)]
     told = [Sentence(text, "unsure", "strong") for text in (*conflict_sentences(audit), *control_sentences(audit))]
@@ -90,10 +90,6 @@ def _question_title(audit: Audit) -> str:
     return "" if audit.primary is None else audit.primary.title
 
 
-def _judged_pairs(audit: Audit) -> tuple[Pair, ...]:
-    return audit.tilted_pairs if audit.measures else audit.pairs
-
-
 def _tone(found: Judged, pair: Pair) -> Tone:
     if found.kind == "favours":
         return "first" if found.favours == pair[0] else "second"
@@ -109,6 +105,7 @@ def _summed(audit: Audit, pair: Pair) -> str:
         (f"favours {pair[0]} {noun}", f"favour {pair[0]} {noun}", _of(found, "favours", pair[0])),
         (f"favours {pair[1]} {noun}", f"favour {pair[1]} {noun}", _of(found, "favours", pair[1])),
         ("is level", "are level", _of(found, "level")),
+        (*VERDICT_WORDS["outside"], _of(found, "outside")),
         ("is inconclusive", "are inconclusive", _of(found, "inconclusive")),
     ):
         if members:
@@ -175,7 +172,8 @@ def _data(audit: Audit) -> pl.DataFrame:
         card = audit.card(a, b)
         parts.append(
             card.select(
-                "run", pl.col("name").alias("measure"), pl.lit("card").alias("row"), pl.lit(f"{a}|{b}").alias("group"),
+                "run", pl.col("name").alias("measure"), pl.lit("card").alias("row"),
+                pl.format("{}|{}", "a", "b").alias("group"),
                 "value", "queries", "low", "high", "p", "p_corrected", "detectable", "band_low", "band_high", "level",
                 *(column for column in _COUNTS if column in card.columns),
             )

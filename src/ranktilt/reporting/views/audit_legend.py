@@ -42,11 +42,11 @@ _MISSING = {
 
 def verdict_sentences(audit: Audit) -> list[str]:
     """One verdict a ranker and pair, in plain words."""
-    many = len(audit.pairs) > 1
+    many = len(audit.judged_pairs) > 1
     return [
         (f"{a} | {b}: " if many else "") + audit.verdict(run, a, b).sentence
         for run in audit.runs
-        for a, b in (audit.tilted_pairs if audit.measures else audit.pairs)
+        for a, b in audit.judged_pairs
     ]
 
 
@@ -137,10 +137,15 @@ def card_legend(audit: Audit) -> list[str]:
     """Say what the numbers are that the card shows."""
     if not audit.estimates:
         return []
-    first = audit.estimates[0]
     heads = any(_by_sign_test(e) for e in audit.estimates)
     many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-    said = [f"Card: + favours {first.a}, − favours {first.b}{many}."]
+    whole = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
+    said = []
+    if any(e.estimand.sided for e in audit.estimates):
+        said.append(f"Card: + favours {audit.pairs[0][0]}, − favours {audit.pairs[0][1]}{many}.")
+    if whole:
+        verbs = ("speaks", "favours") if len(whole) == 1 else ("speak", "favour")
+        said.append(f"{join_words(whole)} {verbs[0]} of all groups at once and {verbs[1]} none.")
     if heads:
         said.append(
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "

@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.auditing.breakdown import RankShares, rank_shares
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
 from ranktilt.measures.base import signed
 from ranktilt.reporting.document import PAGE, Block, Cell, Column, Figure, Row, Section, Table
-from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves
+from ranktilt.reporting.figures.charts import GROUP_COLOURS, curves, histogram
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.verdicts import named
+from ranktilt.run import Run
 
 Floats = npt.NDArray[np.float64]
 _DEPTH = 100
@@ -20,6 +23,8 @@ _MOST_LINES = 8
 _MOST_DRAWN = 3
 _RANKS = (1, 3, 5, 10, 20, 50, 100)
 _SAID = 10
+_DEEPEST = 1000
+_BINS, _MOST_OVERLAID = 10, 3
 
 
 def ranks_section(opened: Opened) -> Section:
@@ -42,6 +47,8 @@ def ranks_section(opened: Opened) -> Section:
     else:
         for one in found[:_MOST_DRAWN]:
             figures += _by_group(one, order[:_MOST_LINES], judged=judged)
+    for run in opened.runs[:_MOST_DRAWN]:
+        figures += _distribution(opened.collection, run, opened.audit, order)
     drawn = _MOST_LINES if len(order) == 2 else _MOST_DRAWN
     more = (f"Drawn for the first {drawn} of {len(found)} rankers; the tables hold all.",) if len(found) > drawn else ()
     tables = [_table([_filled(one) for one in found], found, "Documents of each group down to a rank, in %")]
@@ -120,6 +127,36 @@ def _by_group(one: RankShares, drawn: Sequence[int], *, judged: bool) -> Iterato
                 colours=GROUP_COLOURS,
             ),
         )
+
+
+def _distribution(collection: Collection, run: Run, audit: Audit, order: Sequence[int]) -> Iterator[Figure]:
+    """How the ranks of each group's documents are distributed over one ranker's lists; none of short lists."""
+    depth = min(int(np.diff(run.offsets).max(initial=0)), _DEEPEST)
+    if depth < _BINS:
+        return
+    one = rank_shares(collection, run, audit, depth=depth)
+    counts = np.where(one.queries > 0, np.nan_to_num(one.at) * one.queries, 0.0)
+    edges = np.linspace(0, depth, _BINS + 1).round().astype(np.int64)
+    binned = np.add.reduceat(counts, edges[:-1], axis=1)
+    total = binned.sum(axis=1, keepdims=True)
+    shares = 100 * np.divide(binned, total, out=np.zeros_like(binned), where=total > 0)
+    drawn = [g for g in order if total[g] > 0][:_MOST_OVERLAID]
+    if not drawn:
+        return
+    said = ", ".join(f"{one.groups[g]} {_percent(shares[g][0])} and {_percent(shares[g][-1])}" for g in drawn)
+    more = f" Drawn for {len(drawn)} of {len(order)} groups." if len(drawn) < len(order) else ""
+    yield Figure(
+        f"{one.run}: at which ranks each group's documents stand",
+        f"Of a group's documents in the lists, those on ranks 1 to {edges[1]} and {edges[-2] + 1} to {depth}: {said}. "
+        f"Groups that are treated alike have bars of one height.{more}",
+        histogram(
+            {one.groups[g]: shares[g] for g in drawn},
+            edges + 0.5,
+            x="rank",
+            y="% of the group's documents",
+            colours=GROUP_COLOURS,
+        ),
+    )
 
 
 def _table(values: Sequence[Floats], found: Sequence[RankShares], caption: str) -> Table:

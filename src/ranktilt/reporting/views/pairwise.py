@@ -118,7 +118,8 @@ def legend(found: PairwiseAudit) -> Iterator[str]:
 
 
 def _data(found: PairwiseAudit) -> pl.DataFrame:
-    return pl.DataFrame([_record(found, one) for one in found.outcomes], infer_schema_length=None)
+    frame = pl.DataFrame([_record(found, one) for one in found.outcomes], infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _record(found: PairwiseAudit, one: PairOutcome) -> dict[str, object]:

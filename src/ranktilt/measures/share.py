@@ -1,0 +1,73 @@
+"""Share@k: how much of the first k ranks a group holds, against its share of the candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.errors import counted
+from ranktilt.measures.base import Answered, Bools, GroupEstimand
+from ranktilt.measures.ranking import Ranking, rank_spans
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class ShareOfFirstRanks(GroupEstimand):
+    """Share of a group among the first k documents less its share among the query's candidates, in points.
+
+    Of the documents of both groups: ``a_k/(a_k + b_k) − a/(a + b)``, where a and b are those in the query's whole list
+    (the candidates). Positive where the first group holds more of the first k than of the candidates; every rank weighs
+    the same. Tied documents share the ranks of their block; a query whose candidates or first k hold no document of
+    either group, or whose candidates are of one group alone, says nothing.
+
+    Parameters
+    ----------
+    cutoff : int
+        Ranks that are looked at (k).
+    """
+
+    name = "Share"
+    question = "does a group hold more of the first ranks than of the candidates?"
+    heading = "share of first ranks"
+    method = (
+        "the first group's share of both groups' documents on the first ranks, less its share of those in the whole "
+        "list, averaged over queries. Random labels: each list is shuffled."
+    )
+    bounds = (-1.0, 1.0)
+    scale = 100.0
+    suffix = " points"
+    term = "share@k"
+    definition = (
+        "How much of the first ranks the first group holds, less how much of the whole list: in points; above 0 it "
+        "holds more of the top than of the candidates."
+    )
+    page = "share"
+    pattern = r"[Ss]hare@(?:\d+|k)"
+    needs_cutoff = True
+
+    def contrast(self, ranking: Ranking, first: Bools, second: Bools) -> Floats:
+        n = len(ranking.offsets) - 1
+        sign = first.astype(np.float64) - second
+        either = first.astype(np.float64) + second
+        within = np.repeat(rank_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes, ranking.sizes)
+
+        def lead(weight: Floats) -> Floats:
+            """Share of the first group less that of the second, of what both hold."""
+            held = np.bincount(ranking.query, weights=either * weight, minlength=n)
+            ahead = np.bincount(ranking.query, weights=sign * weight, minlength=n)
+            found: Floats = np.divide(ahead, held, out=np.full(n, np.nan), where=held > 0)
+            return found
+
+        # Half the difference of two leads is the difference of shares, and turns its sign exactly.
+        candidates = lead(np.ones(len(sign)))
+        moved: Floats = np.where(np.abs(candidates) < 1, (lead(within) - candidates) / 2, np.nan)
+        return moved
+
+    def basis(self, effect: Answered) -> str:
+        return f"{effect.a} on the first {self.cutoff} less in the list; {counted(effect.queries, 'query', 'queries')}"
+
+
+Share = ShareOfFirstRanks()

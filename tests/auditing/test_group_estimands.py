@@ -1,0 +1,287 @@
+"""Estimands of groups inside an audit: bands, calibration, several groups a document, missing labels, one side."""
+
+import csv
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ranktilt as rt
+from ranktilt import Audit, Collection, Run
+from ranktilt.auditing.alignment import Aligned, Judgments
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import grouping
+from ranktilt.measures.attention.base import AttentionEstimand
+from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.reporting.output import table
+from tests.auditing.calibration.test_result import STEPS, World, relabelled, worlds
+from tests.refusals import refused
+
+QUICK: dict[str, Any] = {"resamples": 100, "confounds": False}
+SIDED = ["Share@3", "ExposureRatio", "ExposureRatio(exposure=softmax)", "ExposureRatio(aggregate=means)"]
+WHOLE = ["AWRF@5", "AWRF(unlabelled=class)", "NDKL", "EEL@5", "EEL(year=2021)"]
+few = settings(max_examples=12, deadline=None)
+
+
+def listed(
+    lists: list[str], labels: dict[str, str | None], *, texts: list[str] | None = None, relevant: int = 2
+) -> tuple[Collection, Run]:
+    """Lists of documents, each written as a letter whose label is looked up; the first few of each are relevant."""
+    docs, rows, judged = [], [], []
+    for q, one in enumerate(lists):
+        for rank, letter in enumerate(one):
+            name = f"{q}-{rank}"
+            docs.append({"id": name, "text": "", "source": "s", "origin": name, "kind": labels[letter]})
+            rows.append({"query_id": f"q{q}", "doc_id": name, "score": 9.0 - rank**1.5})
+            judged += [(f"q{q}", name, 1)] if rank < relevant else []
+    queries = pl.DataFrame({"id": [f"q{q}" for q in range(len(lists))], "text": texts or [""] * len(lists)})
+    qrels = pl.DataFrame(judged, schema=["query_id", "doc_id", "grade"], orient="row")
+    return Collection(pl.DataFrame(docs), queries, qrels), Run.from_frame(pl.DataFrame(rows), spec={"ranker": "r"})
+
+
+def asked(collection: Collection, run: Run, *measures: str, by: str = "source", **options: Any) -> tuple[Effect, ...]:
+    return rt.audit(collection, run, list(measures), by=by, **{**QUICK, **options}).estimates
+
+
+LETTERS: dict[str, str | None] = {"a": "a", "b": "b", "c": "c", "-": None, "x": "a|b"}
+
+
+def values(collection: Collection, run: Run, by: str = "source") -> dict[str, float]:
+    """Every answer, the first group of two against the second, without band and test, which take long."""
+    groups = grouping(collection, by)
+    aligned = Aligned.of(run, collection, Judgments.of(collection, groups))
+    lists, code = aligned.group_lists(groups), aligned.group_codes(groups)
+    found = {}
+    for text in (*SIDED, *WHOLE):
+        of = estimand(text)
+        if isinstance(of, AttentionEstimand):
+            each = of.per_query(lists)
+            found[text] = float(each[~np.isnan(each)].sum())
+        elif isinstance(of, GroupEstimand):
+            found[text] = of.value(*of.columns(lists.ranking, code == 0, code == 1))
+    return found
+
+
+class TestCalibration:
+    @given(worlds(same=True))
+    @few
+    def test_of_identical_twins_nobody_is_ahead(self, world: World) -> None:
+        collection = world.collection()
+        found = values(collection, world.run(collection))
+        for text in SIDED:
+            assert found[text] == pytest.approx(0 if text.startswith("Share") else 1, abs=1e-12), text
+
+    @given(worlds(), st.integers(2, 9))
+    @few
+    def test_exchanged_labels_turn_what_has_sides_and_leave_the_rest(self, world: World, cut: int) -> None:
+        collection = world.collection()
+        run = world.run(collection, cut=cut)
+        one, other = (values(c, run) for c in (collection, relabelled(collection)))
+        for text in WHOLE:
+            assert one[text] == pytest.approx(other[text], abs=1e-12), text
+        assert np.array_equal(one["Share@3"], -other["Share@3"], equal_nan=True)
+        means = "ExposureRatio(aggregate=means)"
+        if one[means] > 0 and other[means] > 0:
+            assert one[means] * other[means] == pytest.approx(1)
+
+    @given(worlds(tied=False))
+    @few
+    def test_a_known_tilt_moves_what_has_sides_that_way(self, world: World) -> None:
+        collection = world.collection()
+        found = [values(collection, world.run(collection, tilt=step)) for step in STEPS]
+        for text in SIDED:
+            column = [one[text] for one in found]
+            assert all(b >= a - 1e-9 for a, b in pairwise(column)), text
+            assert column[-1] > column[0], text
+
+    def test_an_audit_turns_them_as_a_whole(self) -> None:
+        collection, run = listed(["aabab", "babaa", "abbba"] * 4, LETTERS)
+        one, awrf, other = (
+            *asked(collection, run, "Share@2", "AWRF@3", by="kind"),
+            asked(collection, run, "Share@2", by="kind", pairs=[("b", "a")])[0],
+        )
+        assert (one.value, one.low, one.high) == (-other.value, -other.high, -other.low)
+        assert awrf.swapped() == awrf
+
+    def test_attention_to_one_group_lies_outside_the_band_and_favours_nobody(self) -> None:
+        collection, run = listed(["aaaaabbbbb"] * 12, LETTERS, relevant=10)
+        for one in asked(collection, run, "AWRF@5", "NDKL", "EEL@5", by="kind"):
+            assert one.place == {"AWRF": "below", "NDKL": "above", "EEL": "above"}[one.estimand.name]
+            assert one.significant
+            assert not one.favours
+            assert "farther from" in one.estimand.basis(one)
+
+
+@pytest.mark.parametrize("text", ["ExposureRatio@10", "Share@5", "AWRF(target=population)@10", "NDKL@10", "EEL@10"])
+def test_a_random_ranker_lies_inside_its_band_in_nineteen_of_twenty_draws(text: str) -> None:
+    """A thousand random rankers of 44 queries, of unequal groups: 95 ± 2 %, counted against one band."""
+    rng, of = np.random.default_rng(4), estimand(text)
+    shares = ["a" * (3 + q % 5) + "b" * (17 - q % 5) + "-" * (q % 3) for q in range(44)]
+    collection, run = listed(["".join(rng.permutation(list(one))) for one in shares], LETTERS)
+    (effect,) = asked(collection, run, text, by="kind")
+    groups = grouping(collection, "kind")
+    lists = Aligned.of(run, collection, Judgments.of(collection, groups)).group_lists(groups)
+    drawn = np.empty(1000)
+    for draw in range(1000):
+        shuffled = lists.shuffled(rng)
+        if isinstance(of, AttentionEstimand):
+            drawn[draw] = np.nanmean(of.per_query(shuffled))
+        elif isinstance(of, GroupEstimand):
+            drawn[draw] = of.value(*of.columns(lists.ranking, shuffled.kind == 0, shuffled.kind == 1))
+    inside = ((effect.band_low <= drawn) & (drawn <= effect.band_high)).mean()
+    assert 0.93 <= inside <= 0.97
+
+
+class TestLabels:
+    def test_a_document_of_several_groups_is_of_neither_where_two_are_compared(self) -> None:
+        collection, run = listed(["axbab"] * 3, LETTERS)
+        share, awrf = asked(collection, run, "Share@2", "AWRF(target=a:1;b:1)@2", by="kind", pairs=[("a", "b")])
+        assert share.value == pytest.approx(1 - 2 / 4)
+        assert awrf.parts == {**awrf.parts, "groups": 2, "listed": 15, "several": 3, "unlabelled": 0}
+        assert "3 results of several groups, an equal part in each" in awrf.estimand.basis(awrf)
+        found = rt.audit(collection, run, "Share@2", by="kind", **QUICK)
+        assert [n for n in found.notes if "several" in n] == [
+            "3 documents name several groups of kind: an equal part in each where all groups are asked about at once, "
+            "in none where two are compared"
+        ]
+        assert found.groups == ("all", "a", "b")
+
+    def test_beside_the_rest_it_is_of_the_protected_group(self) -> None:
+        collection, run = listed(["xcab"] * 3, LETTERS)
+        (effect,) = asked(collection, run, "Share@1", by="kind", pairs=[("a", "rest")])
+        assert (effect.a, effect.b, effect.value) == ("a", "rest", 1 - 2 / 4)
+        (other,) = asked(collection, run, "Share@1", by="kind", pairs=[("b", "rest")])
+        assert other.value == 1 - 2 / 4
+        (neither,) = asked(collection, run, "Share@1", by="kind", pairs=[("c", "rest")])
+        assert neither.value == 0 - 1 / 4
+
+    def test_unlabelled_documents_are_counted_and_left_out_or_a_class(self) -> None:
+        collection, run = listed(["a-b-" * 5] * 8, LETTERS, relevant=20)
+        out, own = asked(
+            collection, run, "AWRF(target=relevant)@4", "AWRF(target=relevant,unlabelled=class)@4", by="kind"
+        )
+        assert "80 of 160 results without a label, left out" in out.estimand.basis(out)
+        assert "80 of 160 results without a label, a class of their own" in own.estimand.basis(own)
+        assert out.value != own.value
+        found = rt.audit(collection, run, "nDCG@3", by="kind", **QUICK)
+        assert "80 documents without kind, in no group" in found.notes
+
+    def test_a_group_of_one_is_answered_with_a_wide_band(self) -> None:
+        collection, run = listed(["abbbbbbbbb"] + ["bbbbbbbbbb"] * 7, LETTERS)
+        ratio, awrf = asked(collection, run, "ExposureRatio", "AWRF@5", by="kind")
+        assert (ratio.queries, ratio.excluded) == (1, 7)
+        assert ratio.band_high - ratio.band_low > 1
+        assert ratio.verdict() == "inconclusive"
+        assert awrf.queries == 8
+
+    def test_a_query_of_one_group_says_nothing_to_what_compares_and_is_counted(self) -> None:
+        collection, run = listed(["ab", "aa", "ba"], LETTERS)
+        for one in asked(collection, run, "Share@1", "ExposureRatio", "NDKL", by="kind"):
+            assert (one.queries, one.excluded) == (2, 1), one.name
+
+
+def test_queries_of_one_text_are_rankings_of_one_query() -> None:
+    collection, run = listed(["ab" * 3, "ba" * 3, "ab" * 3], LETTERS, texts=["x", "x", "y"])
+    (effect,) = asked(collection, run, "EEL@1", by="kind")
+    assert (effect.queries, effect.parts["rankings"]) == (2, 1.5)
+    assert "1.5 rankings each" in effect.estimand.basis(effect)
+
+
+@pytest.mark.parametrize(
+    ("measures", "options", "said"),
+    [
+        (["AWRF(target=a:1)@5"], {}, "the target of AWRF(target=a:1)@5 has no share for group 'b'"),
+        (["AWRF(target=a:1;d:1)@5"], {}, "unknown group in the target of AWRF(target=a:1;d:1)@5 'd' (valid: a, b, c)"),
+        (["Share@1"], {"pairs": [("a", "rest"), ("b", "rest")]},
+         "'rest' is every group but one: name one pair with it, such as a,rest"),
+        (["Share@1"], {"pairs": [("d", "rest")]}, "unknown kind 'd' (valid: a, b, c)"),
+        (["AWRF@5"], {"by": None}, "AWRF@5 needs a column to group by; leave --by none out"),
+    ],
+)  # fmt: skip
+def test_what_the_groups_do_not_allow_is_refused(measures: list[str], options: dict[str, Any], said: str) -> None:
+    collection, run = listed(["abc"], LETTERS)
+    with refused(said):
+        rt.audit(collection, run, measures, **{"by": "kind", **QUICK, **options})
+
+
+@pytest.mark.parametrize("text", ["AWRF@5", "EEL", "NDKL(target=relevant)"])
+def test_without_judgments_what_needs_them_is_refused(text: str) -> None:
+    collection, run = listed(["ab"], LETTERS, relevant=0)
+    why = "needs judgments: it asks which documents are relevant, and there are none (--qrels FILE)"
+    with refused(f"{text} {why}"):
+        asked(collection, run, text, by="kind")
+    assert asked(collection, run, "NDKL", "AWRF(target=population)@5", by="kind")
+
+
+@pytest.mark.parametrize("made", ["ranks", "1/rank", "n − rank", "rounded", "read"])
+def test_softmax_exposure_of_an_order_is_refused(made: str) -> None:
+    collection, run = listed(["abab", "babab"], LETTERS)
+    rank = np.concatenate([np.arange(1, 5), np.arange(1, 6)]).astype(float)
+    scores = {"ranks": -rank, "1/rank": 1 / rank, "n − rank": 100 - rank, "rounded": (1 / rank).round(4)}
+    spec = {"ranker": "r", "score_order": "rank"} if made == "read" else {"ranker": "r"}
+    ordered = Run(run.queries, run.offsets, run.docs, scores.get(made, run.scores), run.ids, spec)
+    text = "ExposureRatio(exposure=softmax)@2"
+    with refused(f"{text} reads scores, and r gives only an order; ask for one that reads ranks"):
+        asked(collection, ordered, text, by="kind")
+    assert asked(collection, run, text, by="kind")
+
+
+class TestPrinted:
+    def test_what_speaks_of_all_groups_stands_once_on_the_first_card(self, tmp_path: Path) -> None:
+        collection, run = listed(["abcab", "cabba", "bacab"] * 3, LETTERS)
+        found = rt.audit(collection, run, ["Share@2", "AWRF@3"], by="kind", **QUICK)
+        assert [(e.a, e.b, e.name) for e in found.estimates] == [
+            ("a", "b", "Share@2"), ("all", "all", "AWRF@3"), ("a", "c", "Share@2"), ("b", "c", "Share@2"),
+        ]  # fmt: skip
+        assert [e.name for e in found.estimates_of("r", "a", "b")] == ["Share@2", "AWRF@3"]
+        assert [e.name for e in found.estimates_of("r", "a", "c")] == ["Share@2"]
+        assert Audit.load(found.save(tmp_path / "audit.json")) == found
+        for form in ("table", "markdown", "latex", "csv"):
+            assert table(found, format=form).count("AWRF@3") >= 1, form
+        assert "AWRF@3 speaks of all groups at once and favours none." in table(found)
+
+    def test_it_can_be_all_that_is_asked(self, tmp_path: Path) -> None:
+        collection, run = listed(["aaabbb"] * 10, LETTERS, relevant=6)
+        found = rt.audit(collection, run, ["AWRF@3"], by="kind", **QUICK)
+        assert found.pairs == (("a", "b"),)
+        verdict = found.verdict("r")
+        assert (verdict.kind, verdict.favours) == ("outside", None)
+        assert verdict.sentence.startswith("r: farther from the target than random rankings: AWRF@3 .")
+        text = table(found)
+        assert text.count("r: farther from the target than random rankings") == 1
+        assert "favours a" not in text
+        page = rt.report(found, tmp_path / "page.html", collection=collection).read_text()
+        assert "On AWRF@3, r lies outside the random band." in page
+
+    def test_one_verdict_a_ranker_where_it_comes_first(self) -> None:
+        collection, run = listed(["abcab", "cabba", "bacab"] * 3, LETTERS)
+        found = rt.audit(collection, run, ["AWRF@3", "Share@2"], by="kind", **QUICK)
+        assert found.judged_pairs == (("a", "b"),)
+        assert found.verdict("r", "b", "c") == found.verdict("r")
+        assert found.verdict("r").sentence.startswith("r: nearer to the target than random rankings: AWRF@3 ")
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_trec_fair_by_gender(shared_data: Path) -> None:
+    """44 topics with at least 200 people: lists in random order lie inside every band, women first outside."""
+    with (shared_data / "trec-fair-2022-gender" / "trec_gender_2022.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    people: dict[str, dict[str, str]] = {}
+    for row in rows:
+        people.setdefault(row["q_id"], {})[row["doc_id"]] = row["gender"][0]
+    kept = [list(found.values()) for found in people.values() if len(found) >= 200]
+    assert len(kept) == 44
+    rng = np.random.default_rng(2)
+    drawn = ["".join(rng.choice(one, 200, replace=False)) for one in kept]
+    for lists, outside in ((drawn, False), ([*map("".join, map(sorted, drawn))], True)):
+        collection, run = listed(lists, {"f": "female", "m": "male"}, relevant=200)
+        measures = ["AWRF@20", "NDKL@20", "EEL@20", "Share@20", "ExposureRatio@200"]
+        found = asked(collection, run, *measures, by="kind", pairs=[("female", "rest")])
+        assert {(e.a, e.b) for e in found} == {("female", "male"), ("all", "all")}
+        assert [e.significant and e.place != "inside" for e in found] == [outside] * 5
