@@ -88,6 +88,18 @@ def test_intervals_prints_its_table(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.neural
+def test_explain_prints_perplexities_that_agree(tmp_path: Path) -> None:
+    text = run("explain.py", tmp_path / "RESULTS.md")
+    found = {name: cells for name, cells in rows(text).items() if name.startswith(("causal", "masked"))}
+    assert {name.rpartition(": ")[2].partition(" (")[0] for name in found} >= {"naive loop", "ranktilt, float32"}
+    for name, cells in found.items():
+        assert float(cells[-1]) < (1e-5 if "float32" in name or "naive" in name else 0.05)
+    assert text.count("naive loop / ranktilt: **") >= 1
+    assert "attribution of bm25 with seven properties" in text
+
+
+@pytest.mark.slow
+@pytest.mark.neural
 def test_rerank_prints_both_tables(tmp_path: Path) -> None:
     text = run("rerank.py", tmp_path / "RESULTS.md")
     found = rows(text)

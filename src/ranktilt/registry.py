@@ -21,6 +21,7 @@ RANKERS = {
     "monot5": "ranktilt.rankers.rerank.monot5:MonoT5",
     "listwise": "ranktilt.rankers.llm.listwise:Listwise",
     "pairwise": "ranktilt.rankers.llm.pairwise:Pairwise",
+    "pointwise": "ranktilt.rankers.llm.pointwise:Pointwise",
     "setwise": "ranktilt.rankers.llm.setwise:Setwise",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",

@@ -10,6 +10,7 @@ from ranktilt.errors import UserError
 from ranktilt.probes.explain import PROBES, Explanation, probe, probe_names
 from tests.cli.conftest import Cli
 from tests.probes.exclaiming import bed, install
+from tests.reporting.markup import Markup
 from tests.reporting.papers.explanations import explained
 from tests.reporting.studies import toy_study
 
@@ -49,7 +50,7 @@ def test_probes_are_found_by_name(plugin: Path) -> None:
     [
         (["--format", "docx"], "unknown format 'docx'"),
         (["--probe", "similarity"], "name one: --encoder dense:minilm"),
-        (["--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem; name one of them"),
+        (["--lm", "no-such-folder"], "no-such-folder"),
         (["--probe", "overlap", "--lm", "gpt2"], "--lm is read by --probe perplexity and by --theorem"),
         (["--probe", "perplexty"], "unknown probe 'perplexty'; did you mean 'perplexity'?"),
         (
@@ -71,6 +72,28 @@ def test_mistakes_end_in_one_line(cli: Cli, tmp_path: Path, arguments: list[str]
     assert not any(one.exists() for one in written)
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_attribution_is_a_table_a_ranker_that_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
+    """Rank gaps stand in CSV and JSON alone, and a file that is read back prints the same."""
+    folder = rt.save(rt.bundled(), tmp_path / "bed")
+    said = cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "--json", tmp_path / "why.json")[1]
+    lines = said.splitlines()
+    starts = [n for n, line in enumerate(lines) if line.startswith("property ")]
+    assert [lines[n - 1].partition(":")[0] for n in starts] == ["bm25, claude", "tfidf, claude"]
+    for start in starts:
+        table = lines[start : start + 9]
+        assert max(map(len, table)) <= 100
+        assert table[1].startswith("what remains ")
+        assert lines[start + 9].strip().startswith(("bm25 ", "tfidf "))
+    assert "rank gap" not in said
+    found = Explanation.load(tmp_path / "why.json")
+    assert {row["of"] for row in found.results[0].rows} == {"score gap", "rank gap"}
+    page, again = tmp_path / "why.html", tmp_path / "again.html"
+    cli("explain", folder, "--attribute", "-r", "bm25", "-r", "tfidf", "-o", page)
+    cli("report", tmp_path / "why.json", "-o", again)
+    first, second = (Markup(path.read_text(encoding="utf-8")).text for path in (page, again))
+    assert all(table.says in first and table.says in second for table in found.results[0].tables)
 
 
 def test_figures_of_the_paper_are_drawn_printed_and_refused(tmp_path: Path, cli: Cli) -> None:

@@ -36,7 +36,7 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     assert lines["P@20 by chance"].strip() == "0.300"  # a list of 12 fills 12 of 20 ranks
     candidates = f"replay:{place}/candidates.trec"
     assert err.splitlines()[-1] == (
-        f"Next: ranktilt audit {place} --by gender --pair female,male -m P@20 -m ExposureRatio@200 "
+        f"Next: ranktilt audit {place} --by gender --pair female,male -m P@20 -m ExposureRatio@12 "
         f"-r {candidates} -r '{candidates}>>bm25'"
     )
     collection = load(place)

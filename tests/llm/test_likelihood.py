@@ -1,6 +1,7 @@
 """Perplexities by a server: both ways to ask, what is cached, and servers that give the numbers of other tokens."""
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,7 @@ class Prompts(Server):
 
 
 def _tokens(text: str) -> list[str]:
-    first, *rest = text.split(" ")
-    return [first, *(f" {word}" for word in rest)]
+    return re.findall(r"\s*\S+|\s+$", text)
 
 
 @pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])

@@ -279,6 +279,22 @@ def test_auto_precision_is_that_of_what_computes(
     ]
 
 
+@pytest.mark.parametrize(("info", "expected"), [
+    ("vendor_id : GenuineIntel\nflags : avx512f avx512_bf16 amx_bf16\n", True),
+    ("vendor_id : GenuineIntel\nflags : avx512f avx512_bf16\n", False),
+    ("vendor_id : AuthenticAMD\nflags : avx512f avx512_bf16\n", True),
+    ("vendor_id : AuthenticAMD\nflags : avx512f\n", False),
+    (None, False),
+])  # fmt: skip
+def test_bfloat16_is_chosen_where_the_processor_is_faster_in_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, info: str | None, expected: bool
+) -> None:
+    if info is not None:
+        (tmp_path / "cpuinfo").write_text(info, encoding="utf-8")
+    monkeypatch.setattr(devices, "_CPU_INFO", tmp_path / "cpuinfo")
+    assert devices._has_bfloat16() is expected
+
+
 @pytest.mark.parametrize(
     ("device", "gpu", "expected"),
     [(None, 9, True), (None, 0, False), ("cuda:0", 9, True), ("cuda", 0, False), ("cpu", 9, False), ("mps", 9, False)],

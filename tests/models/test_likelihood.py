@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ranktilt.errors import UserError
+from ranktilt.models import likelihood
 from ranktilt.models.likelihood import LONGEST, Likelihood
 from tests.llm.stories import SENTENCES, known_model, make_stories
 from tests.models.tiny_language_models import make
@@ -99,6 +100,44 @@ def test_every_text_as_by_a_naive_loop(tiny_models: dict[str, Path], kind: str, 
     np.testing.assert_allclose(found.perplexity, means, atol=1e-5)
     again = exact(tiny_models[kind]).score(short, label="scoring")
     np.testing.assert_array_equal(again.perplexity, found.perplexity)
+
+
+def test_pieces_of_a_batch_make_no_difference(stories: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [SENTENCES, "Lily", REVERSED, SENTENCES[:40]]
+    whole = exact(stories).score(texts, label="scoring").perplexity
+    monkeypatch.setenv("RANKTILT_CACHE", str(own_cache / "pieces"))
+    monkeypatch.setattr(likelihood, "_LOGITS_A_BATCH", 512 * 40)
+    monkeypatch.setattr(likelihood, "_LOGITS_AT_ONCE", 512 * 3)
+    model = exact(stories)
+    sizes, plain = [], model._logits
+    monkeypatch.setitem(model.__dict__, "_logits", lambda rows: sizes.append(len(rows)) or plain(rows))
+    np.testing.assert_allclose(model.score(texts, label="scoring").perplexity, whole, atol=1e-5)
+    assert sizes == [1, 1, 2]
+
+
+@pytest.mark.parametrize("kind", NAIVE)
+def test_bfloat16_is_within_a_twentieth(tiny_models: dict[str, Path], kind: str, own_cache: Path) -> None:
+    texts = [TEXTS[0], *TEXTS[2:4]]
+    full, half = (exact(tiny_models[kind], precision=one).score(texts, label="s") for one in ("float32", "bfloat16"))
+    np.testing.assert_allclose(half.perplexity, full.perplexity, rtol=0.05)
+    assert (half.perplexity != full.perplexity).any()
+
+
+def test_padding_is_masked_only_where_a_model_reads_ahead(
+    tmp_path: Path, tiny_models: dict[str, Path], own_cache: Path
+) -> None:
+    """BERT under the name of a causal model reads both sides, and then padding would change what it says."""
+    library = pytest.importorskip("transformers")
+    _, tokenizer = loaded(tiny_models["masked"])
+    library.BertLMHeadModel.from_pretrained(tiny_models["masked"]).save_pretrained(tmp_path / "both")
+    tokenizer.bos_token = "[CLS]"
+    tokenizer.save_pretrained(tmp_path / "both")
+    both, causal = exact(tmp_path / "both"), exact(tiny_models["causal"])
+    texts = ["a cat sat", "a", "a cat"]
+    expected = [np.mean(naive_causal(tmp_path / "both", text)) for text in texts]
+    np.testing.assert_allclose(both.score(texts, label="scoring").perplexity, expected, atol=1e-5)
+    causal.score(texts, label="scoring")
+    assert (both.resolved_kind, both._reads_ahead, causal._reads_ahead) == ("causal", True, False)
 
 
 def test_the_golden_values_of_stories(stories: Path, own_cache: Path) -> None:

@@ -1,17 +1,22 @@
 """Attribution: gaps by hand, known coefficients, a mean that its parts add up to, and what cannot be attributed."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
+from scipy import stats
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError
-from ranktilt.probes.attribution import RANK_GAP, SCORE_GAP, attribute, gaps
+from ranktilt.probes.attribution import SCORE_GAP, attribute, gaps
 from ranktilt.probes.base import TextProbe
+from ranktilt.probes.vocabulary import QueryWordsProbe
+from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.run import Run
+from tests.refusals import refused
 from tests.toy import collection_of, run_of
 
 QUERIES, ORIGINS = 12, 40
@@ -28,9 +33,14 @@ def property_of(name: str, value: Callable[[str], float]) -> TextProbe:
     return Property()
 
 
+def given(name: str, values: np.ndarray[Any, Any]) -> TextProbe:
+    found = property_of(name, len)
+    found.measure = lambda *_: np.asarray(values, dtype=float)  # type: ignore[method-assign]
+    return found
+
+
 LONG = property_of("long", len)
 ROUND = property_of("round", lambda text: text.count("o"))
-SAME = property_of("same", lambda text: 1.0)
 
 
 def twins(seed: int = 0) -> Collection:
@@ -59,13 +69,23 @@ def test_gaps_by_hand() -> None:
     ]
     whole = collection_of(docs, {"q": "q", "r": "r"}, {})
     run = run_of(whole, {"q": {"a-human": 4.0, "a-llm": 2.0, "b-llm": 2.0, "b-human": 0.0}, "r": {"a-llm": 1.0}})
-    found = gaps(whole, run, "human", "llm", SCORE_GAP)
+    found = gaps(whole, run, "human", "llm")
     spread = math.sqrt(2)  # of 4, 2, 2, 0
-    assert sorted(found.values.tolist()) == pytest.approx([-2 / spread, 2 / spread])
-    assert sorted(gaps(whole, run, "human", "llm", RANK_GAP).values.tolist()) == [-1.5, 1.5]
+    assert sorted(found.score.tolist()) == pytest.approx([-2 / spread, 2 / spread])
+    assert sorted(found.rank.tolist()) == [-1.5, 1.5]
+    assert found.query.tolist() == [0, 0]
     assert whole.docs["id"].gather(found.reference).to_list() == ["a-human", "b-human"]
     flat = run_of(whole, {"q": {"a-human": 1.0, "a-llm": 1.0}})
-    assert gaps(whole, flat, "human", "llm", SCORE_GAP).values.tolist() == [0.0]
+    assert gaps(whole, flat, "human", "llm").score.tolist() == [0.0]
+    entries = [
+        ("q", "a-human", 1.0),
+        ("q", "a-llm", 3.0),
+        ("q", "lost", 2.0),
+        ("none", "a-human", 2.0),
+        ("none", "a-llm", 1.0),
+    ]
+    strange = Run.from_frame(pl.DataFrame(entries, schema=["query_id", "doc_id", "score"], orient="row"))
+    assert gaps(whole, strange, "human", "llm").rank.tolist() == [2.0]  # what is not known keeps its place
 
 
 def table(found: Any, of: str = SCORE_GAP) -> dict[str, dict[str, Any]]:
@@ -90,17 +110,23 @@ def test_a_ranker_that_goes_by_the_source_leaves_it_unexplained() -> None:
     found = attribute(whole, [run], [LONG, ROUND])
     rows = table(found)
     assert rows["what remains"]["low"] > 0
-    gap = gaps(whole, run, "human", "llm", SCORE_GAP).values.mean()
+    gap = gaps(whole, run, "human", "llm").score.mean()
     assert sum(row["part"] for row in rows.values()) == pytest.approx(gap)
-    assert found.summary.startswith("toy scores llm higher than its twins by +")
-    assert " with long" in found.summary
-    assert " with none of them (R² " in found.summary
+    assert found.summary.startswith("toy scores llm higher than its twins: of a mean gap of +")
+    percents = [int(share.replace("−", "-")) for share in re.findall(r"(−?\d+) %", found.summary)]
+    assert sum(percents) == pytest.approx(100, abs=1.5)
+    assert percents[-1] == round(100 * rows["what remains"]["part"] / gap)
 
 
-def test_properties_in_which_no_twins_differ_are_left_out() -> None:
+@pytest.mark.parametrize("always", [0.0, 0.1])
+def test_a_property_in_which_all_twins_differ_alike_is_left_out(always: float) -> None:
+    """A sum of such differences is not exact: the spread of 480 times 0.1 is not quite 0."""
     whole = twins()
-    found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [SAME, LONG])
+    values = np.where(whole.docs["source"] == "llm", 0.3 + always, 0.3)
+    found = attribute(whole, [scored(whole, lambda row: len(row["text"]), noise=1)], [given("same", values), LONG])
     assert list(table(found)) == ["what remains", "long"]
+    said = f"toy, llm: left out, because all twins differ by the same: same ({f'{always:+g}' if always else '0'})"
+    assert said in found.notes
 
 
 def test_nothing_is_attributed_to_identical_twins() -> None:
@@ -110,19 +136,137 @@ def test_nothing_is_attributed_to_identical_twins() -> None:
         for n in range(ORIGINS)
     ]
     whole = collection_of(docs, {f"q{n}": f"q{n}" for n in range(QUERIES)}, {})
-    found = attribute(whole, [scored(whole, lambda row: len(row["text"]))], [LONG])
+    found = attribute(whole, [scored(whole, lambda row: len(row["text"]))])
     (row,) = table(found).values()
-    assert (row["property"], row["coefficient"], row["low"], row["high"]) == ("what remains", 0, 0, 0)
-    assert found.summary.startswith("toy shows no gap between llm and human: +0.000 sd [+0.000, +0.000] over 480 pairs")
+    assert row["property"] == "what remains"
+    assert {row[name] for name in ("coefficient", "low", "high", "part", "mean gap", "gap low", "gap high")} == {0.0}
+    assert found.summary == "toy gives llm and human the same score in all 480 pairs: nothing to attribute."
+    assert found.tables[0].rows[0]["part of the gap, sd"] == (0, 0, 0)
+
+
+@pytest.mark.parametrize("lean", [1.0, -1.0])
+def test_a_ranker_that_goes_by_one_property_gets_it_back(lean: float) -> None:
+    """Scores are nothing but a property, which the twins have more of: all of the gap goes with it."""
+    whole = twins()
+    longer = np.arange(whole.docs.height) % 7 + 6.0 * (whole.docs["source"] == "llm").to_numpy()
+    run = scored(whole, lambda row: lean * longer[whole.docs["id"].index_of(row["id"]) or 0])
+    found = attribute(whole, [run], [given("longer", longer), ROUND])
+    rows = table(found)
+    assert rows["longer"]["R²"] == pytest.approx(1)
+    assert rows["longer"]["part"] == pytest.approx(rows["longer"]["mean gap"])
+    assert rows["what remains"]["part"] == pytest.approx(0, abs=1e-12)
+    favoured = "llm" if lean > 0 else "human"
+    assert found.summary.startswith(f"toy scores {favoured} higher than its twins")
+    assert "100 % goes with longer" in found.summary
+
+
+def test_a_share_of_almost_nothing_is_not_claimed() -> None:
+    """Two parts of either sign that nearly cancel out are said in standard deviations, not as 800 % and −700 %."""
+    whole = twins()
+    llm = (whole.docs["source"] == "llm").to_numpy()
+    noise = np.random.default_rng(5).normal(size=(2, len(llm)))
+    up, down = llm * 2.0 + noise[0], llm * 2.0 + noise[1]
+    run = scored(whole, lambda row: 4 * up[(n := whole.docs["id"].index_of(row["id"]) or 0)] - 3.6 * down[n], noise=0.1)
+    found = attribute(whole, [run], [given("up", up), given("down", down)])
+    gap, low, high = (table(found)["up"][name] for name in ("mean gap", "gap low", "gap high"))
+    assert low * high > 0 or "shows no gap" in found.summary
+    assert abs(table(found)["up"]["part"]) > 2 * abs(gap)
+    assert "%" not in found.summary
+
+
+def test_query_words_are_those_of_the_query_of_the_row() -> None:
+    """No document is judged; a ranker that counts the query's words is found to."""
+    generator, words = np.random.default_rng(3), [f"w{n}" for n in range(30)]
+    docs = [
+        {"id": f"{n}-{s}", "title": "", "text": " ".join(generator.choice(words, 12)), "source": s,
+         "origin": f"{n}-human"}
+        for s in ("human", "llm")
+        for n in range(ORIGINS)
+    ]  # fmt: skip
+    queries = {f"q{n}": " ".join(generator.choice(words, 4, replace=False)) for n in range(QUERIES)}
+    whole = collection_of(docs, queries, {})
+    held = {
+        q: {d["id"]: float(len({*text.split()} & {*d["text"].split()})) for d in docs} for q, text in queries.items()
+    }
+    rows = table(attribute(whole, [run_of(whole, held, ranker="toy")], [QueryWordsProbe()]))
+    assert rows["query words"]["twins"] == QUERIES * ORIGINS
+    assert rows["query words"]["coefficient"] > 0
+    assert rows["query words"]["R²"] > 0.98  # not 1: standard deviations differ from query to query
+
+
+def test_pairs_of_a_probe_of_texts_are_its_documents() -> None:
+    values = LONG.of_pairs(twins(), np.array([1.0, 2.0, 3.0]), np.array([0, 1]), np.array([2, 0]))
+    assert values.tolist() == [3.0, 1.0]
+
+
+def test_pairs_without_a_value_are_counted() -> None:
+    whole = twins()
+    run = scored(whole, lambda row: len(row["text"]), noise=1)
+    holes = np.arange(whole.docs.height, dtype=float) ** 2
+    holes[[3, 4, ORIGINS + 4]] = np.nan  # of two origins, in every query
+    found = attribute(whole, [run], [given("holes", holes), LONG])
+    assert table(found)["long"]["twins"] == QUERIES * (ORIGINS - 2)
+    assert "toy, llm: 24 pairs are left out: no value of holes (24)" in found.notes
+
+
+def test_properties_that_follow_from_each_other_are_said_to() -> None:
+    whole = twins()
+    lengths = whole.docs["text"].str.len_chars().to_numpy().astype(float)
+    nearly = lengths + 0.05 * np.random.default_rng(0).normal(size=len(lengths))
+    run = scored(whole, lambda row: len(row["text"]), noise=1)
+    found = attribute(whole, [run], [LONG, given("nearly", nearly), ROUND])
+    (said,) = [note for note in found.notes if "inflation" in note]
+    assert re.search(r"which of long \(\d{3,}\) and nearly \(\d{3,}\) is uncertain", said)
+    found = attribute(whole, [run], [LONG, given("twice", 2 * lengths)])
+    assert found.tables[0].rows[1]["inflation"] == "∞"
+    assert any("which of long (∞) and twice (∞) is uncertain" in note for note in found.notes)
+
+
+def test_one_query_speaks_of_documents_only() -> None:
+    """Its interval is that of origins; a numbering of one cluster takes no degrees of freedom."""
+    whole = twins()
+    run = scored(whole, lambda row: len(row["text"]), noise=1)
+    one = run_of(
+        whole, {"q0": dict(run.frame().filter(query_id="q0").select("doc_id", "score").iter_rows())}, ranker="toy"
+    )
+    found = attribute(whole, [one], [LONG])
+    row = table(found)["long"]
+    gap = gaps(whole, one, "human", "llm").score
+    half = stats.t.ppf(0.975, ORIGINS - 1) * gap.std(ddof=1) / math.sqrt(ORIGINS)
+    assert row["gap high"] - row["mean gap"] == pytest.approx(half)
+    assert any("there is one query" in note for note in found.notes)
+
+
+def test_figures_of_one_source_have_one_scale_and_order() -> None:
+    whole = twins()
+    steep, flat = (
+        scored(whole, lambda row, by=by: by * len(row["text"]) + (row["source"] == "llm"), noise=1) for by in (3, 0.1)
+    )
+    found = attribute(whole, [steep, flat], [ROUND, LONG])
+    first, second = found.figures
+    assert first.edges == second.edges
+    assert list(first.series) == list(second.series) == ["what remains", "long", "round"]
+    assert [row["property"] for row in found.tables[1].rows] == ["what remains", "long", "round"]
+    ends = [
+        forest([ForestRow(n, *v) for n, v in one.series.items()], x="", margin=0, reached=one.edges)
+        for one in (first, second)
+    ]
+    assert ends[0]["layout"]["xaxis"]["range"] == ends[1]["layout"]["xaxis"]["range"]
 
 
 def test_what_cannot_be_attributed_is_one_line() -> None:
     whole = twins()
     run = scored(whole, lambda row: len(row["text"]))
-    with pytest.raises(UserError, match="expected 1 to 10 properties, got 11"):
+    with refused("attribution: expected 1 to 10 properties, got 11"):
         attribute(whole, [run], [LONG] * 11)
-    with pytest.raises(UserError, match="attribution needs 30 twins with all properties, toy and llm have 0 pairs"):
+    with refused("attribution: property 'long' is given twice"):
+        attribute(whole, [run], [LONG, ROUND, LONG])
+    needs = "attribution needs 30 pairs of human and llm in the same rankings; toy holds"
+    with refused(f"{needs} 480 pairs, less those without none (480)"):
         attribute(whole, [run], [property_of("none", lambda text: math.nan)])
+    few = run_of(whole, {"q0": {f"{n}-{s}": float(n) for n in range(3) for s in ("human", "llm")}}, ranker="toy")
+    with refused(f"{needs} 3 pairs: rank deeper, or more queries"):
+        attribute(whole, [few], [LONG])
     alone = collection_of([{"id": "a", "title": "", "text": "a", "source": "human", "origin": "a"}], {}, {})
-    with pytest.raises(UserError, match="nothing to attribute: no source has twins of human"):
+    with refused("nothing to attribute: no source has twins of human"):
         attribute(alone, [run_of(alone, {})], [LONG])

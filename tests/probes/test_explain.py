@@ -143,8 +143,8 @@ def test_twins_by_gender(shared_data: Path) -> None:
     assert [groups.filter(pl.col("texts") == n).height for n in (1, 2)] == [66, 2]
     assert {row["property"] for row in found.results[-1].rows} == {
         "what remains",
-        "median idf",
-        "nats per word (trigrams)",
+        "specificity",
+        "perplexity",
     }
     with pytest.raises(rt.UserError, match=r"unknown column to group by 'gendr'; did you mean 'gender'\?"):
         rt.explain(whole, by="gendr")

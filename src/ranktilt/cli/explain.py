@@ -68,24 +68,18 @@ def explain(
         raise UserError("--attribute needs rankers: name one or more with -r")
     if theorem and not lm:
         raise UserError("--theorem needs language models: name two or three with --lm")
-    if lm and not theorem and "perplexity" not in (probe or ()):
+    if lm and not theorem and (probe or attribute) and "perplexity" not in (probe or ()):
         raise UserError("--lm is read by --probe perplexity and by --theorem; name one of them")
     named = encoder if encoder is not None or attribute or not ranker else ranker[0]
     read = neural.rankers([named])[0] if named else None
     collection = options.load_texts(folder, split)
     runs = options.rank_with(neural.rankers(ranker), collection) if attribute and ranker else ()
-    probes = (
-        None if probe is None else [one for name in probe for one in _with_models(name, () if theorem else lm or ())]
-    )
+    models = lm or ()
     found = run_probes(
-        collection, probes, read, reference=reference, by=by, attribute=runs, theorem=(lm or ()) if theorem else ()
-    )
+        collection, probe, read, reference=reference, by=by, lm=() if theorem else models, attribute=runs,
+        theorem=models if theorem else (),
+    )  # fmt: skip
     output.deliver(found)
-
-
-def _with_models(probe: str, models: Sequence[str]) -> list[str]:
-    """Ask the perplexity probe for each language model that is named beside it."""
-    return [f'perplexity:"{model}"' for model in models] if probe == "perplexity" and models else [probe]
 
 
 @options.verb

@@ -152,5 +152,6 @@ def _note_next(built: FairRanking, output: Path, protected: str) -> None:
     others = [name for name in built.collection.docs[by].unique().sort() if name != protected]
     pairs = [part for other in others[:3] for part in ("--pair", f"{protected},{other}")]
     candidates = f"replay:{output / CANDIDATES}"
-    command = ["ranktilt", "audit", str(output), "--by", by, *pairs, "-m", "P@20", "-m", "ExposureRatio@200"]
+    measures = ["-m", "P@20", "-m", f"ExposureRatio@{built.counts['items']}"]
+    command = ["ranktilt", "audit", str(output), "--by", by, *pairs, *measures]
     note(f"Next: {shlex.join([*command, '-r', candidates, '-r', f'{candidates}>>bm25'])}")

@@ -29,7 +29,7 @@ _WRITE_EVERY = 256
 
 
 class PromptClient(ServerClient):
-    """Texts in; −ln P of each text's tokens out, the first one left out."""
+    """Texts in, each with what stands before it; −ln P of each text's tokens out, a prompt's first one left out."""
 
     path = "/completions"
 
@@ -37,27 +37,29 @@ class PromptClient(ServerClient):
         super().__init__(client, retrier, context)
         self._form = form
 
-    async def serve(self, number: int, item: str) -> tuple[int, list[float]]:
+    async def serve(self, number: int, item: tuple[str, str]) -> tuple[int, list[float]]:
         """Ask for the tokens of one text."""
-        body = {"model": self._model, "prompt": item, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}
+        before, text = item
+        body = {"model": self._model, "prompt": before + text, "max_tokens": 1, "temperature": 0, **FORMS[self._form]}
 
         async def ask() -> tuple[list[float], int | None]:
             data, used = await self.post(body)
-            return prompt_losses(data, item, self._form), used
+            return prompt_losses(data, before + text, self._form, tail=text if before else None), used
 
         try:
-            found = await self.retrier.call(ask, estimated_tokens(item))
+            found = await self.retrier.call(ask, estimated_tokens(before + text))
         except (RejectedRequest, FilteredRequest, RetryableError) as error:
-            words = counted(len(item.split()), "word", "words")
+            words = counted(len((before + text).split()), "word", "words")
             raise UserError(f"{self._where} does not score text {number} ({words}): {error}") from None
         self._answered = True
         return number, found
 
 
-def prompt_losses(data: Mapping[str, Any], text: str, form: Form) -> list[float]:
+def prompt_losses(data: Mapping[str, Any], text: str, form: Form, *, tail: str | None = None) -> list[float]:
     """Read −ln P of a prompt's tokens but the first, and refuse what are not the prompt's own tokens.
 
-    A server may ignore what was asked and answer as usual; its numbers would then be those of other tokens.
+    A server may ignore what was asked and answer as usual; its numbers would then be those of other tokens. With
+    `tail`, the end of the prompt, only its tokens count.
     """
     try:
         choice = data["choices"][0]
@@ -82,7 +84,20 @@ def prompt_losses(data: Mapping[str, Any], text: str, form: Form) -> list[float]
     found = values[1:count]
     if not all(isinstance(value, int | float) and math.isfinite(value) and value <= 0 for value in found):
         raise UserError(_refusal("some are missing or no log-probabilities"))
-    return [-float(value) for value in found]
+    losses = [-float(value) for value in found]
+    return losses if tail is None else losses[len(losses) - tail_length(tokens[1:count], tail) :]
+
+
+def tail_length(tokens: Sequence[str], tail: str) -> int:
+    """Return how many of the last tokens make the end of a prompt, blanks aside; refuses tokens that do not."""
+    wanted, found = "".join(tail.split()), ""
+    for number, token in enumerate(reversed(tokens), 1):
+        found = "".join(token.replace("\u2581", " ").split()) + found
+        if len(found) >= len(wanted):
+            if found == wanted:
+                return number
+            break
+    raise UserError(_refusal("which ones are the query's cannot be told"))
 
 
 def _refusal(reason: str) -> str:
@@ -106,7 +121,7 @@ class LikelihoodServer:
         refused = ""
         for form in FORMS:
             try:
-                ((_, losses),) = self.model.scored([SAMPLE], PromptClient, form=form)
+                ((_, losses),) = self.model.scored([("", SAMPLE)], PromptClient, form=form)
             except UserError as error:
                 refused = refused or str(error)
             else:
@@ -114,10 +129,14 @@ class LikelihoodServer:
                     return form
         raise UserError(f"openai:{self.model.name} cannot score texts: {refused}")
 
-    def score(self, texts: Sequence[str], *, label: str) -> Likelihoods:
-        """Return the log perplexity of each text; each distinct one is asked for once, then cached."""
-        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
-        keys = content_keys(distinct)
+    def score(self, texts: Sequence[str], given: Sequence[str] | None = None, *, label: str) -> Likelihoods:
+        """Return the log perplexity of each text; each distinct one is asked for once, then cached.
+
+        With `given`, another text stands before each, which is read and not scored.
+        """
+        both = list(zip(given if given is not None else [""] * len(texts), texts, strict=True))
+        distinct = list(dict.fromkeys(one for one in both if one[1].strip()))
+        keys = content_keys([f"\0{len(before)} {before}{text}" if before else text for before, text in distinct])
         fingerprint = hashlib.sha256(f"perplexity\0{self.model.identity}".encode()).hexdigest()[:32]
         about = {"model": f"openai:{self.model.name}", "options": self.model.spec}
         cache = VectorCache(vector_folder() / "likelihoods" / fingerprint, about=about)
@@ -128,11 +147,11 @@ class LikelihoodServer:
             self._compute([distinct[place] for place in missing.tolist()], keys[missing], cache, label)
             found, stored = cache.get(keys)
         table = np.vstack([stored.read(0, len(distinct)).astype(np.float64).reshape(-1, 2), [[np.nan, 0.0]]])
-        place = {text: number for number, text in enumerate(distinct)}
-        values = table[[place.get(text, -1) for text in texts]].reshape(-1, 2)
+        place = {one: number for number, one in enumerate(distinct)}
+        values = table[[place.get(one, -1) for one in both]].reshape(-1, 2)
         return Likelihoods(values[:, 0], values[:, 1].astype(np.int64))
 
-    def _compute(self, texts: list[str], keys: Any, cache: VectorCache, label: str) -> None:
+    def _compute(self, texts: list[tuple[str, str]], keys: Any, cache: VectorCache, label: str) -> None:
         form, rows, places = self.form(), [], []
         report(label, 0, len(texts))
         try:

@@ -131,7 +131,7 @@ class OpenAI(LLM):
                 yield positions, vectors
 
     def scored(
-        self, texts: Sequence[str], kind: Callable[..., ServerClient], **options: Any
+        self, texts: Sequence[Any], kind: Callable[..., ServerClient], **options: Any
     ) -> Iterator[tuple[int, Any]]:
         """Send texts one by one through a client of some kind, and give what it makes of each, as it comes."""
         retrier = Retrier(self._policy, self._limiter)

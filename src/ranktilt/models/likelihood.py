@@ -30,11 +30,11 @@ EVERY = 8
 """Of the tokens of a masked model, one in so many is masked at once."""
 LONGEST = 2_048
 """Tokens of a window at most, where the model has places for more."""
-_HEAD_NUMBERS = 1 << 26
-"""Logits computed at once, at most: a quarter of a gigabyte in float32."""
-_TOKENS_A_BATCH = 8_192
-"""On a processor, and as many times more on a GPU as it has elsewhere."""
-_RESULTS_VERSION = 1
+_TOKENS_A_BATCH = 2_048
+"""On a processor, and as many times more on a GPU as it has elsewhere; what a layer makes of more leaves its cache."""
+_LOGITS_A_BATCH, _LOGITS_AT_ONCE = 1 << 24, 1 << 22
+"""On a processor: computed together, but for a longer text, and made losses together; pages of more are always new."""
+_RESULTS_VERSION = 2
 _SAME = 1e-3
 _CHARACTERS_A_TOKEN = 4
 
@@ -152,12 +152,12 @@ class Likelihood:
     def distributions(self, text: str, given: str = "") -> npt.NDArray[np.float32]:
         """Return ln P over the whole vocabulary at each scored token of a text, shape (n_tokens, n_vocabulary)."""
         with inference(self._model.device, self._precision):
-            parts = [self._log_probabilities([row]) for row in self._rows(0, text, given)]
+            parts = [self._log_probabilities([row]) for row in self._rows([(text, given)])[0]]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
     def scored_tokens(self, text: str) -> Ints:
         """Return the numbers of a text's tokens that are scored."""
-        rows = self._rows(0, text)
+        rows = self._rows([(text, "")])[0]
         return np.concatenate([row.token for row in rows]) if rows else np.empty(0, dtype=np.int64)
 
     def count_lossy(self, texts: Sequence[str]) -> int:
@@ -172,24 +172,37 @@ class Likelihood:
             count += missed or (unknown_token is not None and unknown_token in one.ids)
         return count
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return how many tokens each text has, special ones aside."""
+        return [len(self._tokenize(text)) for text in texts]
+
+    @property
+    def longest_prefix(self) -> int:
+        """Tokens of another text that are read first, at most; see `score`."""
+        return self._limit // 2 - 1
+
     def vocabulary(self) -> dict[str, int]:
         """Return the tokenizer's tokens and their numbers."""
         return dict(self._tokenizer.get_vocab())
 
     # Sequences
 
-    def _rows(self, item: int, text: str, given: str = "") -> list[TokenRow]:
-        """Return what the model reads to score one text."""
-        ids = np.array(self._tokenize(text), dtype=np.int64)
+    def _rows(self, texts: Sequence[tuple[str, str]]) -> list[list[TokenRow]]:
+        """Return what the model reads to score each text after what is given."""
+        tokens, given = (self._tokenize(column) for column in zip(*texts, strict=True))
+        return [self._rows_of(item, *both) for item, both in enumerate(zip(tokens, given, strict=True))]
+
+    def _rows_of(self, item: int, tokens: list[int], given: list[int]) -> list[TokenRow]:
+        ids = np.array(tokens, dtype=np.int64)
         if not len(ids):
             return []
         if self.resolved_kind == "causal":
-            return list(self._causal_rows(item, ids, self._tokenize(given) if given else []))
+            return list(self._causal_rows(item, ids, given))
         return list(self._masked_rows(item, ids))
 
-    def _tokenize(self, text: str) -> list[int]:
-        found: list[int] = self._tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids
-        return found
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        found = self._tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [one.ids for one in found]
 
     def _causal_rows(self, item: int, ids: Ints, given: list[int]) -> Iterator[TokenRow]:
         start = self._tokenizer.bos_token_id
@@ -254,10 +267,10 @@ class Likelihood:
         passes = {"causal": 1, "masked": self.every, "span": 0}[self.resolved_kind]
         lengths = np.array([len(text) + len(given) for text, given in texts], dtype=np.int64) // _CHARACTERS_A_TOKEN + 1
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
-        shapes = BatchShapes(_TOKENS_A_BATCH * BatchShapes.on(self.device, NO_LIMIT).tokens // TOKENS)
+        shapes = BatchShapes(_TOKENS_A_BATCH * self._device_factor)
 
         def prepare(positions: Ints) -> list[list[TokenRow]]:
-            return [self._rows(number, *texts[place]) for number, place in enumerate(positions.tolist())]
+            return self._rows([texts[place] for place in positions.tolist()])
 
         return BatchJob(keys, cost, prepare, self._forward, self._inference, shapes)
 
@@ -278,14 +291,19 @@ class Likelihood:
 
     def _batches(self, rows: list[TokenRow]) -> Iterator[list[TokenRow]]:
         """Cut rows, the longest first, into batches of so many tokens with their padding."""
-        most = _TOKENS_A_BATCH * BatchShapes.on(self.device, NO_LIMIT).tokens // TOKENS
+        most, logits = _TOKENS_A_BATCH * self._device_factor, _LOGITS_A_BATCH * self._device_factor
         start = 0
         while start < len(rows):
             size = max(most // len(rows[start].ids), 1)
             scored = np.cumsum([len(row.at) for row in rows[start : start + size]])
-            fit = int(np.searchsorted(scored, _HEAD_NUMBERS // self._outputs, side="right"))
+            fit = int(np.searchsorted(scored, logits // self._outputs, side="right"))
             yield rows[start : start + max(min(size, fit), 1)]
             start += max(min(size, fit), 1)
+
+    @property
+    def _device_factor(self) -> int:
+        """How many times more a batch has than on a processor."""
+        return BatchShapes.on(self.device, NO_LIMIT).tokens // TOKENS
 
     @cached_property
     def _outputs(self) -> int:
@@ -294,9 +312,14 @@ class Likelihood:
     def _losses(self, rows: list[TokenRow]) -> list[Floats]:
         """Return −ln P of each scored token of each row."""
         torch = need("torch", extra="neural", for_="perplexity")
-        logits = self._logits(rows).float()
+        logits = self._logits(rows)
         tokens = torch.from_numpy(np.concatenate([row.token for row in rows])).to(logits.device)
-        found = torch.nn.functional.cross_entropy(logits, tokens, reduction="none").double().cpu().numpy()
+        step = max(_LOGITS_AT_ONCE * self._device_factor // logits.shape[-1], 1)
+        parts = [
+            torch.nn.functional.cross_entropy(some.float(), expected, reduction="none")
+            for some, expected in zip(logits.split(step), tokens.split(step), strict=True)
+        ]
+        found = torch.cat(parts).double().cpu().numpy()
         if not np.isfinite(found).all():
             raise UserError(f"{self.folder}: the model gives NaN or infinite log-probabilities")
         return np.split(found, np.cumsum([len(row.at) for row in rows])[:-1])
@@ -314,7 +337,7 @@ class Likelihood:
         mask = np.zeros_like(ids)
         for number, row in enumerate(rows):
             ids[number, : len(row.ids)], mask[number, : len(row.ids)] = row.ids, 1
-        features = {"input_ids": ids, "attention_mask": mask}
+        features = {"input_ids": ids} if not self._reads_ahead else {"input_ids": ids, "attention_mask": mask}
         if self.resolved_kind == "span":
             start = self._model.config.decoder_start_token_id
             features["decoder_input_ids"] = np.full((len(rows), 2), [start, self._sentinel], dtype=np.int64)
@@ -358,18 +381,35 @@ class Likelihood:
         if last is None:
             return whole
         try:
-            one, other = selected(sample, at), whole(sample, at)
+            with torch.autocast(model.device.type, enabled=False):
+                one, other = selected(sample, at), whole(sample, at)
             same = one.shape == other.shape and bool((one - other).abs().max() < _SAME)
         except (RuntimeError, IndexError, ValueError):
             same = False
         return selected if same else whole
 
     @cached_property
+    def _reads_ahead(self) -> bool:
+        """Whether what stands behind a token changes what is predicted there: if not, padding needs no mask.
+
+        Without one, a causal model takes the quicker kind of attention.
+        """
+        torch = need("torch", extra="neural", for_="perplexity")
+        if self.resolved_kind != "causal":
+            return True
+        longer = torch.tensor([[1, 2, 3, 1, 0, 0, 0, 0]], device=self._model.device)
+        with torch.autocast(longer.device.type, enabled=False):
+            one, other = (self._model(input_ids=ids).logits[0, :4] for ids in (longer, longer[:, :4]))
+        return not bool((one - other).abs().max() < _SAME)
+
+    @cached_property
     def _model(self) -> Any:
         torch = need("torch", extra="neural", for_="perplexity")
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         with checkpoint.loading(f"{self.folder}: cannot be loaded as a language model", for_="perplexity"):
-            return checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity").float().to(device)
+            model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity").float().to(device)
+        model.config.get_text_config().use_cache = False  # keys and values are of use to generation only
+        return model
 
     @cached_property
     def _tokenizer(self) -> Any:

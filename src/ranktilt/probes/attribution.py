@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted
-from ranktilt.probes.base import ProbeFigure, ProbeResult, TextProbe, reference_of, twin_sources
+from ranktilt.errors import UserError, counted, join_words
+from ranktilt.probes.base import (
+    Floats,
+    ProbeFigure,
+    ProbeResult,
+    ProbeTable,
+    Rows,
+    TextProbe,
+    reference_of,
+    twin_sources,
+)
 from ranktilt.probes.perplexity import PerplexityProbe
 from ranktilt.probes.readability import ReadabilityProbe, SentenceLengthProbe
 from ranktilt.probes.statistics import StatisticsProbe
 from ranktilt.probes.vocabulary import QueryWordsProbe, SpecificityProbe, TypeTokenProbe
 from ranktilt.rankers.base import Ranker
-from ranktilt.run import Run
+from ranktilt.run import Run, codes, collection_rows
 from ranktilt.statistics.regression import MOST_REGRESSORS, Regression, regress
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 SCORE_GAP, RANK_GAP = "score gap", "rank gap"
+REMAINS = "what remains"
+QUESTION = (
+    "Which properties of texts go with the gap between twins, and what remains? All of it is correlation: a ranker may "
+    "go by something that comes with a property."
+)
 CITATION = "shares of R²: Lindeman, Merenda & Gold 1980; clustered errors: Cameron, Gelbach & Miller 2011"
 _FEWEST = 30
+_SAME = 1e-9
+"""Differences whose spread is less than this share of the largest are the same but for rounding."""
+_COLLINEAR = 10
+"""Variance inflation from which properties are said to follow from each other."""
+_PART, _COEFFICIENT = "part of the gap, sd", "coefficient"
+_DECIMALS = {_PART: 3, _COEFFICIENT: 3, "% of R²": 1, "R² without": 4, "inflation": 2}
+
+Measured = Sequence[tuple[TextProbe, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Twins that a run holds both of: a row each, by query."""
+    """Twins that a run holds both of, a row each, by query; documents and queries by their row in the collection."""
 
-    query: Ints
-    reference: Ints
-    """Row of the reference's document."""
-    other: Ints
-    """Row of its twin."""
-    values: Floats
-    """How far the twin is ahead of the reference's document."""
+    query: Rows
+    reference: Rows
+    other: Rows
+    """The twin of the reference's document."""
+    score: Floats
+    """How far the twin is ahead, in standard deviations of the query's scores."""
+    rank: Floats
+    """How far it is ahead, in ranks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,27 +67,15 @@ class Attribution:
 
     ranker: str
     source: str
-    of: str
-    """``score gap``, in standard deviations of the query's scores, or ``rank gap``, in ranks."""
+    reference: str
     properties: tuple[str, ...]
-    means: Floats
-    """Mean difference of each property, in its standard deviations."""
-    left_out: tuple[str, ...]
-    """Properties in which no twins differ."""
+    """Those in which twins differ, and not all by the same."""
     twins: int
-    gap: tuple[float, float, float]
-    """Mean gap and its interval."""
-    fit: Regression
-
-    def coefficient(self, number: int) -> tuple[float, float, float]:
-        """Return a coefficient and its interval; 0 is the intercept: the gap of twins that differ in no property."""
-        return self.fit.interval(np.eye(len(self.fit.coefficients))[number])
-
-    def part(self, number: int) -> tuple[float, float, float]:
-        """Return how much of the mean gap goes with a property, and its interval; 0 is what remains."""
-        weights = np.zeros(len(self.fit.coefficients))
-        weights[number] = 1.0 if number == 0 else self.means[number - 1]
-        return self.fit.interval(weights)
+    score: Regression
+    """Of the score gap, in standard deviations of the query's scores."""
+    rank: Regression
+    """Of the rank gap."""
+    notes: tuple[str, ...]
 
 
 def default_properties() -> list[TextProbe]:
@@ -102,8 +109,8 @@ def attribute(
     runs : sequence of Run
         Rankings of it; more retrieved twins say more.
     properties : sequence of TextProbe, optional
-        At most 10; by default n-gram perplexity, words, specificity, readability, words a sentence, type/token ratio
-        and query words.
+        At most 10, each once; by default n-gram perplexity, length, specificity, readability, sentence length,
+        type/token ratio and query words.
     ranker : Ranker, optional
         Whose view a property needs.
     reference : str, optional
@@ -112,118 +119,207 @@ def attribute(
     Returns
     -------
     ProbeResult
-        A row for each run, source, kind of gap and property, with the coefficient, its interval, its part of the mean
-        gap and of R², its variance inflation, and R² without it; the first row of each is what remains.
+        A row for each source, run, kind of gap and property, with the coefficient, its interval, its part of the mean
+        gap and of R², its variance inflation, and R² without it; the first row of each is what remains. A table and a
+        figure for each source and run show the score gap.
 
     Raises
     ------
     UserError
-        If the collection has no twins, there are more than 10 properties, or a run holds fewer than 30 twins.
+        If the collection has no twins, there are more than 10 properties or one twice, or a run holds fewer than 30
+        twins that have all of them.
     """
     first = reference_of(collection, reference, to="explain")
     chosen = list(default_properties() if properties is None else properties)
     if not 1 <= len(chosen) <= MOST_REGRESSORS:
         raise UserError(f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(chosen)}")
+    names = [_named(one) for one in chosen]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"attribution: property {twice!r} is given twice")
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"nothing to attribute: no source has twins of {first}")
-    values = [one.measure(collection, first, ranker) for one in chosen]
-    found = [
-        _attribution(collection, run, (first, source), of, list(zip(chosen, values, strict=True)))
-        for run in runs
-        for source in sources
-        for of in (SCORE_GAP, RANK_GAP)
-    ]
-    rows = [row for one in found for row in _rows(one)]
-    said = [_sentence(one, first) for one in found if one.of == SCORE_GAP]
-    question = "Which properties of texts go with the gap between twins, and what remains?"
-    return ProbeResult("attribution", question, CITATION, tuple(rows), (), tuple(map(_figure, found)), " ".join(said))
-
-
-def gaps(collection: Collection, run: Run, reference: str, source: str, of: str) -> Gaps:
-    """Return the gaps of all twins of which a run holds both."""
-    docs = collection.docs.select("id", "source", "origin").with_row_index("row")
-    spread = pl.col("score").std(ddof=0).over("query_id")
-    scored = run.frame().with_columns(
-        spread=spread, place=pl.col("score").rank("average", descending=True).over("query_id")
-    ).join(docs, left_on="doc_id", right_on="id")  # fmt: skip
-    sides = [scored.filter(pl.col("source") == name) for name in (reference, source)]
-    twins = sides[0].join(sides[1], on=["query_id", "origin"], suffix="_other", maintain_order="left")
-    value = (
-        pl.when(pl.col("spread") > 0).then((pl.col("score_other") - pl.col("score")) / pl.col("spread")).otherwise(0.0)
-        if of == SCORE_GAP
-        else pl.col("place") - pl.col("place_other")
+    measured = [(one, one.measure(collection, first, ranker)) for one in chosen]
+    found = [[_attribution(collection, run, (first, source), measured) for run in runs] for source in sources]
+    every = [one for same in found for one in same]
+    tables, figures = zip(*(shown for same in found for shown in _shown(same)), strict=True)
+    units = "; ".join(f"{_named(one)}: {one.what}" for one in chosen)
+    notes = [note for one in every for note in one.notes]
+    notes.append(
+        f"Gaps are in standard deviations (sd) of a query's scores, positive where a source is ahead of {first}. A "
+        f"coefficient is for one standard deviation of what twins differ by. Properties: {units}."
     )
-    columns = twins.select(pl.col("query_id").rank("dense").cast(pl.Int64) - 1, "row", "row_other", value=value)
-    query, row, other, gap = (columns[name].to_numpy() for name in columns.columns)
-    return Gaps(query, row.astype(np.int64), other.astype(np.int64), gap.astype(np.float64))
+    rows = tuple(row for one in every for row in _rows(one))
+    said = " ".join(table.says for table in tables)
+    return ProbeResult("attribution", QUESTION, CITATION, rows, (), figures, said, tables, tuple(notes))
 
 
-def _attribution(
-    collection: Collection, run: Run, sources: tuple[str, str], of: str, measured: Sequence[tuple[TextProbe, Floats]]
-) -> Attribution:
-    source = sources[1]
-    found = gaps(collection, run, *sources, of)
-    columns = np.stack([values[found.other] - values[found.reference] for _, values in measured], axis=1)
-    known = ~np.isnan(columns).any(axis=1)
-    if known.sum() < _FEWEST:
-        twins = counted(int(known.sum()), "pair of twins", "pairs of twins")
-        raise UserError(f"attribution needs {_FEWEST} twins with all properties, {run.name} and {source} have {twins}")
-    columns, gap, query = columns[known], found.values[known], found.query[known]
+def gaps(collection: Collection, run: Run, reference: str, source: str) -> Gaps:
+    """Return the gaps of all twins of which a run holds both."""
+    docs = collection.docs.select("source", "origin", row=pl.int_range(pl.len()))
+    scored = pl.DataFrame({
+        "query": codes(pl.Series(run.queries, dtype=pl.String), collection.queries["id"])[run.entry_queries],
+        "row": collection_rows(run, collection)[run.docs], "score": run.scores,
+    }).with_columns(
+        spread=pl.col("score").std(ddof=0).over("query"),
+        place=pl.col("score").rank("average", descending=True).over("query"),
+    ).filter(pl.col("query") >= 0).join(docs, on="row", maintain_order="left")  # fmt: skip
+    sides = [scored.filter(pl.col("source") == name) for name in (reference, source)]
+    twins = sides[0].join(sides[1], on=["query", "origin"], suffix="_other", maintain_order="left")
+    ahead = (pl.col("score_other") - pl.col("score")) / pl.col("spread")
+    columns = twins.select(
+        "query", "row", "row_other", score=pl.when(pl.col("spread") > 0).then(ahead).otherwise(0.0),
+        rank=pl.col("place") - pl.col("place_other"),
+    )  # fmt: skip
+    return Gaps(*(column.to_numpy() for column in columns.iter_columns()))
+
+
+def _named(one: TextProbe) -> str:
+    return one.label or one.name
+
+
+def _attribution(collection: Collection, run: Run, sources: tuple[str, str], measured: Measured) -> Attribution:
+    found = gaps(collection, run, *sources)
+    names = np.array([_named(one) for one, _ in measured])
+    columns = np.stack([
+        one.of_pairs(collection, values, found.query, found.other)
+        - one.of_pairs(collection, values, found.query, found.reference)
+        for one, values in measured
+    ], axis=1)  # fmt: skip
+    undefined = np.isnan(columns)
+    known = np.flatnonzero(~undefined.any(axis=1))
+    lacking = [f"{name} ({n:,})" for name, n in zip(names, undefined.sum(axis=0), strict=True) if n]
+    if len(known) < _FEWEST:
+        held = counted(len(undefined), "pair", "pairs")
+        fault = f", less those without {join_words(lacking)}" if lacking else ": rank deeper, or more queries"
+        raise UserError(
+            f"attribution needs {_FEWEST} pairs of {sources[0]} and {sources[1]} in the same rankings; {run.name} "
+            f"holds {held}{fault}"
+        )
+    columns, query = columns[known], found.query[known]
     origin = collection.docs["origin"].rank("dense").to_numpy().astype(np.int64)[found.reference[known]] - 1
     spread = columns.std(axis=0)
-    kept = np.flatnonzero(spread > 0)
-    scaled = columns[:, kept] / spread[kept]
-    alone = regress(gap, np.empty((len(gap), 0)), query, origin)
-    return Attribution(
-        run.name, source, of, tuple(measured[j][0].what for j in kept.tolist()), scaled.mean(axis=0),
-        tuple(probe.what for j, (probe, _) in enumerate(measured) if j not in kept), len(gap),
-        alone.interval(np.ones(1)), regress(gap, scaled, query, origin),
-    )  # fmt: skip
+    varies = spread > _SAME * np.abs(columns).max(axis=0)
+    scaled = columns[:, varies] / spread[varies]
+    fits = [regress(gap[known], scaled, query, origin) for gap in (found.score, found.rank)]
+    properties = tuple(names[varies].tolist())
+    notes = []
+    if lacking:
+        out = counted(len(undefined) - len(known), "pair is", "pairs are")
+        notes.append(f"{out} left out: no value of {join_words(lacking)}")
+    if not varies.all():
+        same = [f"{name} ({gap:+.4g})" for name, gap in zip(names[~varies], columns[0, ~varies], strict=True)]
+        notes.append(f"left out, because all twins differ by the same: {join_words(same)}".replace("(+0)", "(0)"))
+    notes += _cautions(properties, fits[0], query)
+    said = tuple(f"{run.name}, {sources[1]}: {note}" for note in notes)
+    return Attribution(run.name, sources[1], sources[0], properties, len(query), fits[0], fits[1], said)
 
 
-def _rows(one: Attribution) -> list[dict[str, Any]]:
-    rows = []
-    for number, name in enumerate(["what remains", *one.properties]):
-        value, low, high = one.coefficient(number)
-        part, part_low, part_high = one.part(number)
-        j = number - 1
-        rows.append({
-            "source": one.source, "ranker": one.ranker, "of": one.of, "property": name, "twins": one.twins,
-            "coefficient": value, "low": low, "high": high, "part": part, "part low": part_low, "part high": part_high,
-            "share of R²": one.fit.parts[j] if number else None, "R²": one.fit.r2,
-            "R² without": one.fit.without[j] if number else None,
-            "inflation": one.fit.inflation[j] if number else None,
-        })  # fmt: skip
-    return rows
+def _cautions(properties: tuple[str, ...], fit: Regression, query: Rows) -> Iterator[str]:
+    """Say where intervals or parts mean less than they seem to."""
+    if len(np.unique(query)) == 1:
+        yield "there is one query, so that intervals speak of other documents, and not of other queries"
+    inflated = [
+        f"{name} ({'∞' if np.isinf(by) else f'{by:.0f}'})"
+        for name, by in zip(properties, fit.inflation, strict=True)
+        if by > _COLLINEAR
+    ]
+    if inflated:
+        yield f"what goes with which of {join_words(inflated)} is uncertain: they follow from each other (inflation)"
 
 
-def _figure(one: Attribution) -> ProbeFigure:
-    unit = "standard deviations" if one.of == SCORE_GAP else "ranks"
-    names = ["what remains", *one.properties]
-    series = {name: one.part(number) for number, name in enumerate(names)}
-    largest = max(names, key=lambda name: abs(series[name][0]))
-    says = f"Of a mean {one.of} of {one.gap[0]:+.3f} the largest part goes with {largest}: {series[largest][0]:+.3f}."
-    title = f"{one.ranker}: parts of the mean {one.of}, {one.source}"
-    return ProbeFigure("forest", title, f"part of the {one.of}, in {unit}", (), series, says.replace("-", "−"))
+def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
+    for of, fit in ((SCORE_GAP, one.score), (RANK_GAP, one.rank)):
+        gap = dict(zip(("mean gap", "gap low", "gap high"), fit.mean.tolist(), strict=True))
+        for number, name in enumerate((REMAINS, *one.properties)):
+            value, low, high = fit.coefficients[number].tolist()
+            part, part_low, part_high = fit.parts[number].tolist()
+            j = number - 1
+            yield {
+                "source": one.source, "ranker": one.ranker, "of": of, "property": name, "twins": one.twins, **gap,
+                "coefficient": value, "low": low, "high": high,
+                "part": part, "part low": part_low, "part high": part_high,
+                "share of R²": float(fit.shares[j]) if number else None, "R²": fit.r2,
+                "R² without": float(fit.without[j]) if number else None,
+                "inflation": float(fit.inflation[j]) if number else None,
+            }  # fmt: skip
 
 
-def _sentence(one: Attribution, reference: str) -> str:
+def _shown(same: Sequence[Attribution]) -> Iterator[tuple[ProbeTable, ProbeFigure]]:
+    """Show the score gaps of one source, a ranker each: in one order, the largest parts first, and on one scale."""
+    largest: dict[str, float] = {}
+    for one in same:
+        for name, part in zip(one.properties, np.abs(one.score.parts[1:, 0]).tolist(), strict=True):
+            largest[name] = max(part, largest.get(name, 0.0))
+    order = sorted(largest, key=lambda name: -largest[name])
+    ends = tuple(float(end(one.score.parts)) for one in same for end in (np.min, np.max))
+    for one in same:
+        names = (REMAINS, *(name for name in order if name in one.properties))
+        yield _table(one, names), _figure(one, names, ends)
+
+
+def _table(one: Attribution, names: Sequence[str]) -> ProbeTable:
+    fit, rows = one.score, list[dict[str, Any]]()
+    for name in names:
+        row: dict[str, Any] = dict.fromkeys(("property", *_DECIMALS))
+        row["property"] = name
+        j = -1 if name == REMAINS else one.properties.index(name)
+        row[_PART] = tuple(fit.parts[j + 1].tolist())
+        if j >= 0:
+            row[_COEFFICIENT] = tuple(fit.coefficients[j + 1].tolist())
+            row["% of R²"] = 100 * float(fit.shares[j]) / fit.r2 if fit.r2 else None
+            row["R² without"] = float(fit.without[j])
+            row["inflation"] = "∞" if np.isinf(fit.inflation[j]) else float(fit.inflation[j])
+        rows.append(row)
+    pairs = counted(one.twins, "pair of twins", "pairs of twins")
+    title = f"{one.ranker}, {one.source}: mean score gap {_interval(fit.mean)} over {pairs}, R² {fit.r2:.4f}"
+    return ProbeTable(title, tuple(rows), _DECIMALS, _sentence(one))
+
+
+def _figure(one: Attribution, names: Sequence[str], ends: tuple[float, ...]) -> ProbeFigure:
+    fit = one.score
+    parts = dict(zip((REMAINS, *one.properties), fit.parts.tolist(), strict=True))
+    series = {name: tuple(parts[name]) for name in names}
+    largest = max(names, key=lambda name: abs(parts[name][0]))
+    says = f"Of a mean gap of {_sd(fit.mean[0])}, the largest part: {largest}, {_sd(parts[largest][0])}."
+    title = f"{one.ranker}, {one.source}: what the mean score gap goes with"
+    return ProbeFigure("forest", title, _PART, ends, series, says)
+
+
+def _sentence(one: Attribution) -> str:
     """Say of a ranker how much of its gap goes with what, where there is a gap at all."""
-    gap, low, high = one.gap
-    numbers = f"{gap:+.3f} sd [{low:+.3f}, {high:+.3f}]".replace("-", "−")
+    fit = one.score
+    gap, low, high = fit.mean.tolist()
     over = counted(one.twins, "pair", "pairs")
+    if low == gap == high == 0:
+        return (
+            f"{one.ranker} gives {one.source} and {one.reference} the same score in all {over}: nothing to attribute."
+        )
     if low <= 0 <= high:
-        return f"{one.ranker} shows no gap between {one.source} and {reference}: {numbers} over {over}."
-    parts = sorted(((one.part(j)[0] / gap, name) for j, name in enumerate(one.properties, 1)), key=lambda p: -abs(p[0]))
-    named = [f"{_percent(share)} with {name}" for share, name in parts]
-    remains = _percent(one.part(0)[0] / gap)
-    favoured = one.source if gap > 0 else reference
-    return (
-        f"{one.ranker} scores {favoured} higher than its twins by {numbers} over {over}: of that gap, "
-        f"{', '.join(named)} and {remains} with none of them (R² {one.fit.r2:.2f})."
-    )
+        between = f"between {one.source} and {one.reference}"
+        return f"{one.ranker} shows no gap {between}: {_interval(fit.mean)} over {over}, so nothing is attributed."
+    favoured = one.source if gap > 0 else one.reference
+    lead = f"{one.ranker} scores {favoured} higher than its twins: of a mean gap of {_interval(fit.mean)} over {over},"
+    steady = min(abs(low), abs(high)) >= abs(gap) / 2 and np.abs(fit.parts[:, 0]).max() <= 2 * abs(gap)
+
+    def amount(part: float) -> str:
+        return f"{100 * part / gap:.0f} %".replace("-", "−") if steady else _sd(part)
+
+    remains, *parts = fit.parts.tolist()
+    ordered = sorted(zip(parts, one.properties, strict=True), key=lambda part: -abs(part[0][0]))
+    said = [f"{amount(part)} goes with {name}" for (part, low, high), name in ordered if not low <= 0 <= high]
+    rest = [(part, name) for (part, low, high), name in ordered if low <= 0 <= high]
+    if rest:
+        others = f"the {'other ' if said else ''}{len(rest)} properties, none of which is shown to have a part"
+        said.append(f"{amount(sum(part for part, _ in rest))} goes with {others if len(rest) > 1 else rest[0][1]}")
+    maybe = ", which may be nothing" if remains[1] <= 0 <= remains[2] else ""
+    return f"{lead} {'; '.join(filter(None, [', '.join(said), f'{amount(remains[0])} remains{maybe}']))}."
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
+def _sd(value: float) -> str:
+    return f"{value:+.3f} sd".replace("-", "−")
+
+
+def _interval(bounds: Floats) -> str:
+    return f"{_sd(bounds[0])} [{bounds[1]:+.3f}, {bounds[2]:+.3f}]".replace("-", "−")

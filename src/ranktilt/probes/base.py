@@ -31,6 +31,7 @@ from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
 M = TypeVar("M")
 _BINS = 20
 NO_TWINS = "no other source has twins: there is nothing to compare"
@@ -45,12 +46,27 @@ class ProbeFigure:
     axis: str
     """What stands along the horizontal axis."""
     edges: tuple[float, ...]
-    """Of a histogram's bins, rising; empty for a curve over 1, 2, 3 … and for a forest plot."""
+    """Of a histogram's bins, rising; of a forest plot values that its axis reaches too, so that several have one scale;
+    empty for a curve over 1, 2, 3 …"""
     series: Mapping[str, tuple[float, ...]]
     """By name: of a histogram the share of the values in each bin, in %; of a curve its heights; of a forest plot a
     value and its interval."""
     says: str
     """What a reader who cannot see it needs to know."""
+
+
+@dataclass(frozen=True)
+class ProbeTable:
+    """A table as data, where it is to be read otherwise than as a probe's rows are."""
+
+    title: str
+    rows: tuple[Mapping[str, Any], ...]
+    """By column, alike in every row: a text, a number, a number with its interval (three numbers), or None. A narrow
+    terminal goes without the columns after the third."""
+    decimals: Mapping[str, int]
+    """Of the columns of numbers."""
+    says: str
+    """What it shows, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,11 @@ class ProbeResult:
     effects: tuple[EffectSize, ...]
     figures: tuple[ProbeFigure, ...]
     summary: str
-    """One sentence."""
+    """One sentence, or one a table."""
+    tables: tuple[ProbeTable, ...] = ()
+    """What people are shown in place of the rows; empty where these are short enough."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the numbers should know."""
 
 
 class Probe(ABC, Generic[M]):
@@ -131,10 +151,19 @@ class TextProbe(Probe[Floats]):
 
     what: ClassVar[str]
     """What is measured, as it stands behind a number: ``words``."""
+    label: ClassVar[str] = ""
+    """What the property is called beside others: ``length``; by default the probe's name."""
 
     @abstractmethod
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Measure every document, in the order of ``collection.docs``; NaN where it is undefined."""
+
+    def of_pairs(self, collection: Collection, measured: Floats, queries: Rows, documents: Rows) -> Floats:
+        """Return the value of each document beside a query, both by their rows in the collection.
+
+        That is what `measure` found for the document, unless a probe of texts that depend on the query says otherwise.
+        """
+        return measured[documents]
 
     def describe(self, collection: Collection, reference: str, measured: Floats) -> ProbeResult:
         """Describe the values of every source, and compare those of twins."""

@@ -78,6 +78,7 @@ def explain(
     *,
     reference: str | None = None,
     by: str = "source",
+    lm: Sequence[str] = (),
     attribute: Sequence[Ranker | Run] = (),
     theorem: Sequence[str] = (),
 ) -> Explanation:
@@ -98,6 +99,8 @@ def explain(
         The source that each of the others is held against: ``"human"`` where there is one, or else the first.
     by : str, optional
         Column whose groups are held against each other, such as ``"gender"``, where documents of one origin are twins.
+    lm : sequence of str, optional
+        Language models, folders or names on the hub, by which ``perplexity`` is measured in place of trigrams.
     attribute : sequence of Ranker or Run, optional
         Whose gaps between twins are attributed to the properties that `probes` measure, or to those that need no model.
     theorem : sequence of str, optional
@@ -121,7 +124,8 @@ def explain(
     first = reference_of(collection, reference, to="explain")
     _require_twins(collection, first)
     by_default = probes is None and not attribute and not theorem
-    chosen = [probe(one) for one in (PROBES if by_default else probes or ())]
+    asked = [one for name in (PROBES if by_default else probes or ()) for one in _with_models(name, lm)]
+    chosen = [probe(one) for one in asked]
     notes = []
     if by_default and ranker is None:
         notes = [f"{one.name} is left out: it needs an encoder, such as --encoder dense:minilm" for one in chosen
@@ -150,7 +154,7 @@ def explain(
         try:
             results.append(one(collection, ranker, reference=first))
         except UserError as error:
-            if not by_default:
+            if not by_default or (lm and one.name.startswith("perplexity")):
                 raise
             notes.append(f"{one.name} is left out: {error}")
     report("probing texts", len(chosen), len(chosen))
@@ -205,6 +209,11 @@ def _theorem_models(names: Sequence[str]) -> list[Likelihood]:
     found = [PerplexityProbe(name, kind="causal").model() for name in names]
     require_one_tokenizer(list(zip(names, found, strict=True)))
     return found
+
+
+def _with_models(name: str | Probe[Any], models: Sequence[str]) -> list[str | Probe[Any]]:
+    """Ask the perplexity probe for each of some language models."""
+    return [f'perplexity:"{model}"' for model in models] if name == "perplexity" and models else [name]
 
 
 def probe_names() -> list[str]:

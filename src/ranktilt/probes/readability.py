@@ -31,6 +31,7 @@ class SentenceLengthProbe(TextProbe):
     name = "sentences"
     question = "Are the sentences of one source longer than those of the other?"
     what = "words per sentence"
+    label = "sentence length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Divide the words of every document by its sentences."""

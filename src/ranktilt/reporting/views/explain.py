@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -42,7 +43,9 @@ def view(found: Explanation) -> Document:
     records = [{"probe": one.probe, **row} for one in found.results for row in one.rows]
     effects = sorted((e for one in found.results for e in one.effects), key=lambda e: -abs(e.g) if e.g == e.g else 0.0)
     headline = _headline(found, effects)
-    more = _others(effects) if effects else [one.summary for one in found.results if one.summary not in headline]
+    more = _others(effects) if effects else []
+    plain = [one for one in found.results if one.tables or not effects]
+    more += [text for one in plain for text in _summaries(one) if text not in headline]
     opening = Lines((Sentence(headline, emphasis="strong"), *map(Sentence, more)))
     return Document(
         title="Explanation",
@@ -110,13 +113,24 @@ def _differences(found: Explanation, effects: Sequence[EffectSize]) -> Section:
     return Section("differences", "What differs", (question,), tuple(blocks), titled=True)
 
 
+def _summaries(one: ProbeResult) -> list[str]:
+    """What a probe says: a sentence a table where it has some."""
+    return [table.says for table in one.tables] or [one.summary]
+
+
 def _section(one: ProbeResult) -> Section:
-    said = [*map(Sentence, _by_source(one)), *([Sentence(one.citation, emphasis="quiet")] if one.citation else [])]
-    rest = [Sentence(f"{f.title}: {f.says}", emphasis="quiet") for f in one.figures if f.kind != "histogram"]
-    rows = [list(row.values()) for row in one.rows]
+    said = [] if one.tables else [*map(Sentence, _by_source(one))]  # tables say it themselves
+    said += [Sentence(note, emphasis="quiet") for note in one.notes]
+    said = [*said, *([Sentence(one.citation, emphasis="quiet")] if one.citation else [])]
+    rest = (
+        []
+        if one.tables
+        else [Sentence(f"{f.title}: {f.says}", emphasis="quiet") for f in one.figures if f.kind != "histogram"]
+    )
+    rows = [] if one.tables else [list(row.values()) for row in one.rows]
     digits = [_digits(column) for column in zip(*rows, strict=True)]
     numbers = [[(_number(value, n), value) for value, n in zip(row, digits, strict=True)] for row in rows]
-    blocks: list[Block] = [Lines(tuple(said), only=())]
+    blocks: list[Block] = [*_tables(one), Lines(tuple(said), only=())]
     blocks += [_table("Numbers", list(one.rows[0]), numbers)] if rows else []
     blocks += [Lines(tuple(rest)), *map(_figure, one.figures)]
     return Section(one.probe, one.probe, (one.question,), tuple(blocks), titled=True)
@@ -137,9 +151,20 @@ def _figure(one: ProbeFigure) -> Figure:
         drawing = curves(one.series, x=one.axis, y="ratio", levels=(1.0,))
     else:
         drawing = forest(
-            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0
-        )
+            [ForestRow(name, row[0], row[1], row[2]) for name, row in one.series.items()], x=one.axis, margin=0.0,
+            reached=one.edges,
+        )  # fmt: skip
     return Figure(one.title, one.says, drawing)
+
+
+def _tables(one: ProbeResult) -> Iterator[Table]:
+    """What a probe shows in place of its rows; a number with its interval is one cell."""
+    for table in one.tables:
+        titles = list(table.rows[0])
+        cells = [
+            [(_number(row[name], table.decimals.get(name, 2)), row[name]) for name in titles] for row in table.rows
+        ]
+        yield replace(_table(table.title, titles, cells), titled=True, below=(Sentence(table.says),), space=(0, 1))
 
 
 def _table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[tuple[str, Any]]]) -> Table:
@@ -178,6 +203,9 @@ def _digits(column: Sequence[Any]) -> int:
 def _number(value: Any, digits: int) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, Sequence):
+        middle, *both = (always_signed(end, digits) for end in value)
+        return f"{middle} [{', '.join(both)}]"
     shown = DASH if value is None else decimal(value, digits)
     return f"{value:.1g}".replace("-", "−") if value and not shown.strip("−0.") else shown
 

@@ -1,0 +1,172 @@
+"""Pointwise ranking by a language model: one passage a prompt, scored by a probability."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ranktilt.errors import UserError
+from ranktilt.llm.base import Answer
+from ranktilt.llm.likelihood import LikelihoodServer
+from ranktilt.llm.openai import OpenAI
+from ranktilt.llm.prompts import fill
+from ranktilt.models.likelihood import Likelihood
+from ranktilt.rankers.base import require_choices
+from ranktilt.rankers.llm.answers import OK, UNANSWERED, Reading, read_yes_no
+from ranktilt.rankers.llm.base import Dialogue, LLMRanker, Scores, Shown, Sorting, Task
+
+YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
+YES_NO_FORMAT = "Answer with one word, Yes or No."
+_YES_NO_TOKENS = 8
+
+
+@dataclass(frozen=True)
+class Pointwise(LLMRanker):
+    """Scores each passage by itself, by a probability that the model gives.
+
+    ``yes-no`` asks whether the passage answers the query: the score is 1 + P(yes) or 1 − P(no), by the log-probability
+    of the answer's first token (HELM). Two logits side by side, as llm-rankers takes them, are what no server gives
+    where it answers in words. ``query-likelihood`` is the mean ln P of the query's tokens after the prompt with the
+    passage, as plain text without a chat template (UPR): of a local folder, or of a server that gives the
+    log-probabilities of a prompt's own tokens, such as vLLM's. A prompt has the slot ``{passage}``; of yes-no
+    ``{query}`` too, which in the other follows it.
+
+    Passages without a readable answer stand below the others.
+
+    References
+    ----------
+    Liang et al., TMLR 2023 (yes-no); Sachan et al., EMNLP 2022 (query likelihood).
+    """
+
+    name: ClassVar[str] = "pointwise"
+    prompts: ClassVar[tuple[str, ...]] = ("yes-no", "question")
+    chooses: ClassVar[bool] = True
+    order_only: ClassVar[bool] = False
+    logprobs: ClassVar[bool] = True
+
+    method: str = field(default=YES_NO, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
+
+    @property
+    def needed(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Slots that a prompt must have."""
+        return ("query", "passage") if self.method == YES_NO else ("passage",)
+
+    @property
+    def default_prompt(self) -> str:
+        """The name of the prompt where none is given."""
+        return "yes-no" if self.method == YES_NO else "question"
+
+    @property
+    def answer_format(self) -> str:
+        """What stands behind every prompt: how to answer; nothing where the query follows."""
+        return YES_NO_FORMAT if self.method == YES_NO else ""
+
+    def at_once(self, count: int) -> int:
+        """Return how many passages a prompt shows."""
+        return min(1, count)
+
+    def requests(self, count: int) -> int:
+        """Return how many prompts there are."""
+        return count
+
+    def answer_tokens(self, tasks: Sequence[Task]) -> int:
+        """Tokens that an answer may have."""
+        return _YES_NO_TOKENS
+
+    def values(self, task: Task, shown: Shown) -> dict[str, str]:
+        """What fills the slots of a prompt."""
+        return {**super().values(task, shown), "passage": task.passages[shown[0]]}
+
+    def check(self) -> None:
+        """Find out without asking whether model and prompt can be used; see `Ranker.check`."""
+        if self.method == YES_NO:
+            super().check()
+        else:
+            self._template()
+            self._scorer()
+
+    # By an answer
+
+    def sort(self, count: int, chance: random.Random) -> Sorting:
+        """Ask about each passage, all at once."""
+        answers = yield [(place,) for place in range(count)]
+        scores = [math.nan if answer.score is None else answer.score for answer in answers]
+        return self._with_unread(np.array(scores), chance)
+
+    def read(self, answer: Answer, count: int) -> Reading:
+        """Read yes or no; refuses a model that does not say how likely it was."""
+        first = answer.logprobs[0] if answer.logprobs else math.nan
+        reading = read_yes_no(answer.text, min(first, 0.0))
+        if reading.score is not None and not math.isfinite(first):
+            raise UserError(
+                f"{self!r}: the model gives no log-probabilities of its answers, by which yes and no are scored; ask "
+                "it by listwise, pairwise or setwise"
+            )
+        return reading
+
+    def _with_unread(self, scores: Scores, chance: random.Random) -> Scores:
+        """Scores with numbers below all others for passages that have none, in a random order or as they stood."""
+        rest = np.flatnonzero(np.isnan(scores)).tolist()
+        if self.unreadable == "shuffle":
+            chance.shuffle(rest)
+        floor = np.nanmin(scores) if len(rest) < len(scores) else 0.0
+        scores[rest] = floor - 1 - np.arange(len(rest))
+        return scores
+
+    # By the likelihood of the query
+
+    def score(self, tasks: Sequence[Task], chances: Sequence[random.Random]) -> tuple[list[Scores], dict[str, Any]]:
+        """Return a score for each passage of each task, and what a spec says of how; see `LLMRanker.score`."""
+        if self.method == YES_NO:
+            return super().score(tasks, chances)
+        slots, (name, digest) = self._template()
+        scorer = self._scorer()
+        pairs = [(task, place) for task in tasks for place in range(len(task.passages))]
+        given = [fill(slots, self.values(task, (place,))) for task, place in pairs]
+        if isinstance(scorer, Likelihood) and given:
+            self._require_prefix(scorer, given)
+        queries = [self.values(task, (place,))["query"] for task, place in pairs]
+        found = scorer.score(queries, given, label=f"{self!r}: scoring")
+        ends = np.cumsum([len(task.passages) for task in tasks])[:-1]
+        scores = [
+            self._with_unread(part, chance)
+            for part, chance in zip(np.split(-found.perplexity, ends), chances, strict=True)
+        ]
+        kinds = Counter(np.where(np.isnan(found.perplexity), UNANSWERED, OK).tolist())
+        counts = self._said(Dialogue(kinds, len(pairs), 0, int(found.tokens.sum()), 0, ""))
+        return scores, {"llm": {**self.model().spec, "prompt": name, "prompt_sha256": digest}, **counts}
+
+    def _scorer(self) -> Likelihood | LikelihoodServer:
+        """What gives likelihoods, checked as far as it can be without asking."""
+        model = self.model()
+        if isinstance(model, OpenAI):
+            model.check()
+            return LikelihoodServer(model)
+        folder = getattr(model, "folder", None)
+        if folder is None:
+            raise UserError(f"{self!r}: query likelihood needs an openai: or transformers: model")
+        precision = self.precision or "auto"
+        found = Likelihood(folder=folder, model_name=model.name, device=self.device, precision=precision)
+        found.check()
+        if found.resolved_kind != "causal":
+            raise UserError(f"{self!r}: {folder} is no causal language model, which query likelihood needs")
+        return found
+
+    def _require_prefix(self, scorer: Likelihood, given: Sequence[str]) -> None:
+        """Refuse prompts of which the model would not read the end."""
+        most = max(scorer.count_tokens(list(dict.fromkeys(given))))
+        if most > scorer.longest_prefix:
+            raise UserError(
+                f"{self!r}: a passage in its prompt takes up to {most:,} tokens, and the model reads "
+                f"{scorer.longest_prefix:,} before a query; cut passages (passage_tokens)"
+            )

@@ -1,0 +1,3 @@
+"""The model of stories, converted once."""
+
+from tests.llm.conftest import stories as stories
