@@ -18,7 +18,7 @@ from ranktilt import Collection, PairwiseAudit, ranker, table
 from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise, ranking_verdicts
 from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, ask_pairs, read_decisions
-from ranktilt.auditing.pairwise.pairs import draw_pairs, two_sides
+from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import RankingVerdict, Share
 from ranktilt.errors import DataError, UserError
 from ranktilt.run import Run
@@ -151,7 +151,7 @@ def test_both_orders_are_asked_about_at_once_and_nothing_twice(asked) -> None:
 
 def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
     collection = people(queries=5)
-    sides = two_sides(collection, "gender", "female")
+    sides = two_groups(collection, "gender", "female")
     drawn = draw_pairs(collection, sides, pairs=7, seed=3)
     assert drawn.frame.equals(draw_pairs(collection, sides, pairs=7, seed=3).frame)
     assert not drawn.frame.equals(draw_pairs(collection, sides, pairs=7, seed=4).frame)
@@ -166,7 +166,7 @@ def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
 def test_candidates_bound_the_pairs() -> None:
     collection = people(queries=3)
     names = {f"q{n}": {f"{g}-{m}-0": 1.0 for g in ("female", "male") for m in range(3)} for n in range(2)}
-    drawn = draw_pairs(collection, two_sides(collection, "gender"), pairs=9, candidates=run_of(collection, names))
+    drawn = draw_pairs(collection, two_groups(collection, "gender"), pairs=9, candidates=run_of(collection, names))
     assert drawn.frame.group_by("query", "kind", maintain_order=True).len().rows() == [
         ("q0", "relevant", 1), ("q0", "irrelevant", 4), ("q1", "relevant", 1), ("q1", "irrelevant", 4),
     ]  # fmt: skip
@@ -180,7 +180,7 @@ def test_candidates_bound_the_pairs() -> None:
 def test_without_judgments_there_are_irrelevant_pairs_only() -> None:
     collection = people(queries=3)
     bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
-    drawn = draw_pairs(bare, two_sides(bare, "gender"), pairs=2)
+    drawn = draw_pairs(bare, two_groups(bare, "gender"), pairs=2)
     assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
     assert drawn.notes == ("no document is judged relevant: there are irrelevant pairs only",)
 
@@ -190,31 +190,31 @@ def test_documents_without_a_label_are_in_no_pair() -> None:
     half = pl.col("id").str.ends_with("-0") | pl.col("id").str.ends_with("-1") | pl.col("id").str.ends_with("-2")
     docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
     drawn = draw_pairs(
-        found := Collection(docs, collection.queries, collection.qrels), two_sides(found, "gender"), pairs=50
+        found := Collection(docs, collection.queries, collection.qrels), two_groups(found, "gender"), pairs=50
     )
     assert drawn.notes[0] == "warning: 24 of 48 documents without gender, in no pair"
     assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
     both = docs.with_columns(gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender"))
-    sides = two_sides(Collection(both, collection.queries, collection.qrels), "gender", "female")
+    sides = two_groups(Collection(both, collection.queries, collection.qrels), "gender", "female")
     assert sides.notes == ("warning: 25 of 48 documents without gender or of several, in no pair",)
 
 
 def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:
     collection = people(queries=3)
     fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))
-    assert two_sides(Collection(fewer, collection.queries, collection.qrels), "gender").protected == "male"
+    assert two_groups(Collection(fewer, collection.queries, collection.qrels), "gender").protected == "male"
     third = collection.docs.with_columns(
         gender=pl.when(pl.col("id").str.ends_with("-1")).then(pl.lit("x")).otherwise("gender")
     )
     three = Collection(third, collection.queries, collection.qrels)
-    assert two_sides(three, "gender", "x").unprotected == "rest"
-    assert (two_sides(three, "gender", "x").code == (third["gender"] == "x").to_numpy()).all()
+    assert two_groups(three, "gender", "x").unprotected == "rest"
+    assert (two_groups(three, "gender", "x").code == (third["gender"] == "x").to_numpy()).all()
     with refused("gender makes 3 groups (female, male, x): name the protected one"):
-        two_sides(three, "gender")
+        two_groups(three, "gender")
     with refused("unknown gender 'y' (valid: female, male, x)"):
-        two_sides(three, "gender", "y")
+        two_groups(three, "gender", "y")
     with refused("unknown column to group by 'sex' (valid: source, gender)"):
-        two_sides(three, "sex")
+        two_groups(three, "sex")
 
 
 def test_a_group_of_one_is_refused() -> None:
@@ -224,14 +224,14 @@ def test_a_group_of_one_is_refused() -> None:
     )
     message = "x has 1 document: what is said of it would be said of that document; expected at least 2 on either side"
     with refused(message):
-        two_sides(Collection(docs, collection.queries, collection.qrels), "gender")
+        two_groups(Collection(docs, collection.queries, collection.qrels), "gender")
 
 
 def test_candidates_of_another_collection_are_refused() -> None:
     collection, other = people(queries=2), people(queries=3)
     run = Run(("q0",), np.array([0, 1]), np.array([30]), np.ones(1), other.ids, {"file": "run.trec"})
     with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
-        draw_pairs(collection, two_sides(collection, "gender"), candidates=run)
+        draw_pairs(collection, two_groups(collection, "gender"), candidates=run)
 
 
 # Statistics
@@ -317,7 +317,7 @@ def stored(
     collection: Collection, choose: Callable[[str, str, tuple[str, str]], str | None], pairs: int = 3
 ) -> Decisions:
     """Choices of the protected document first or second, as a rule makes them."""
-    drawn = draw_pairs(collection, two_sides(collection, "gender", "female"), pairs=pairs)
+    drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=pairs)
     rows = [
         (query, kind, *order, choose(query, kind, order), "imported")
         for query, kind, one, two in drawn.frame.iter_rows()
@@ -343,7 +343,7 @@ def test_published_shares_give_the_printed_ratios(published, tmp_path: Path) -> 
     collection = people(queries=2, each=100)
     ids = {gender: [f"{gender}-0-{n}" for n in range(100)] for gender in ("female", "male")}
     grid = [(one, two) for one in ids["female"] for two in ids["male"]]
-    sides, misprints = two_sides(collection, "gender", "female"), []
+    sides, misprints = two_groups(collection, "gender", "female"), []
     assert len(published) == 24
     for number, (place, cells) in enumerate(published.items()):
         shares = [round(10_000 * cells[f"{side} share"][0]) for side in ("unprotected", "protected")]
@@ -401,7 +401,7 @@ def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -
     ]  # fmt: skip
     file = tmp_path / "some.jsonl"
     file.write_text("".join(json.dumps({"query": q, "first": a, "second": b, "choice": a}) + "\n" for q, a, b in rows))
-    found = read_decisions(file, collection, two_sides(collection, "gender", "female"))
+    found = read_decisions(file, collection, two_groups(collection, "gender", "female"))
     assert found.notes == (
         "some.jsonl: 1 choice not of female and male, left out",
         "some.jsonl: 1 choice of a relevant and an irrelevant one, left out",
@@ -442,14 +442,14 @@ def test_a_file_of_choices_that_does_not_fit_is_refused(lines: list, message: st
     collection, file = people(queries=2), tmp_path / "choices.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with refused(f"{file}{message}", DataError):
-        read_decisions(file, collection, two_sides(collection, "gender", "female"))
+        read_decisions(file, collection, two_groups(collection, "gender", "female"))
 
 
 def test_an_empty_file_of_choices_is_refused(tmp_path: Path) -> None:
     collection, file = people(queries=2), tmp_path / "choices.csv"
     file.write_text("\n")
     with refused(f"{file}: the file is empty", DataError):
-        read_decisions(file, collection, two_sides(collection, "gender"))
+        read_decisions(file, collection, two_groups(collection, "gender"))
 
 
 # The result, and rankings beside
@@ -484,7 +484,7 @@ def test_rankings_stand_beside_with_a_sentence_where_they_disagree() -> None:
     sides = [noise, 0.5 + 0.01 * noise, 0.5 + 0.01 * rng.random(60)]
     audit = audit_of(np.array(sides)[None, None], groups=("female", "male"), runs=("list",), by="gender")
     found = chosen()
-    rankings = tuple(ranking_verdicts(audit, two_sides(people(queries=2), "gender", "female")))
+    rankings = tuple(ranking_verdicts(audit, two_groups(people(queries=2), "gender", "female")))
     assert [(one.run, one.outcome, one.favours) for one in rankings] == [("list", "level", None)]
     assert replace(found, rankings=rankings).disagreements == (
         "Rankings and pairs disagree: list is level in its rankings, while stored favours male documents on relevant "
@@ -510,7 +510,7 @@ def test_an_audit_of_other_groups_is_refused() -> None:
         "does"
     )
     with refused(message):
-        list(ranking_verdicts(audit, two_sides(people(queries=2), "gender", "female")))
+        list(ranking_verdicts(audit, two_groups(people(queries=2), "gender", "female")))
 
 
 @pytest.mark.parametrize(
@@ -530,7 +530,7 @@ def test_ask_pairs_keeps_what_came(asked, monkeypatch: pytest.MonkeyPatch) -> No
     collection = people(queries=3)
     with Server(answer=Judge(value=tilted)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        drawn = draw_pairs(collection, two_sides(collection, "gender", "female"), pairs=4)
+        drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=4)
         decisions = ask_pairs(collection, drawn, ranker(NEUTRAL))
     worths = dict(zip(collection.ids, map(tilted, collection.docs["text"]), strict=True))
     for _, _, first, second, choice, reading in decisions.frame.iter_rows():

@@ -19,10 +19,10 @@ from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study,
 from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.explain import check, explain, validate
+from ranktilt.cli.llm.pairwise import pairwise
 from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.notes import say
 from ranktilt.cli.output import ReaderGone
-from ranktilt.cli.pairwise import pairwise
 from ranktilt.errors import UserError, unknown
 
 _PANELS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from ranktilt._version import __version__
 from ranktilt.auditing.effects import FEW_QUERIES
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.pairwise.decisions import Decisions, ask_pairs
-from ranktilt.auditing.pairwise.pairs import KINDS, Kind, Sides, draw_pairs, two_sides
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind, TwoGroups, draw_pairs, two_groups
 from ranktilt.auditing.pairwise.result import COUNTS, PairOutcome, PairwiseAudit, RankingVerdict, Share
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
@@ -103,7 +103,7 @@ def pairwise(
         decisions = choices
     else:
         drawn = draw_pairs(
-            collection, two_sides(collection, by, protected), pairs=pairs, seed=seed, candidates=candidates
+            collection, two_groups(collection, by, protected), pairs=pairs, seed=seed, candidates=candidates
         )
         decisions = ask_pairs(collection, drawn, choices)
     sides = decisions.sides
@@ -184,7 +184,7 @@ def outcome(kind: Kind, counts: Counts, *, resamples: int = RESAMPLES, seed: int
     )  # fmt: skip
 
 
-def ranking_verdicts(audit: Audit, sides: Sides) -> Iterator[RankingVerdict]:
+def ranking_verdicts(audit: Audit, sides: TwoGroups) -> Iterator[RankingVerdict]:
     """Take from an audit what it says of rankings of the same groups."""
     pair = next((pair for pair in audit.pairs if sides.protected in pair), None)
     if audit.spec.get("by") != sides.by or pair is None:

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from ranktilt.auditing.pairwise.pairs import DrawnPairs, Sides, relevant_pairs
+from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups, relevant_pairs
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, counted, shorten
 from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
@@ -39,7 +39,7 @@ class Decisions:
     frame : polars.DataFrame
         ``query``, ``kind`` (``relevant``, ``irrelevant``), ``first`` and ``second`` (ids, as they were shown),
         ``choice`` (one of both, or null where an answer could not be read) and ``reading`` (what kind of answer).
-    sides : Sides
+    sides : TwoGroups
         The protected group and the others.
     model : str
         Who chose: a language model, or the file that says so.
@@ -50,7 +50,7 @@ class Decisions:
     """
 
     frame: pl.DataFrame
-    sides: Sides
+    sides: TwoGroups
     model: str
     spec: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def _both_orders() -> Generator[list[Shown], list[Reading], list[Reading]]:
     return answers
 
 
-def read_decisions(path: str | Path, collection: Collection, sides: Sides) -> Decisions:
+def read_decisions(path: str | Path, collection: Collection, sides: TwoGroups) -> Decisions:
     """Read stored choices: JSON lines, or CSV where the name says so; plain or .gz.
 
     A row names ``query``, ``first`` and ``second`` (ids), and ``choice`` (one of both ids, empty for none) or

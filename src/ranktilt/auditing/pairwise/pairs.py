@@ -23,7 +23,7 @@ _FEWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class TwoGroups:
     """The protected group and the others, and what the judgments say of each document."""
 
     by: str
@@ -42,7 +42,7 @@ class Sides:
 class DrawnPairs:
     """Pairs to ask about."""
 
-    sides: Sides
+    sides: TwoGroups
     frame: pl.DataFrame
     """``query``, ``kind``, ``protected`` and ``unprotected`` (ids), a row a pair."""
     wanted: int
@@ -50,7 +50,7 @@ class DrawnPairs:
     notes: tuple[str, ...] = ()
 
 
-def two_sides(collection: Collection, by: str, protected: str | None = None) -> Sides:
+def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
     """Part a collection's documents into a protected group and all others; of two groups the smaller is protected."""
     groups = grouping(collection, by, [] if protected is None else [protected, REST])
     if protected is None:
@@ -64,7 +64,7 @@ def two_sides(collection: Collection, by: str, protected: str | None = None) -> 
         raise unknown(by, protected, groups.names)
     others = [name for name in groups.names if name != protected]
     code = np.where(groups.code < 0, -1, groups.code == groups.names.index(protected)).astype(np.int64)
-    sides = Sides(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
+    sides = TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
     for side in (True, False):
         size = int((code == side).sum())
         if size < _FEWEST:
@@ -91,7 +91,7 @@ def relevant_pairs(collection: Collection) -> pl.DataFrame:
 
 
 def draw_pairs(
-    collection: Collection, sides: Sides, *, pairs: int = 20, seed: int = 0, candidates: Run | None = None
+    collection: Collection, sides: TwoGroups, *, pairs: int = 20, seed: int = 0, candidates: Run | None = None
 ) -> DrawnPairs:
     """Draw pairs for every judged query (all where nothing is judged), seeded, none twice.
 

@@ -17,7 +17,7 @@ from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
     from ranktilt.auditing.pairwise.decisions import Decisions
-    from ranktilt.auditing.pairwise.pairs import Sides
+    from ranktilt.auditing.pairwise.pairs import TwoGroups
     from ranktilt.collection import Collection
     from ranktilt.rankers.llm.pairwise import Pairwise
     from ranktilt.run import Run
@@ -134,7 +134,7 @@ def pairwise(
     """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
     from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
     from ranktilt.auditing.pairwise.choices import ranking_verdicts
-    from ranktilt.auditing.pairwise.pairs import two_sides
+    from ranktilt.auditing.pairwise.pairs import two_groups
     from ranktilt.auditing.result import Audit
 
     questions.check()
@@ -147,7 +147,7 @@ def pairwise(
     asker = questions.asker(neural)
     rankings = None if audit is None else Audit.load(audit)
     collection = options.load_texts(folder, split)
-    sides = two_sides(collection, by, protected)
+    sides = two_groups(collection, by, protected)
     if rankings is not None:
         list(ranking_verdicts(rankings, sides))  # what cannot stand beside need not be asked for
     decided = _decided(questions, asker, collection, sides, folder=folder, seed=seed)
@@ -159,7 +159,7 @@ def pairwise(
 
 
 def _decided(
-    questions: Questions, asker: Pairwise | None, collection: Collection, sides: Sides, *, folder: Path, seed: int
+    questions: Questions, asker: Pairwise | None, collection: Collection, sides: TwoGroups, *, folder: Path, seed: int
 ) -> Decisions:
     """What was chosen: asked for now, or read."""
     from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
