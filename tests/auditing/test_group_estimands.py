@@ -255,8 +255,19 @@ class TestPrinted:
         text = table(found)
         assert text.count("r: farther from the target than random rankings") == 1
         assert "favours a" not in text
+        assert "p: shuffled lists of what speaks of all groups;" in text
         page = rt.report(found, tmp_path / "page.html", collection=collection).read_text()
         assert "On AWRF@3, r lies outside the random band." in page
+
+    def test_a_value_outside_the_band_that_is_not_significant_is_said_to_be_so(self) -> None:
+        collection, run = listed(["aaabbb"] * 4, LETTERS, texts=["x"] * 4, relevant=6)
+        found = rt.audit(collection, run, ["NDKL"], by="kind", **QUICK)
+        (effect,) = found.estimates
+        assert (effect.place, effect.significant) == ("above", False)  # one text asked four times is one query
+        assert effect.estimand.basis(effect).endswith(
+            "above the random band, but not significantly so after correction"
+        )
+        assert found.verdict("r").sentence.startswith("r: not significantly different from random rankings: NDKL ")
 
     def test_one_verdict_a_ranker_where_it_comes_first(self) -> None:
         collection, run = listed(["abcab", "cabba", "bacab"] * 3, LETTERS)

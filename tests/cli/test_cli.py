@@ -123,6 +123,7 @@ class Terminal(io.StringIO):
         "report {} -o r.html",
         "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
         "validate {}", "explain {}", "calibrate {}",
+        "replay-log {} --candidates c", "replay-log TOY/queries.jsonl --candidates {}",
         "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
     ],
 )  # fmt: skip
@@ -510,7 +511,9 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "load",
         "mix",
         "models",
+        "pairwise",
         "rank",
+        "replay-log",
         "report",
         "rewrite",
         "study",

@@ -12,12 +12,17 @@ from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
 from ranktilt.auditing.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
+from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
+from ranktilt.measures.base import estimand, measure
 from ranktilt.models.catalogue import Model
 from ranktilt.rankers.base import FirstStage, Rows, Scores
+from ranktilt.rankers.llm.rebuilt import ReadAnswer, UnmatchedCall
 from ranktilt.reporting.views.models import ModelList
 from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
@@ -119,6 +124,29 @@ def failed(*, passed: bool = False) -> Calibration:
     return Calibration((*good, *(() if passed else bad)), SPEC, ("Sources left out: gpt.",))
 
 
+def replayed(most: float | None = None) -> ReplayedLog:
+    """Half of the answers are prose, of which a parser made something; one call fits nothing."""
+    kinds = ("ok", "ok", "missing", "off-format", "off-format", "refused")
+    answers = tuple(
+        ReadAnswer(call, f"q{call}", 4, kind, call == 1, call in (3, 4, 5)) for call, kind in enumerate(kinds, start=1)
+    )
+    runs = {INPUT: [0.2, 0.5, 0.4, 0.3], MODEL: [0.9, 0.5, 0.6, 0.3], PUBLISHED: [0.9, 0.1, 0.6, 0.2],
+            STRICT: [0.9, 0.2, 0.5, 0.1]}  # fmt: skip
+    tasks = [
+        ChangeTask(*part, of, *pair, Columns(np.array([runs[name] for name in part]), None))
+        for of, pair in ((measure("nDCG@10"), (ALL, ALL)), (estimand("ExposureRatio"), ("human", "llm")))
+        for part in PARTS
+    ]
+    found = (mean_changes([t], resamples=200, seed=0, scale=100.0 if t.a == ALL else 1.0) for t in tasks)
+    changes = corrected([change for some in found for change in some], "holm")
+    spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": "ranktilt replay-log x"}
+    return ReplayedLog(
+        spec, answers, (UnmatchedCall(7, "shows one document twice"),),
+        (AnswerExample("off-format", "4 passages are\nprovided.", 2), AnswerExample("refused", "No.", 1)), 4,
+        ("nDCG@10", "ExposureRatio"), (("human", "llm"),), changes, ("warning: 1 call of 7 left out",),
+    )  # fmt: skip
+
+
 def temperatures(measures: Any = ("nDCG@1", "RR"), **options: Any) -> Study:
     """One ranker, one model, three temperatures, two measures."""
     return study(studied(), [decided()], list(measures), **{"resamples": 300, "seed": 1, **options})
@@ -206,6 +234,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "models, in full": lambda: ModelList(MODELS, {"dense:one": "cache"}, full=True),
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
+    "replayed log": replayed,
+    "replayed log, failed": lambda: replayed(0.25),
     "study": temperatures,
     "study, two models": two_models,
     "validation": toy_validation,

@@ -154,7 +154,9 @@ def test_no_result_is_no_report(tmp_path: Path) -> None:
         rt.report([], tmp_path / "report.html")
 
 
-@pytest.mark.parametrize("name", ["audit", "calibration", "check", "comparison", "gate", "study", "validation"])
+@pytest.mark.parametrize(
+    "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "study", "validation"]
+)
 def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str) -> None:
     made = result(name)
     file = made.save(tmp_path / "found.json")
@@ -175,9 +177,8 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
     assert "A difference between texts does not show that a ranker goes by it." in shown.text
 
 
-MADE = (
-    "ranktilt audit, validate, study, explain, pairwise, compare, gate, calibrate and check write one with --json FILE"
-)
+_VERBS = "audit, validate, study, explain, pairwise, compare, gate, calibrate, check and replay-log"
+MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"
 
 

@@ -129,7 +129,7 @@ class Card:
             if isinstance(one, AttentionEstimand):
                 found = self._attention(one, aligned)
             else:
-                found = self._sums(one, aligned) if _additive(one) else self._lists(one, aligned)
+                found = self._sums(one, aligned) if additive(one) else self._lists(one, aligned)
             for run, number, sample in found:
                 yield (run, number, place), sample
 
@@ -212,5 +212,6 @@ class Card:
         return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
 
 
-def _additive(of: GroupEstimand) -> bool:
+def additive(of: GroupEstimand) -> bool:
+    """Whether it is a difference of two groups' sums."""
     return type(of).weights is not GroupEstimand.weights

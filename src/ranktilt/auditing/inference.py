@@ -298,8 +298,8 @@ class ChangeTask(NamedTuple):
         )  # fmt: skip
 
 
-def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
-    """Compare effectiveness, both runs resampled together; sign flips test it.
+def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, scale: float = 100.0) -> list[Change]:
+    """Compare means, such as effectiveness in percent, both runs resampled together; sign flips test it.
 
     Exchanging the audits negates every difference exactly.
     """
@@ -310,8 +310,8 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> l
         differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
         ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
         for task, new, old, p in zip(members, sums[::2], sums[1::2], ps, strict=True):
-            now, before = (100 * task.columns.means).tolist()
-            yield task.change(now, before, interval(100 * (new / sizes - old / sizes)), p)
+            now, before = (scale * task.columns.means).tolist()
+            yield task.change(now, before, interval(scale * (new / sizes - old / sizes)), p)
 
     return by_family(tasks, compared)
 

@@ -83,7 +83,9 @@ def _beside_band(e: Effect) -> Verdict:
     numbers = f"{of.answer(e.value)}, 95 % interval [{of.amount(e.low)}, {of.amount(e.high)}]"
     band = f"random band [{of.amount(e.band_low)}, {of.amount(e.band_high)}]"
     shown = e.place != "inside" and e.significant
-    said = of.outside[e.place == "above"] if shown else "not told from a random ranking"
+    said = "indistinguishable from a random ranking"
+    if e.place != "inside":
+        said = of.outside[e.place == "above"] if shown else "not significantly different from random rankings"
     text = f"{e.run}: {said}: {e.name} {numbers}, {band}, corrected p {probability(e.p_corrected)}"
     return Verdict(e.run, "outside" if shown else "inconclusive", None, text, 1, 1)
 

@@ -28,7 +28,7 @@ from ranktilt.errors import UserError, unknown
 _PANELS: dict[str, dict[str, Any]] = {
     "measure": {
         "audit": audit, "rank": rank.rank, "compare": compare, "gate": gate, "study": study.study,
-        "pairwise": pairwise, "calibrate": calibrate.calibrate,
+        "pairwise": pairwise, "calibrate": calibrate.calibrate, "replay-log": rank.replay_log,
     },
     "explain": {"explain": explain, "validate": validate, "check": check},
     "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite},

@@ -1,11 +1,11 @@
-"""``ranktilt rank``: rank now, audit later."""
+"""``ranktilt rank`` and ``replay-log``: rank now, audit later; and what an LLM ranker's stored answers say."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import check_paths, collection_files, deliver, file_name, with_command
+from ranktilt.cli.output import PageOutput, check_paths, collection_files, deliver, file_name, with_command
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
 
@@ -153,3 +153,119 @@ def _notes(path: Path, run: Run, *, judged: bool) -> Iterator[str]:
             shares = ", ".join(f"{100 * share:.0f} % of {source}" for source, share in cut["share"].items())
             yield f"{name}: reads {cut['limit']} tokens; longer, and cut, are {shares}"
     yield from (f"{run.name}: {note}" for note in exclusion_notes(run.spec))
+
+
+FAILED = 1
+SAVED = ("published", "strict")
+"""The runs that ``--save`` writes."""
+
+
+@options.verb
+def replay_log(
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="Stored calls: rank_llm's JSON, or lines of query, ids and answer.")
+    ],
+    *,
+    candidates: Annotated[
+        Path,
+        typer.Option(
+            "--candidates", metavar="RUN", help="The first stage's lists: a run, or rank_llm's JSON with texts."
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--collection", metavar="DIR", help="The collection: texts, judgments, groups. Not needed with texts."
+        ),
+    ] = None,
+    qrels: options.Qrels = None,
+    split: options.Split = None,
+    groups: Annotated[
+        Path | None, typer.Option("--groups", metavar="FILE", help="Labels: a table doc_id, source[, origin].")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="Split the tilt between groups too; none for no groups."),
+    ] = None,
+    pair: Annotated[list[str] | None, typer.Option("--pair", metavar="A,B", help="Compare only these groups.")] = None,
+    measure: options.Measures = None,
+    max_failures: Annotated[
+        float | None,
+        typer.Option(
+            "--max-failures", min=0, max=1, metavar="X", help="Exit 1 if more answers hold no ranking: a share, 0 to 1."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="DIR", help="Write the published and the strict runs there, in TREC format."),
+    ] = None,
+    correction: options.Correction = options.Corrections.holm,
+    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples, sign flips.")] = 10_000,
+    seed: options.Seed = 0,
+    output: PageOutput,
+) -> int:  # fmt: skip
+    """Read an LLM ranker's stored answers again, and tell what the model ranked from what the parser did.
+
+    Every answer is typed; the published run is made again as RankGPT and rank_llm read answers, and split into the
+    input order, the model's part and the parser's. No model is needed.
+    """
+    from ranktilt.auditing.llm_log.replay import log_runs
+    from ranktilt.auditing.llm_log.replay import replay_log as replay
+    from ranktilt.run import sidecar
+
+    read = [log, candidates, *(Path(one) for one in (groups, qrels) if one is not None), *collection_files(folder)]
+    output.check(*read)
+    places = {name: Path(save, f"{name}.trec") for name in SAVED} if save else {}
+    both = [file for path in places.values() for file in (path, sidecar(path))]
+    check_paths({f"--save, {path.name}": path for path in both}, inputs=read)
+    pairs = options.read_pairs(pair)
+    collection, run = _inputs(candidates, folder, qrels, split)
+    if groups is not None:
+        from ranktilt.datasets.labels import with_labels
+
+        collection = with_labels(collection, groups, by=by or "source")
+    found = log_runs(log, run, collection, seed=seed)
+    column = by or ("source" if len(collection.sources) > 1 else None)
+    result = replay(
+        found, collection, measure or None, by=None if column == "none" else column, pairs=pairs,
+        max_failures=max_failures, correction=correction, resamples=resamples, seed=seed,
+    )  # fmt: skip
+    files: dict[Path | str | None, Callable[[], bytes]] = {
+        file: partial(_content, found.runs[name], path, file)
+        for name, path in places.items()
+        for file in (path, sidecar(path))
+    }
+    output.deliver(result, files)
+    return 0 if result.passed else FAILED
+
+
+def _content(run: Run, path: Path, file: Path) -> bytes:
+    return run.contents(path)[file]
+
+
+def _inputs(candidates: Path, folder: Path | None, qrels: str | None, split: str | None) -> tuple[Collection, Run]:
+    """The collection and the candidates; the texts may stand in either."""
+    import polars as pl
+
+    from ranktilt.collection import Collection
+    from ranktilt.datasets.load import NO_QRELS, load
+    from ranktilt.datasets.rank_llm import holds_texts, read_candidates
+    from ranktilt.io.qrels import read_qrels
+    from ranktilt.run import Run
+
+    judged = None if qrels == NO_QRELS else qrels
+    if split is not None and folder is None:
+        raise UserError("--split names judgments of a collection; name it (--collection DIR), or a file: --qrels FILE")
+    if holds_texts(candidates):
+        collection, run = read_candidates(candidates, qrels=judged)
+    else:
+        run = Run.load(candidates)
+        queries = pl.DataFrame({"id": run.queries, "text": ""}, schema={"id": pl.String, "text": pl.String})
+        rows = read_qrels(judged).drop("line") if judged and folder is None else None
+        none = pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32})
+        docs = pl.DataFrame({"id": run.ids, "text": ""}, schema={"id": pl.String, "text": pl.String})
+        collection = Collection(docs, queries, none if rows is None else rows, {"files": [str(candidates)]})
+    if folder is None:
+        return collection, run
+    none_asked = NO_QRELS if qrels is None and options.without_judgments(folder, split) else qrels
+    return load(folder, split=split, qrels=none_asked, ignore_unknown=True), run

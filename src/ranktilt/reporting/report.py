@@ -14,6 +14,7 @@ import orjson
 from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.compare import Comparison
 from ranktilt.auditing.gate import Gate
+from ranktilt.auditing.llm_log.result import ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
@@ -45,6 +46,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),
     CheckResult: ("check", "checks"),
+    ReplayedLog: ("replayed log", "replayed logs"),
 }
 """Every kind of result that a page shows, and what one and several of them are called."""
 PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study, Explanation)

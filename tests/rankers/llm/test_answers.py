@@ -34,6 +34,12 @@ from ranktilt.rankers.llm.answers import (
         ("1. [3]\n2. [1]\n3. [2]", REPAIRED, (2, 0, 1)),
         ("[3] > [1] > [2] > [4]", REPAIRED, (2, 0, 1)),
         ("[3] > [0] > [1] > [2]", REPAIRED, (2, 0, 1)),
+        ("3] > [1] > [2]", REPAIRED, (2, 0, 1)),
+        ("1. [3] > 2. [1] > 3. [2]", REPAIRED, (2, 0, 1)),
+        ("1. [3] 2. [1] 3. [2]", REPAIRED, (2, 0, 1)),
+        ("1000 > [3] > [1] > [2]", REPAIRED, (2, 0, 1)),
+        ("3 > [1] > [3] > [2]", REPEATED, (2, 0, 1)),
+        ("1. [1] > [2] 2. [1] > [3]", OFF_FORMAT, ()),
         ("[3] > [1]", MISSING, (2, 0)),
         ("[3]", MISSING, (2,)),
         ("[3] > [9] > [8]", MISSING, (2,)),
@@ -85,6 +91,7 @@ def test_choices_are_told_from_other_answers(answer: str, kind: str, order: tupl
         ("3 passages have been provided.", (2, 0, 1)),
         ("[2] > [2] > [9]", (1, 0, 2)),
         ("no idea", (0, 1, 2)),
+        ("0 03 " + "1" * 5_000, (2, 0, 1)),
     ],
 )
 def test_published_code_takes_any_number_for_a_ranking(answer: str, order: tuple[int, ...]) -> None:

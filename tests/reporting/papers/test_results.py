@@ -84,7 +84,7 @@ class TestAudit:
         runs = ("bm25", f"{model}(window=5,step=1)", f"{model}(window=5,step=1,prompt=sensitive,attribute=female)")
         found = asked_of_groups(runs, ["P@2", "ExposureRatio@4", "ExposureRatio(aggregate=means)"])
         cells = by_key(cells_of(found, "wang-1"), "system", "condition", "measure")
-        listwise = f"{model}(window=5,step=1)"
+        listwise = "listwise:openai:gpt(window=5,step=1)"
         rows = [("BM25", "neutral"), (listwise, "neutral"), (listwise, "female")]
         measures = ["P@2", "ExposureRatio", "ExposureRatio(aggregate=means)"]
         assert set(cells) == {(*row, measure) for row in rows for measure in measures}
@@ -95,7 +95,8 @@ class TestAudit:
         model = "replay:c.trec>>listwise:openai:gpt"
         found = asked_of_groups(("bm25", model, f"{model}(window=10,step=3)"), ["P@2", "ExposureRatio"])
         cells = by_key(cells_of(found, "wang-2"), "system", "condition", "measure")
-        assert {key[:2] for key in cells} == {(model, f"neutral window={w} step={s}") for w, s in ((20, 10), (10, 3))}
+        name = "listwise:openai:gpt"
+        assert {key[:2] for key in cells} == {(name, f"neutral window={w} step={s}") for w, s in ((20, 10), (10, 3))}
         assert {key[2] for key in cells} == {"P@2", "ExposureRatio"}
 
     @pytest.mark.parametrize(("table", "condition"), [("wang-1", "neutral"), ("askari-2", ""), ("askari-5", "")])

@@ -90,7 +90,7 @@ class AttentionWeightedRankFairness(TargetedEstimand):
 
     def _said_beside(self, parts: Mapping[str, float]) -> str:
         score = f"; nDCG · AWRF {self.amount(parts['score'])}" if "score" in parts else ""
-        return f"target {self.target}, at least {self.amount(FLOOR)}{score}"
+        return f"target {self.target}, floor {self.amount(FLOOR)}{score}"
 
 
 def _divergence(one: Floats, two: Floats) -> Floats:

@@ -22,9 +22,12 @@ passages left out; some named twice; a refusal; no ranking that could be read, o
 READABLE = frozenset((OK, REPAIRED, MISSING, REPEATED))
 """Kinds of answers that say which passages come first."""
 
-_ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?![\w.]*\w))"
-_CHAIN = re.compile(rf"{_ID}(?:\s*>\s*{_ID})+")
-_LIST = re.compile(r"\[\d{1,6}\](?:(?:\s*,\s*|\s*\n\s*(?:\d{1,3}[.)]\s*|[-*]\s+)?)\[\d{1,6}\])+")
+_ID = r"(?:\[\s*\d{1,6}\s*\]|(?<![\w.])\d{1,6}(?:\s*\]|(?![\w.]*\w)))"
+"""Of the first one the opening bracket may be the prompt's last sign."""
+_NUMBER = r"\d{1,3}[.)]\s*(?=\[)"
+"""Of a line, or of a place in a list; it names no passage."""
+_CHAIN = re.compile(rf"{_ID}(?:\s*>\s*(?:{_NUMBER})?{_ID})+")
+_LIST = re.compile(rf"\[\d{{1,6}}\](?:(?:\s*,\s*|\s*\n\s*(?:{_NUMBER}|[-*]\s+)?|[ \t]+{_NUMBER})\[\d{{1,6}}\])+")
 _CHOICE = re.compile(r"(?:passage\s*)?(?:\[\s*\d{1,6}\s*\]|\d{1,6})", re.I)
 _ALONE = re.compile(r"\[\s*\d{1,6}\s*\]")
 _NAMED = re.compile(r"\[\s*\d{1,6}\s*\]|\bpassage\s+\d{1,6}\b", re.I)
@@ -61,7 +64,8 @@ def read_ranking(text: str, count: int) -> Reading:
         return _judged(found, count, wanted=count, strict=True, answer=answer)
     chains = _CHAIN.findall(answer) or _LIST.findall(answer)
     if len(chains) == 1:
-        strict = ">" in chains[0] and answer.removesuffix(".").strip() == chains[0]
+        whole = ">" in chains[0] and answer.removesuffix(".").strip() == chains[0]
+        strict = whole and chains[0].count("[") == chains[0].count("]") and not re.search(_NUMBER, chains[0])
         return _judged(_numbers(chains[0]), count, wanted=count, strict=strict, answer=answer)
     if not chains and _ALONE.fullmatch(answer):
         return _judged(_numbers(answer), count, wanted=count, strict=False, answer=answer)
@@ -114,7 +118,8 @@ def published_ranking(text: str, count: int) -> tuple[int, ...]:
     ----------
     Sun et al., EMNLP 2023 (RankGPT); Pradeep et al., 2023 (RankVicuna).
     """
-    named = dict.fromkeys(int(number) - 1 for number in re.findall(r"[0-9]+", text))
+    found = (number.lstrip("0") for number in re.findall(r"[0-9]+", text))
+    named = dict.fromkeys(int(number) - 1 for number in found if 0 < len(number) <= len(str(count)))
     valid = [place for place in named if 0 <= place < count]
     return (*valid, *(place for place in range(count) if place not in named))
 
@@ -158,7 +163,7 @@ def _json_numbers(answer: str) -> list[int] | None:
 
 def _numbers(text: str) -> list[int]:
     """The identifiers in a chain, list or choice; the numbers of a list's lines are none."""
-    return [int(number) for number in re.findall(r"\[\s*(\d+)\s*\]", text) or re.findall(r"\d+", text)]
+    return [int(number) for number in re.findall(r"\d+", re.sub(_NUMBER, "", text))]
 
 
 def _judged(numbers: list[int], count: int, *, wanted: int, strict: bool, answer: str) -> Reading:

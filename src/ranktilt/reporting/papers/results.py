@@ -135,7 +135,10 @@ def _by_group(audit: Audit, table: str, name: str) -> Iterator[PaperCell]:
 
 
 def _condition(run: str, table: str) -> tuple[str, str]:
-    """Split a ranker's text into the ranker and what it is asked for; empty where a table is not about it."""
+    """Split a ranker's text into the ranker and what it is asked for; empty where a table is not about it.
+
+    Candidates that all rankers order alike are no part of one's name.
+    """
     try:
         stages = parse_stages(run)
     except UserError:  # a run of someone else's is called what its file says
@@ -147,6 +150,8 @@ def _condition(run: str, table: str) -> tuple[str, str]:
         asked = " ".join([asked, *_window(listwise[-1])]) if listwise else ""
         dropped |= set(_WINDOWS)
     kept = [replace(one, options={k: v for k, v in one.options.items() if k not in dropped}) for one in stages]
+    if len(kept) > 1 and kept[0].name == "replay":
+        kept = kept[1:]
     return ">>".join(map(str, kept)) or run, asked
 
 

@@ -19,6 +19,7 @@ _VIEWS = {
     "ModelList": "models",
     "Opened": "audit",
     "PairwiseAudit": "pairwise",
+    "ReplayedLog": "replay_log",
     "Study": "study",
     "Validation": "validate",
 }

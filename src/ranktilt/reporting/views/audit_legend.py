@@ -139,13 +139,10 @@ def card_legend(audit: Audit) -> list[str]:
         return []
     heads = any(_by_sign_test(e) for e in audit.estimates)
     many = " (and likewise for the other pairs)" if len(audit.pairs) > 1 else ""
-    whole = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
     said = []
     if any(e.estimand.sided for e in audit.estimates):
         said.append(f"Card: + favours {audit.pairs[0][0]}, − favours {audit.pairs[0][1]}{many}.")
-    if whole:
-        verbs = ("speaks", "favours") if len(whole) == 1 else ("speak", "favour")
-        said.append(f"{join_words(whole)} {verbs[0]} of all groups at once and {verbs[1]} none.")
+    said += whole_groups(audit)
     if heads:
         said.append(
             "Head-to-head: pairs that the first side wins minus those it loses, in % of pairs with a side retrieved; "
@@ -161,13 +158,20 @@ def card_legend(audit: Audit) -> list[str]:
     return [" ".join(said)]
 
 
+def whole_groups(audit: Audit) -> list[str]:
+    """Name what is asked about all groups at once, where there is such a thing."""
+    names = list(dict.fromkeys(e.name for e in audit.estimates if not e.estimand.sided))
+    verbs = ("speaks", "favours") if len(names) == 1 else ("speak", "favour")
+    return [f"{join_words(names)} {verbs[0]} of all groups at once and {verbs[1]} none."] if names else []
+
+
 def _by_sign_test(e: Effect) -> bool:
     return e.estimand.paired_test == "sign test"
 
 
 def _tests(audit: Audit) -> str:
     """Name the tests behind every p but those of head-to-head."""
-    others = [e for e in audit.estimates if not _by_sign_test(e)]
+    others = [e for e in audit.estimates if e.estimand.sided and not _by_sign_test(e)]
     paired = any(_by_sign_test(e) for e in audit.estimates)
     # Exchanged labels give as much on one side of 0 as on the other, to the last bit; shuffled ones do not.
     twins = [e for e in others if paired and (not e.banded or e.band_low == -e.band_high)]
@@ -176,6 +180,7 @@ def _tests(audit: Audit) -> str:
     both = f"{flips} and the same exchange, the larger one" if audit.two_way else flips
     names = [both] if twins else []
     names += ["shuffled labels where groups are not twins"] if len(twins) < len(others) else []
+    names += ["shuffled lists of what speaks of all groups"] if whole_groups(audit) else []
     return ", or ".join(names)
 
 

@@ -26,7 +26,7 @@ from ranktilt.reporting.document import (
 )
 from ranktilt.reporting.numbers import DASH, ends, interval, p_value, percent, signed
 from ranktilt.reporting.verdicts import TONES, mark, named, side_of, tone_of
-from ranktilt.reporting.views.audit_legend import card_legend, control_legend, table_legend
+from ranktilt.reporting.views.audit_legend import card_legend, control_legend, table_legend, whole_groups
 
 _LABEL, _CHANGED = 26, 36
 _MOST_OPEN = 14
@@ -114,10 +114,14 @@ def card_overview(audit: Audit) -> Table:
             before = run
     columns = tuple(Column(one.heading or one.title, hint=f"{one.title}: {one.question}") for one in asked)
     first, second = audit.pairs[0] if len(audit.pairs) == 1 else ("the first group of a pair", "the second")
-    note = (
-        f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer is "
-        f"not significant{''.join(f'; the {one.title} only describes' for one in asked if one.descriptive)}."
-    )
+    described = "".join(f"; the {one.title} only describes" for one in asked if one.descriptive)
+    note = "Below each answer its 95 % interval."
+    if any(one.sided for one in asked):
+        note = (
+            f"+ and ▲ favour {first}, − and ▼ {second}; below each answer its 95 % interval. Without ▲ or ▼ the answer "
+            f"is not significant{described}."
+        )
+    note = " ".join([note, *whole_groups(audit)])
     return Table("Every ranker's answers", (named("ranker"), *columns), tuple(rows), note, only=PAGE)
 
 

@@ -1,0 +1,1 @@
+"""The stored answers of an LLM ranker, read again."""

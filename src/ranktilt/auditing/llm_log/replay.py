@@ -1,0 +1,275 @@
+"""What did the model rank, and what did the parser? The stored calls of an LLM ranker, read again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.auditing.alignment import Aligned, Judgments
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.card import additive
+from ranktilt.auditing.compare import Match, change_tasks
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.groups import ALL, Groups, Pair, grouped_pairs
+from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes, tilt_changes
+from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
+from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.random_band import TopRanks, signs_of
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError, counted
+from ranktilt.io.files import sha256
+from ranktilt.measures.attention.base import AttentionEstimand
+from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
+from ranktilt.rankers.llm.answers import KINDS
+from ranktilt.rankers.llm.log import LoggedCall, read_log
+from ranktilt.rankers.llm.rebuilt import Rebuilt, rebuild
+from ranktilt.rankers.llm.shown import CandidateTexts
+from ranktilt.run import Run, collection_rows
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+_EXAMPLES = 2
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class LogRuns:
+    """A log's answers, and the runs that they make."""
+
+    file: str
+    cut: bool
+    calls: Sequence[LoggedCall]
+    rebuilt: Rebuilt
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    """The input order, the model on it, the published one, and the strict one."""
+
+
+def log_runs(log: str | Path, candidates: Run, collection: Collection, *, seed: int = 0) -> LogRuns:
+    """Read the stored calls of an LLM ranker, and rank with them again.
+
+    Parameters
+    ----------
+    log : str or Path
+        Calls as `ranktilt.rankers.llm.log.read_log` reads them.
+    candidates : Run
+        The first stage's lists that were ranked.
+    collection : Collection
+        With the texts of queries and documents, by which prompts are matched; a log of ids needs none.
+    seed : int, optional
+        Of what is shuffled where no answer decides.
+
+    Returns
+    -------
+    LogRuns
+        Runs over the queries that have a call.
+
+    Raises
+    ------
+    DataError
+        If the log is none, or none of its calls matches the candidates.
+    UserError
+        If it holds several runs.
+    """
+    found = read_log(Path(log))
+    lists = _candidates(candidates, collection)
+    rebuilt = rebuild(found.calls, lists, seed=seed)
+    if not rebuilt.answers:
+        call = rebuilt.unmatched[0]
+        calls = counted(len(found.calls), "call", "calls")
+        hint = "" if any(lists.texts) or found.calls[0].ids else "; prompts are matched by texts: name a collection"
+        raise DataError(log, f"none of its {calls} fits the candidates: call {call.call} {call.reason}{hint}")
+    orders = {
+        INPUT: [list(range(len(docs))) for docs in lists.docs], MODEL: rebuilt.model, PUBLISHED: rebuilt.published,
+        STRICT: rebuilt.strict,
+    }  # fmt: skip
+    runs = {name: _run(name, lists, order, rebuilt.called, str(log)) for name, order in orders.items()}
+    return LogRuns(str(log), found.cut, found.calls, rebuilt, runs)
+
+
+def replay_log(
+    found: LogRuns,
+    collection: Collection,
+    measures: Iterable[str | Estimand] | None = None,
+    *,
+    by: str | None = None,
+    pairs: Iterable[Pair] | None = None,
+    max_failures: float | None = None,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ReplayedLog:
+    """Split what a published run shows into the input order, the model's part, and the parser's.
+
+    The published run is the ranking that RankGPT's and rank_llm's code makes of the answers: any number anywhere
+    counts, and what is not named keeps its place. Strictly read, an answer without one ranking decides nothing.
+
+    Parameters
+    ----------
+    found : LogRuns
+        Of `log_runs`.
+    collection : Collection
+        With judgments, and groups where they are compared; without judgments only answers are counted.
+    measures : iterable of str or Estimand, optional
+        Measures and group estimands; by default nDCG@10, and with groups ExposureRatio.
+    by : str, optional
+        Document column to group by.
+    pairs : iterable of (str, str), optional
+        Groups to compare; all pairs by default.
+    max_failures : float, optional
+        Most answers without a ranking, as a share of all; `ReplayedLog.passed` tells.
+    correction, resamples, seed : optional
+        As for `ranktilt.audit`.
+
+    Returns
+    -------
+    ReplayedLog
+        Counts, parts with intervals, and notes.
+
+    Raises
+    ------
+    UserError
+        If an option or measure is unknown, or does not fit the collection.
+    """
+    if max_failures is not None and not 0 <= max_failures <= 1:
+        raise UserError(f"expected a share of 0 to 1 as max_failures, got {max_failures:g}")
+    check_resamples(resamples)
+    asked = _estimands(measures, collection, by)
+    changes = _changes(found, collection, asked, by=by, pairs=pairs, resamples=resamples, seed=seed)
+    spec = {
+        "log": {"path": found.file, "sha256": sha256(Path(found.file)), "calls": len(found.calls)},
+        "candidates": found.runs[INPUT].spec.get("candidates"), "by": by, "max_failures": max_failures,
+        "correction": correction, "resamples": resamples, "seed": seed, "ranktilt": __version__,
+    }  # fmt: skip
+    groups = dict.fromkeys((c.a, c.b) for c in changes if (c.a, c.b) != (ALL, ALL))
+    return ReplayedLog(
+        spec, tuple(found.rebuilt.answers), tuple(found.rebuilt.unmatched), tuple(_examples(found)),
+        len(found.rebuilt.called), tuple(repr(one) for one in asked), tuple(groups), corrected(changes, correction),
+        tuple(_notes(found)),
+    )  # fmt: skip
+
+
+def _candidates(run: Run, collection: Collection) -> CandidateTexts:
+    rows, title = collection_rows(run, collection), collection.docs["title"].to_list()
+    texts = collection.docs["text"].to_list()
+    asked = dict(collection.queries.select("id", "text").iter_rows())
+
+    def versions(row: int) -> tuple[str, ...]:
+        if row < 0 or not (texts[row] or title[row]):
+            return ()
+        plain, name = texts[row], title[row]
+        return (plain, f"{name} {plain}", f"Title: {name} Content: {plain}") if name else (plain,)
+
+    spans = [run.docs[start:end] for start, end in zip(run.offsets[:-1], run.offsets[1:], strict=True)]
+    return CandidateTexts(
+        run.queries,
+        tuple(asked.get(query) or "" for query in run.queries),
+        tuple(tuple(run.ids.gather(span)) for span in spans),
+        tuple(tuple(versions(int(rows[doc])) for doc in span) for span in spans),
+    )
+
+
+def _run(name: str, lists: CandidateTexts, orders: Sequence[Sequence[int]], called: set[int], log: str) -> Run:
+    rows = [
+        (lists.queries[query], lists.docs[query][place], -float(rank))
+        for query in sorted(called)
+        for rank, place in enumerate(orders[query], start=1)
+    ]
+    frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    return Run.from_frame(frame, spec={"ranker": name, "log": log})
+
+
+def _estimands(given: Iterable[str | Estimand] | None, collection: Collection, by: str | None) -> list[Estimand]:
+    usual = ["nDCG@10"] * bool(collection.qrels.height) + ["ExposureRatio"] * (by is not None)
+    found = [estimand(one) for one in (usual if given is None else given)]
+    for one in found:
+        ratio_of_means = getattr(one, "aggregate", "queries") != "queries"
+        if not isinstance(one, Measure | GroupEstimand) or one.reads_scores or ratio_of_means:
+            raise UserError(f"{one!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups")
+        if isinstance(one, GroupEstimand) and by is None:
+            raise UserError(f"{one!r} needs a column to group by (--by)")
+        if isinstance(one, Measure) and not collection.qrels.height:
+            raise UserError(f"{one!r} needs judgments, and there are none: name them (--qrels FILE)")
+    return found
+
+
+def _changes(
+    found: LogRuns, collection: Collection, asked: Sequence[Estimand], *,
+    by: str | None, pairs: Iterable[Pair] | None, resamples: int, seed: int,
+) -> list[Change]:  # fmt: skip
+    changes, pairs = list[Change](), None if pairs is None else list(pairs)
+    measures = [one for one in asked if isinstance(one, Measure)]
+    if measures:
+        runs = list(found.runs.values())
+        result = audit(
+            collection, runs, measures, by=by, pairs=pairs, missing="exclude", confounds=False, heads=0,
+            resamples=resamples, seed=seed,
+        )  # fmt: skip
+        every, names = np.arange(len(result.queries)), tuple(map(repr, measures))
+        match = Match(result, result, PARTS, names, tuple(result.tilted_pairs), (every, every), (), ())
+        changes += mean_changes(change_tasks(match, [(ALL, ALL)]), resamples=resamples, seed=seed)
+        changes += tilt_changes(change_tasks(match, match.pairs), resamples=resamples, seed=seed)
+    of_groups = [one for one in asked if isinstance(one, GroupEstimand)]
+    if of_groups:
+        tasks = list(_group_tasks(found.runs, collection, of_groups, by, pairs))
+        changes += mean_changes(tasks, resamples=resamples, seed=seed, scale=1.0)
+    return changes
+
+
+def _group_tasks(
+    runs: Mapping[str, Run], collection: Collection, of: Sequence[GroupEstimand], by: str | None,
+    pairs: Iterable[Pair] | None,
+) -> Iterator[ChangeTask]:  # fmt: skip
+    groups, chosen = grouped_pairs(collection, by, pairs)
+    judgments = Judgments.of(collection, groups)
+    aligned = {name: Aligned.of(run, collection, judgments) for name, run in runs.items()}
+    for one in of:
+        spread = isinstance(one, AttentionEstimand)
+        for pair in [(ALL, ALL)] if spread else chosen:
+            values = {name: _per_query(one, found, groups, pair) for name, found in aligned.items()}
+            for part in PARTS:
+                yield ChangeTask(*part, one, *pair, Columns(np.array([values[name] for name in part]), None))
+
+
+def _per_query(of: GroupEstimand, aligned: Aligned, groups: Groups, pair: Pair) -> npt.NDArray[np.float64]:
+    if isinstance(of, AttentionEstimand):
+        of.check(groups.names)
+        return np.where(aligned.judgments.known_query, of.per_query(aligned.group_lists(groups)), np.nan)
+    if additive(of):
+        top = TopRanks.of(aligned, of, len(groups.code))
+        return np.where(top.known, top.difference(signs_of(groups, pair)), np.nan)
+    code = aligned.group_codes(groups)
+    first, second = (code == groups.names.index(name) for name in pair)
+    return of.contrast(aligned.ranking, first, second)
+
+
+def _examples(found: LogRuns) -> Iterator[AnswerExample]:
+    texts = {call.number: call.answer or "" for call in found.calls}
+    for kind in KINDS:
+        said = Counter(texts[one.call] for one in found.rebuilt.answers if one.kind == kind)
+        for answer, count in said.most_common(_EXAMPLES):
+            yield AnswerExample(kind, answer if len(answer) <= _LONGEST else f"{answer[: _LONGEST - 1]}…", count)
+
+
+def _notes(found: LogRuns) -> Iterator[str]:
+    rebuilt = found.rebuilt
+    if found.cut:
+        yield "the log stops in the middle of a record, as that of a process that was killed; it is left out"
+    if rebuilt.unmatched:
+        first = rebuilt.unmatched[0]
+        calls = counted(len(rebuilt.unmatched), "call", "calls")
+        yield (
+            f"warning: {calls} of {len(found.calls):,} left out, so that the published run is rebuilt in part only "
+            f"(first: call {first.call} {first.reason})"
+        )
+    if rebuilt.other_order:
+        calls = counted(rebuilt.other_order, "call shows", "calls show")
+        yield (
+            f"warning: {calls} passages in another order than the published reading of the calls before leaves them: "
+            "a log that is not whole, or of another parser; the published run may differ from what was published"
+        )

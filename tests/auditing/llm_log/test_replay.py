@@ -1,0 +1,218 @@
+"""A published run is split into the input order, the model's part and the parser's: the parts are what was put in."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ranktilt import audit
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.llm_log.replay import (
+    INPUT,
+    MODEL,
+    PARTS,
+    PUBLISHED,
+    STRICT,
+    LogRuns,
+    ReplayedLog,
+    log_runs,
+    replay_log,
+)
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError
+from tests.rankers.llm.logged import WORDS, Answer, logged, rank_llm_text
+from tests.refusals import refused
+from tests.toy import collection_of, run_of
+
+TOPICS, SIZE = 24, 10
+
+
+def collection() -> Collection:
+    """Ten documents a query, of which half have a twin of a language model; the first two and their twins count."""
+    docs, qrels = list[dict[str, str]](), dict[str, dict[str, int]]()
+    for topic in range(TOPICS):
+        for number in range(SIZE):
+            source = ("human", "llm")[number % 2]
+            name = f"{topic}-{number}"
+            text = " ".join(Random(name).choices(WORDS, k=15))
+            docs.append({"id": name, "text": text, "source": source, "origin": f"{topic}-{number - number % 2}"})
+        qrels[f"q{topic}"] = {f"{topic}-{number}": 1 for number in range(4)}
+    return collection_of(docs, {f"q{topic}": f"topic number {topic} of all" for topic in range(TOPICS)}, qrels)
+
+
+EVERY = collection()
+CANDIDATES = run_of(
+    EVERY,
+    {
+        f"q{topic}": {f"{topic}-{number}": -float(rank) for rank, number in enumerate(order)}
+        for topic in range(TOPICS)
+        for order in [Random(topic).sample(range(SIZE), k=SIZE)]
+    },
+    ranker="first",
+)
+
+
+def lists() -> dict[str, list[str]]:
+    frame = CANDIDATES.frame()
+    return {str(query): part["doc_id"].to_list() for (query,), part in frame.group_by("query_id", maintain_order=True)}
+
+
+def runs(folder: Path, answer: Answer, **options: Any) -> LogRuns:
+    queries = dict(EVERY.queries.select("id", "text").iter_rows())
+    texts = dict(EVERY.docs.select("id", "text").iter_rows())
+    records, _ = logged(lists(), queries, texts, answer, **options)
+    (folder / "log.json").write_text(rank_llm_text(records))
+    return log_runs(folder / "log.json", CANDIDATES, EVERY)
+
+
+def change(split: ReplayedLog, part: int, measure: str, pair: Pair = (ALL, ALL)) -> Change:
+    found = split.change(PARTS[part], measure, pair)
+    assert found is not None
+    return found
+
+
+def relevant_first(query: str, shown: Any) -> str:
+    order = sorted(range(len(shown)), key=lambda place: int(shown[place].partition("-")[2]) >= 4)
+    return " > ".join(f"[{place + 1}]" for place in order)
+
+
+def llm_first(query: str, shown: Any) -> str:
+    order = sorted(range(len(shown)), key=lambda place: -(int(shown[place].partition("-")[2]) % 2))
+    return " > ".join(f"[{place + 1}]" for place in order)
+
+
+def prose(query: str, shown: Any) -> str:
+    return f"{len(shown)} passages have been provided."
+
+
+def both(query: str, shown: Any) -> str:
+    return (relevant_first if int(query[1:]) % 2 else prose)(query, shown)
+
+
+ASKED = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5"]
+
+
+@pytest.mark.parametrize("answer", [relevant_first, llm_first, prose, both])
+def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: Path, answer: Answer) -> None:
+    found = runs(tmp_path, answer)
+    split = replay_log(found, EVERY, ASKED, by="source", resamples=200)
+    audited = audit(EVERY, list(found.runs.values()), ASKED, by="source", resamples=200)
+    for number, measure in enumerate(("nDCG@5", "P@3")):
+        tilts = {t.run: t.value for t in audited.tilts if t.measure == measure}
+        means = dict(zip(found.runs, 100 * audited.values[:, number, 0].mean(axis=1), strict=True))
+        for values, pair in ((means, (ALL, ALL)), (tilts, ("human", "llm"))):
+            model, parser, whole, strict = (change(split, part, measure, pair) for part in range(4))
+            assert model.old + model.value + parser.value == pytest.approx(values[PUBLISHED], nan_ok=True)
+            assert [model.old, model.new, parser.new, strict.new] == pytest.approx(
+                [values[INPUT], values[MODEL], values[PUBLISHED], values[STRICT]], nan_ok=True
+            )
+            assert whole.value == pytest.approx(model.value + parser.value, nan_ok=True)
+    for measure in ASKED[2:]:
+        pair = (ALL, ALL) if measure == "NDKL@5" else ("human", "llm")
+        model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
+        effects = {e.run: e.value for e in audited.estimates if repr(e.estimand) == measure}
+        assert [model.old, model.new, parser.new, strict.new] == pytest.approx([effects[run] for run in found.runs])
+        assert model.old + model.value + parser.value == pytest.approx(effects[PUBLISHED])
+    assert split.pairs == (("human", "llm"),)
+
+
+def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(tmp_path: Path) -> None:
+    model, parser = (
+        replay_log(runs(tmp_path, one), EVERY, ["nDCG@5"], resamples=500) for one in (relevant_first, prose)
+    )
+    ranked, none, nothing, made = (change(one, part, "nDCG@5") for one in (model, parser) for part in (0, 1))
+    assert ranked.low > 10
+    assert ranked.p_corrected < 0.05
+    assert (none.value, none.low, none.high, none.p) == (0, 0, 0, 1)
+    assert (nothing.value, nothing.low, nothing.high, nothing.p) == (0, 0, 0, 1)
+    assert made.value != 0
+    assert (model.failures, parser.failures) == (0, TOPICS * 4)
+    assert parser.kinds == {"off-format": TOPICS * 4}
+    assert parser.examples == (("off-format", "4 passages have been provided.", TOPICS * 4),)
+
+
+def test_a_preference_for_one_source_is_the_models_part_of_tilt_and_exposure(tmp_path: Path) -> None:
+    split = replay_log(runs(tmp_path, llm_first), EVERY, by="source", resamples=500)
+    assert split.measures == ("nDCG@10", "ExposureRatio")
+    for measure in split.measures:
+        model, parser, *_ = (change(split, part, measure, ("human", "llm")) for part in range(4))
+        assert model.high < 0, "further from human"
+        assert model.p_corrected < 0.05
+        assert parser.value == 0
+
+
+def test_it_comes_back_from_its_file_and_says_how_it_was_made(tmp_path: Path) -> None:
+    found = runs(tmp_path, both)
+    split = replay_log(found, EVERY, by="source", max_failures=0.5, resamples=200, seed=3)
+    assert ReplayedLog.load(split.save(tmp_path / "found.json")) == split
+    content = json.loads(split.to_json())
+    assert (content["format"], content["version"]) == ("ranktilt-replayed-log", 1)
+    assert content["kinds"] == {"ok": TOPICS * 2, "off-format": TOPICS * 2}
+    assert (content["failures"], content["passed"], content["spec"]["seed"]) == (TOPICS * 2, True, 3)
+    assert not replay_log(found, EVERY, [], max_failures=0.49).passed
+    assert found.runs[STRICT] == log_runs(tmp_path / "log.json", CANDIDATES, EVERY).runs[STRICT]
+    assert found.runs[STRICT] != log_runs(tmp_path / "log.json", CANDIDATES, EVERY, seed=1).runs[STRICT]
+
+
+def test_only_queries_with_a_call_count(tmp_path: Path) -> None:
+    found = runs(tmp_path, relevant_first)
+    text = (tmp_path / "log.json").read_text()
+    (tmp_path / "log.json").write_text(text[: len(text) // 2])
+    half = log_runs(tmp_path / "log.json", CANDIDATES, EVERY)
+    assert half.cut
+    names = half.runs[PUBLISHED].queries
+    assert 0 < len(names) < TOPICS
+    split = replay_log(half, EVERY, ["nDCG@5"], resamples=200)
+    assert change(split, 0, "nDCG@5").queries == split.queries == len(names)
+    assert split.notes == (
+        "the log stops in the middle of a record, as that of a process that was killed; it is left out",
+    )
+    whole = found.runs[PUBLISHED].frame()
+    complete = names[:-1]
+    assert half.runs[PUBLISHED].frame().head(len(complete) * SIZE).equals(whole.head(len(complete) * SIZE))
+
+
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    found = runs(tmp_path, prose)
+    log = tmp_path / "log.json"
+    none = f"{log}: none of its 96 calls fits the candidates: call 1 "
+    with refused(f"{none}passage [1] is no candidate of query 'q0'", DataError):
+        log_runs(log, run_of(EVERY, {"q0": dict.fromkeys([lists()["q0"][-1], "1-2"], 1.0)}), EVERY)
+    with refused(f"{none}shows passages that are no candidates", DataError):
+        log_runs(log, run_of(EVERY, {"q5": {"5-0": 2.0, "5-2": 1.0}}), EVERY)
+    blank = Collection(*(one.with_columns(text=pl.lit("")) for one in (EVERY.docs, EVERY.queries)), EVERY.qrels)
+    with refused(
+        f"{none}shows passages that are no candidates; prompts are matched by texts: name a collection", DataError
+    ):
+        log_runs(log, CANDIDATES, blank)
+    unjudged = Collection(EVERY.docs, EVERY.queries, EVERY.qrels[:0])
+    assert replay_log(found, unjudged).changes == ()
+    no = "cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups"
+    for measures, by, message in (
+        (["nDCG@5"], None, "nDCG@5 needs judgments, and there are none: name them (--qrels FILE)"),
+        (["ExposureRatio"], None, "ExposureRatio needs a column to group by (--by)"),
+        (["ExposureRatio(exposure=softmax)"], "source", f"ExposureRatio(exposure=softmax) {no}"),
+        (["HeadToHead"], "source", f"HeadToHead {no}"),
+    ):
+        with refused(message):
+            replay_log(found, unjudged, measures, by=by)
+    with refused("expected a share of 0 to 1 as max_failures, got 2"):
+        replay_log(found, EVERY, max_failures=2)
+
+
+def test_calls_that_are_left_out_are_named(tmp_path: Path) -> None:
+    runs(tmp_path, relevant_first)
+    log = tmp_path / "log.json"
+    text = log.read_text().replace("[1] ", "[1] unknown ", 1)
+    log.write_text(text)
+    split = replay_log(log_runs(log, CANDIDATES, EVERY), EVERY, ["nDCG@5"], resamples=200)
+    assert [one.call for one in split.unmatched] == [1]
+    left_out = (
+        "warning: 1 call of 96 left out, so that the published run is rebuilt in part only (first: call 1 passage"
+    )
+    assert split.notes[0].startswith(left_out)
+    assert split.notes[1].startswith("warning: 1 call shows passages in another order than")
