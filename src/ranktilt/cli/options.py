@@ -82,6 +82,9 @@ IgnoreUnknown = Annotated[
 Correction = Annotated[
     Corrections, typer.Option("--correction", help="Correction of the p values for the number of tests.")
 ]
+Price = Annotated[
+    str | None, typer.Option("--price", metavar="IN,OUT", help="Price of a million tokens, for --dry-run.")
+]
 MaxFailures = Annotated[
     float | None,
     typer.Option(
@@ -311,3 +314,16 @@ def read_pairs(texts: Sequence[str] | None) -> list[tuple[str, str]] | None:
             raise UserError(f"--pair expects two groups, such as human,llm; got {text!r}")
         found.append((a.strip(), b.strip()))
     return found
+
+
+def read_price(text: str | None) -> tuple[float, float] | None:
+    """Read the price of a million tokens, ``IN,OUT``; None where none is named."""
+    if text is None:
+        return None
+    try:
+        read, written = map(float, text.split(","))
+    except ValueError as error:
+        raise UserError(
+            f"--price expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
+        ) from error
+    return read, written

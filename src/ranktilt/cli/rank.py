@@ -14,7 +14,15 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files, deliver, file_name, with_command
+from ranktilt.cli.output import (
+    PageOutput,
+    check_paths,
+    collection_files,
+    deliver,
+    file_name,
+    print_result,
+    with_command,
+)
 from ranktilt.errors import UserError, counted
 from ranktilt.io.files import write_files
 
@@ -32,11 +40,11 @@ def rank(
     *,
     ranker: options.Rankers = None,
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output", "-o", metavar="FILE", help="Where the run goes; a folder (DIR/) for several; - for stdout."
         ),
-    ],
+    ] = None,
     qrels: Annotated[
         str | None,
         typer.Option("--qrels", metavar="FILE", help="Judgments that name the queries to rank; none for all queries."),
@@ -45,14 +53,28 @@ def rank(
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="Rank although judgments name unknown documents or queries.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask no language model: show requests, tokens, price and time.")
+    ] = False,
+    price: options.Price = None,
     search: options.SearchOptions,
 ) -> None:
     """Rank the judged queries (all where nothing is judged) and keep the run, in TREC format, to audit it later."""
     if not ranker:
         raise UserError("nothing to rank with: name a ranker, such as -r bm25")
+    if price is not None and not dry_run:
+        raise UserError("--price is about the estimate; ask for it: --dry-run")
     from ranktilt.datasets.load import load
 
     rankers = search.rankers(ranker)
+    if dry_run:
+        _require_language_model(rankers)
+        prices = options.read_price(price)
+        collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
+        print_result("\n".join(_estimates(rankers, collection, prices)))
+        return
+    if output is None:
+        raise UserError("where to? Name a file: -o FILE; or ask for the cost of language models: --dry-run")
     files = _files(output, rankers)
     _check(files, [*collection_files(folder), *_read(rankers), *([Path(qrels)] if qrels else [])])
     collection = load(folder, split=split, qrels=qrels, ignore_unknown=ignore_unknown)
@@ -72,6 +94,30 @@ def rank(
         how += ["--ignore-unknown"] if ignore_unknown else []
         runs_of = [part for file in files for part in ("--run", str(file))]
         note(f"Audit it: {shlex.join(['ranktilt', 'audit', str(folder), *runs_of, *how])}")
+
+
+def _require_language_model(rankers: Sequence[Ranker]) -> None:
+    from ranktilt.rankers.llm.base import LLMRanker
+
+    if not any(isinstance(stage, LLMRanker) for one in rankers for stage in options.stages_of(one)):
+        raise UserError("--dry-run is about rankers that ask a language model; here is none")
+
+
+def _estimates(rankers: Sequence[Ranker], collection: Collection, price: tuple[float, float] | None) -> Iterator[str]:
+    """A block of lines for each stage that asks a language model; the stages before it rank."""
+    from ranktilt.rankers.llm.base import LLMRanker
+
+    for one in rankers:
+        stages, run = options.stages_of(one), None
+        asking = [number for number, stage in enumerate(stages) if isinstance(stage, LLMRanker)]
+        for number, stage in enumerate(stages[: asking[-1] + 1 if asking else 0]):
+            if not isinstance(stage, LLMRanker):
+                run = stage.rank(collection, run)
+                continue
+            run, rehearsal, most = stage.rehearse(collection, run)
+            yield f"{'>>'.join(map(repr, stages[: number + 1]))}\n" + "".join(
+                f"  {name:<10}  {text}\n" for name, text in rehearsal.lines(price, most=most)
+            )
 
 
 def _files(output: str, rankers: Sequence[Ranker]) -> list[Path]:

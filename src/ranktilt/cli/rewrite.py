@@ -181,9 +181,7 @@ def rewrite(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Ask nothing: show documents, tokens, price and time.")
     ] = False,
-    price: Annotated[
-        str | None, typer.Option("--price", metavar="IN,OUT", help="Price of a million tokens, for --dry-run.")
-    ] = None,
+    price: options.Price = None,
     compute: options.Compute,
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write a summary; - for stdout.")] = None,
 ) -> int:
@@ -270,23 +268,11 @@ def _show_estimate(
     from ranktilt.generation.rewrite.plan import plan
 
     price, rpm, tpm = given
-    found = estimate(plan(collection, llm, how, only=chosen), llm, price=_price(price), rpm=rpm, tpm=tpm)
+    found = estimate(plan(collection, llm, how, only=chosen), llm, price=options.read_price(price), rpm=rpm, tpm=tpm)
     _write(found.to_dict(), json)
     if json != "-":
         width = max(len(name) for name, _ in found.lines)
         print_result("".join(f"{name:<{width}}  {text}\n" for name, text in found.lines))
-
-
-def _price(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        read, written = map(float, text.split(","))
-    except ValueError as error:
-        raise UserError(
-            f"--price expects two numbers, of a million tokens in and out, such as 0.15,0.60; got {text!r}"
-        ) from error
-    return read, written
 
 
 def _rewrite(

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ TextVectors = tuple[list[int], Vectors, str]
 CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 REDIRECTS = 5
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "logprobs")
 
 
@@ -261,7 +263,9 @@ async def connected(
     direct = address.loopback and str(address.url).startswith("http:")
     try:
         guarded = _guarded(openai.DefaultAsyncHttpxClient, http, address.where, most)
-        transport = guarded(timeout=timeout, limits=limits, trust_env=not direct)
+        # Certificates take longer to read than most requests take: never here, and once for all clients elsewhere.
+        verify = False if direct else _certificates(http, *map(os.environ.get, _CERTIFICATES))
+        transport = guarded(timeout=timeout, limits=limits, trust_env=not direct, verify=verify)
     except (ImportError, ValueError, OSError) as error:
         said = _cause(error, clean)
         raise UserError(
@@ -276,6 +280,12 @@ async def connected(
     )
     async with client:
         yield kind(client, retrier, context)
+
+
+@cache
+def _certificates(http: Any, *named: str | None) -> Any:
+    """Read the certificates that the environment names, or else the usual ones."""
+    return http.create_ssl_context()
 
 
 def _guarded(client: Any, http: Any, where: str, most: int) -> Any:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ranktilt.errors import UserError, counted
-from ranktilt.generation.rewrite.plan import TEMPLATE_TOKENS, Plan, counting
+from ranktilt.errors import counted
+from ranktilt.generation.rewrite.plan import Plan
 from ranktilt.generation.rewrite.prompts import TITLE, PromptTemplate, template
 from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, RewriteTask
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt
+from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
 from ranktilt.llm.journal import journal_of, request_key
-
-TOKENS_A_SECOND = 50.0
-"""Speed of one answer of a server that is assumed where no rate is given."""
-
-LATENCY = 0.5
-"""Seconds until an answer begins, assumed likewise."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,7 @@ class CostEstimate:
             ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
             ("tokens out", f"{self.tokens_out:,}, if a rewrite is as long as its text"),
             ("price", price),
-            ("time", f"{_time(self.seconds)}{self.pace}"),
+            ("time", f"{duration(self.seconds)}{self.pace}"),
         )
 
 
@@ -86,8 +80,7 @@ def estimate(
     `price` is that of a million tokens read, and of a million written; `rpm` and `tpm` are limits a minute. Tokens are
     counted by the model's tokenizer where it lies on this machine, or else estimated.
     """
-    if price is not None and not all(0 <= one < math.inf for one in price):
-        raise UserError(f"a price must be 0 or more, got {price[0]:g},{price[1]:g}")
+    price_of(0, 0, price)  # refuses a wrong one before anything is counted
     with journal_of(llm) if journal is None else nullcontext(journal) as known:
         requests, left = _requests(planned, llm, known)
     by = counting(llm)
@@ -95,7 +88,7 @@ def estimate(
     answers = by.count([text for _, text in left])
     most = planned.rewriting.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
-    seconds, pace = _seconds(llm, (len(left), read, written), rpm, tpm)
+    seconds, pace = time_of(llm, (len(left), read, written), rpm, tpm)
     reasons = [one.reason for one in planned.lost]
     return CostEstimate(
         documents=planned.chosen,
@@ -107,7 +100,7 @@ def estimate(
         tokens_in=read,
         tokens_out=written,
         counted=by.how,
-        price=None if price is None else (read * price[0] + written * price[1]) / 1e6,
+        price=price_of(read, written, price),
         seconds=seconds,
         pace=pace,
         retries=planned.rewriting.attempts - 1,
@@ -133,32 +126,3 @@ def _texts(planned: Plan) -> Iterator[tuple[PromptTemplate, RewriteTask]]:
         for task in planned.tasks:
             if task.title.strip():
                 yield title, task._replace(text=task.title, title="")
-
-
-def _seconds(llm: LLM, left: Sequence[int], rpm: float | None, tpm: float | None) -> tuple[float | None, str]:
-    """Time by the narrowest limit, and what that is."""
-    requests, read, written = left
-    if hasattr(llm, "count_tokens"):  # a model on this machine
-        return None, "unknown for a model on this machine; try some documents with --limit"
-    each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0
-    speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
-    times = {speed: each * max(1.0, requests / llm.concurrency)}
-    if rpm:
-        times[f", by {rpm:g} requests a minute"] = 60 * requests / rpm
-    if tpm:
-        times[f", by {tpm:g} tokens a minute"] = 60 * (read + written) / tpm
-    pace = max(times, key=times.__getitem__)
-    return times[pace], pace
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    minutes = int(seconds // 60)
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 100
-        else f"{minutes // 60} h {minutes % 60} min"
-        if minutes > 99
-        else f"{minutes} min"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,12 @@ from ranktilt.generation.rewrite.flags import RewriteLimits
 from ranktilt.generation.rewrite.prompts import PromptTemplate, template
 from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Rejected, RewriteTask, first_words
 from ranktilt.llm.base import LLM, Sampling
-from ranktilt.llm.prompts import BYTES_A_TOKEN
+from ranktilt.llm.estimate import TEMPLATE_TOKENS, Counting, counting
 
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
 TITLES = ("keep", "rewrite", "drop")
-TEMPLATE_TOKENS = 12
-"""What a chat template adds to a prompt, about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,23 +266,3 @@ def _cut(task: RewriteTask, room: int, tokens: int, by: Counting) -> RewriteTask
             return task._replace(text=text)
         fewer = min(fewer - 1, int(fewer * room / came))
     return None
-
-
-@dataclass(frozen=True)
-class Counting:
-    """A way to count the tokens of texts, and what it is in words."""
-
-    count: Callable[[Sequence[str]], list[int]]
-    how: str
-
-
-def counting(llm: LLM) -> Counting:
-    """Choose how tokens are counted for a model: by its own ``count_tokens``, or one token for four bytes."""
-    own = getattr(llm, "count_tokens", None)
-    if own is not None:
-        return Counting(own, "counted by the model's own tokenizer")
-    return Counting(_by_bytes, f"estimated, one token for {BYTES_A_TOKEN} bytes of UTF-8")
-
-
-def _by_bytes(texts: Sequence[str]) -> list[int]:
-    return [-(-len(text.encode()) // BYTES_A_TOKEN) for text in texts]

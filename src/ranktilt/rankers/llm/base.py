@@ -7,7 +7,7 @@ import math
 import random
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted
 from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
+from ranktilt.llm.estimate import Rehearsal
 from ranktilt.llm.journal import Request, journal_of, journalled
 from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
@@ -41,6 +42,8 @@ Scores = npt.NDArray[np.float64]
 Sorting = Generator[list[Shown], list[Reading], Scores]
 """Asks about candidates, some prompts at a time, and ends with a score for each."""
 Found = TypeVar("Found")
+Asker = Callable[..., Generator[Reply, None, None]]
+"""Answers requests: `journalled`, or a `Rehearsal`."""
 
 UNREADABLE = ("shuffle", "keep")
 """What becomes of passages that no readable answer puts in order."""
@@ -160,6 +163,24 @@ class LLMRanker(Ranker):
         The run holds the queries that have a judgment and a text, in the run's order; each with exactly its candidates.
         Its spec counts the answers by kind, and tokens.
         """
+        return self._ranked(collection, run, journalled)
+
+    def rehearse(self, collection: Collection, run: Run | None = None) -> tuple[Run, Rehearsal, int]:
+        """Rank as if the model agreed with the first stage wherever the journal does not know better; asks nothing.
+
+        Returns the run, what would be asked, and how many requests at most any answers could need.
+        """
+        rehearsal = Rehearsal(self.model())
+        found = self._ranked(collection, run, rehearsal)
+        most = sum(map(self.requests, Candidates.of(collection, run, self).lengths.tolist()))
+        return found, rehearsal, most
+
+    def pretended(self, shown: Shown) -> str:
+        """Return the answer of a model that agrees with the first stage."""
+        order = sorted(range(len(shown)), key=shown.__getitem__)
+        return " > ".join(f"[{place + 1}]" for place in order[: 1 if self.chooses else None])
+
+    def _ranked(self, collection: Collection, run: Run | None, asker: Asker) -> Run:
         found = Candidates.of(collection, run, self)
         self._template()
         whole = readable_texts(self, collection)
@@ -169,16 +190,20 @@ class LLMRanker(Ranker):
             Task(query, [one_line(cut[int(place)]) for place in places])
             for query, (_, places) in zip(found.texts, passages, strict=True)
         ]
-        scores, asked = self.score(tasks, [random.Random(f"{self.seed} {key}") for key in found.names])
+        chances = [random.Random(f"{self.seed} {key}") for key in found.names]
+        scores, asked = self.score(tasks, chances, asker=asker)
         over = np.array([short != text for short, text in zip(cut, whole.gather(found.rows), strict=True)], dtype=bool)
         truncated = found.truncated(over, self.passage_tokens, collection) if self.passage_tokens else {}
         spec = {**asked, **truncated, **({"order_only": True} if self.order_only else {})}
         return reranked_run(self, collection, found, np.concatenate([np.empty(0), *scores]), spec)
 
-    def score(self, tasks: Sequence[Task], chances: Sequence[random.Random]) -> tuple[list[Scores], dict[str, Any]]:
+    def score(
+        self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
+    ) -> tuple[list[Scores], dict[str, Any]]:
         """Return scores for the passages of each task, and what a spec says of how; `chances` settle what is open."""
         sortings = [self.sort(len(task.passages), chance) for task, chance in zip(tasks, chances, strict=True)]
-        return self.ask(tasks, sortings, planned=sum(self.requests(len(task.passages)) for task in tasks))
+        planned = sum(self.requests(len(task.passages)) for task in tasks)
+        return self.ask(tasks, sortings, planned=planned, asker=asker)
 
     def shown(self, text: str) -> str:
         """Return a text as a prompt shows it: cut, on one line, and without what looks like another one's number."""
@@ -190,6 +215,7 @@ class LLMRanker(Ranker):
         sortings: Sequence[Generator[list[Shown], list[Reading], Found]],
         *,
         planned: int = 0,
+        asker: Asker = journalled,
     ) -> tuple[list[Found], dict[str, Any]]:
         """Ask round after round, in each what every task's sorting wants to know next, until all have ended.
 
@@ -198,7 +224,9 @@ class LLMRanker(Ranker):
         """
         slots, (name, digest) = self._template()
         model = self.model()
-        model.check()
+        rehearsed = isinstance(asker, Rehearsal)
+        if not rehearsed:
+            model.check()
         self._require_room(model, slots, tasks)
         most = self.answer_tokens(tasks)
         sampling = Sampling(temperature=self.temperature, max_tokens=most, seed=self.seed, logprobs=self.logprobs)
@@ -213,8 +241,10 @@ class LLMRanker(Ranker):
             label, total = f"{self!r}: asking", max(planned, done + len(asked))
             replies: list[Reply | None] = [None] * len(asked)
             readings = [Reading(UNANSWERED, ())] * len(asked)
+            if isinstance(asker, Rehearsal):
+                asker.answers = [self.pretended(shown) for _, shown in asked]
             with closing(
-                journalled(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
+                asker(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
             ) as arriving:
                 for reply in arriving:
                     replies[reply.number] = reply
@@ -227,7 +257,8 @@ class LLMRanker(Ranker):
             for number, read in answered.items():
                 _advance(sortings[number], read, number, waiting, found)
         counts = self._said(dialogue)
-        require_answers(repr(self), counts["llm_answers"], self.max_failed, f"max_failed={self.max_failed:g}")
+        most_failed = 1.0 if rehearsed else self.max_failed
+        require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failed={self.max_failed:g}")
         said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts}
         return [found[number] for number in range(len(tasks))], said
 

@@ -13,13 +13,15 @@ import numpy as np
 
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Answer
+from ranktilt.llm.estimate import Rehearsal
+from ranktilt.llm.journal import journalled
 from ranktilt.llm.likelihood import LikelihoodServer
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.prompts import fill
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import OK, UNANSWERED, Reading, read_yes_no
-from ranktilt.rankers.llm.base import Dialogue, LLMRanker, Scores, Shown, Sorting, Task
+from ranktilt.rankers.llm.base import Asker, Dialogue, LLMRanker, Scores, Shown, Sorting, Task
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
@@ -125,17 +127,27 @@ class Pointwise(LLMRanker):
 
     # By the likelihood of the query
 
-    def score(self, tasks: Sequence[Task], chances: Sequence[random.Random]) -> tuple[list[Scores], dict[str, Any]]:
+    def pretended(self, shown: Shown) -> str:
+        """Return an answer of the form that is asked for."""
+        return "Yes"
+
+    def score(
+        self, tasks: Sequence[Task], chances: Sequence[random.Random], *, asker: Asker = journalled
+    ) -> tuple[list[Scores], dict[str, Any]]:
         """Return a score for each passage of each task, and what a spec says of how; see `LLMRanker.score`."""
         if self.method == YES_NO:
-            return super().score(tasks, chances)
+            return super().score(tasks, chances, asker=asker)
         slots, (name, digest) = self._template()
-        scorer = self._scorer()
         pairs = [(task, place) for task in tasks for place in range(len(task.passages))]
         given = [fill(slots, self.values(task, (place,))) for task, place in pairs]
+        queries = [self.values(task, (place,))["query"] for task, place in pairs]
+        if isinstance(asker, Rehearsal):  # what is cached is not looked up: a server's way of answering is not known
+            texts = list({before + query for before, query in zip(given, queries, strict=True)})
+            asker.add(texts, [""] * len(texts))
+            return [np.zeros(len(task.passages)) for task in tasks], {}
+        scorer = self._scorer()
         if isinstance(scorer, Likelihood) and given:
             self._require_prefix(scorer, given)
-        queries = [self.values(task, (place,))["query"] for task, place in pairs]
         found = scorer.score(queries, given, label=f"{self!r}: scoring")
         ends = np.cumsum([len(task.passages) for task in tasks])[:-1]
         scores = [

@@ -1,0 +1,140 @@
+"""What asking a language model would cost: requests, tokens, price and time, before anything is asked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ranktilt.errors import UserError
+from ranktilt.io.journal import Journal
+from ranktilt.llm.base import LLM, Answer, Reply, Sampling
+from ranktilt.llm.journal import JournalRecord, Request, request_key
+from ranktilt.llm.prompts import BYTES_A_TOKEN
+
+TOKENS_A_SECOND = 50.0
+"""Speed of one answer of a server that is assumed where no rate is given."""
+LATENCY = 0.5
+"""Seconds until an answer begins, assumed likewise."""
+TEMPLATE_TOKENS = 12
+"""What a chat template adds to a prompt, about."""
+_LOGPROB = -0.5
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A way to count the tokens of texts, and what it is in words."""
+
+    count: Callable[[Sequence[str]], list[int]]
+    how: str
+
+
+def counting(llm: LLM) -> Counting:
+    """Choose how tokens are counted for a model: by its own ``count_tokens``, or one token for four bytes."""
+    own = getattr(llm, "count_tokens", None)
+    if own is not None:
+        return Counting(own, "counted by the model's own tokenizer")
+    return Counting(_by_bytes, f"estimated, one token for {BYTES_A_TOKEN} bytes of UTF-8")
+
+
+def _by_bytes(texts: Sequence[str]) -> list[int]:
+    return [-(-len(text.encode()) // BYTES_A_TOKEN) for text in texts]
+
+
+def price_of(read: int, written: int, price: tuple[float, float] | None) -> float | None:
+    """Return what tokens cost by the price of a million tokens read, and of a million written; None without one."""
+    if price is None:
+        return None
+    if not all(0 <= one < math.inf for one in price):
+        raise UserError(f"a price must be 0 or more, got {price[0]:g},{price[1]:g}")
+    return (read * price[0] + written * price[1]) / 1e6
+
+
+def time_of(
+    llm: LLM, left: Sequence[int], rpm: float | None = None, tpm: float | None = None
+) -> tuple[float | None, str]:
+    """Return seconds by the narrowest limit, None where nothing is known, and what they rest on.
+
+    `left` are requests, tokens read and tokens written.
+    """
+    requests, read, written = left
+    if hasattr(llm, "count_tokens"):  # a model on this machine
+        return None, "unknown for a model on this machine; try some documents with --limit"
+    each = LATENCY + written / requests / TOKENS_A_SECOND if requests else 0.0
+    speed = f", {llm.concurrency} at a time, if an answer takes {each:.1f} s"
+    times = {speed: each * max(1.0, requests / llm.concurrency)}
+    if rpm:
+        times[f", by {rpm:g} requests a minute"] = 60 * requests / rpm
+    if tpm:
+        times[f", by {tpm:g} tokens a minute"] = 60 * (read + written) / tpm
+    pace = max(times, key=times.__getitem__)
+    return times[pace], pace
+
+
+def duration(seconds: float | None) -> str:
+    """Write seconds as a reader takes them in; nothing for None."""
+    if seconds is None:
+        return ""
+    minutes = int(seconds // 60)
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{minutes // 60} h {minutes % 60} min"
+        if minutes > 99
+        else f"{minutes} min"
+    )
+
+
+class Rehearsal:
+    """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
+
+    Nothing is asked and nothing written. Requests that are not journalled are counted, equal ones once, with the
+    tokens that they would take.
+    """
+
+    def __init__(self, llm: LLM) -> None:
+        self.llm, self._counting = llm, counting(llm)
+        self.answers: Sequence[str] = ()
+        self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
+        self._seen = set[str]()
+
+    def __call__(
+        self, llm: LLM, requests: Iterable[Request], journal: Journal, *, sampling: Sampling, **others: Any
+    ) -> Generator[Reply, None, None]:
+        """Reply to each request."""
+        asked = [(request_key(llm, one.prompt, sampling, one.attempt), one.prompt.text) for one in requests]
+        known = journal.read([key for key, _ in asked])
+        found = set(known) - self._seen
+        self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
+        new = {key: number for number, (key, _) in enumerate(asked) if key not in known and key not in self._seen}
+        self.add([asked[number][1] for number in new.values()], [self.answers[number] for number in new.values()])
+        self._seen |= {key for key, _ in asked}
+        for number, (key, _) in enumerate(asked):
+            answer = (
+                JournalRecord.of(known[key]).answer
+                if key in known
+                else Answer(self.answers[number], "stop", None, None, llm.name, logprobs=(_LOGPROB,))
+            )
+            yield Reply(number, answer, None, 0, fresh=key not in known)
+
+    def add(self, prompts: Sequence[str], answers: Sequence[str]) -> None:
+        """Count prompts that would be asked, and their answers: words and signs, which mostly are a token each."""
+        self.requests += len(prompts)
+        self.tokens_in += sum(self._counting.count(prompts)) + TEMPLATE_TOKENS * len(prompts)
+        self.tokens_out += sum(len(re.findall(r"\w+|[^\w\s]", answer)) for answer in answers)
+
+    def lines(self, price: tuple[float, float] | None, *, most: int) -> tuple[tuple[str, str], ...]:
+        """What was counted, in words: what, and how much; `most` requests are the most that any answers could need."""
+        left = self.requests - self.journalled
+        cost = price_of(self.tokens_in, self.tokens_out, price)
+        seconds, pace = time_of(self.llm, (left, self.tokens_in, self.tokens_out))
+        more = f"; at most {most:,}, as the answers go" if most > self.requests else ""
+        return (
+            ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){more}"),
+            ("tokens in", f"{self.tokens_in:,}, {self._counting.how}"),
+            ("tokens out", f"{self.tokens_out:,}, if every answer has its form"),
+            ("price", "give one with --price IN,OUT per million tokens" if cost is None else f"{cost:,.2f}"),
+            ("time", "unknown for a model on this machine" if seconds is None else f"{duration(seconds)}{pace}"),
+        )
