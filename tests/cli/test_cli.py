@@ -511,6 +511,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "load",
         "mix",
         "models",
+        "pairwise",
         "rank",
         "replay-log",
         "report",
