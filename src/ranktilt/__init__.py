@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.compare import Comparison, compare
     from ranktilt.auditing.controls import controls
     from ranktilt.auditing.gate import Gate, gate
+    from ranktilt.auditing.pairwise.choices import pairwise
+    from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
     from ranktilt.auditing.study import Study, study
     from ranktilt.collection import Collection
@@ -61,6 +63,7 @@ _NAMES = {
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
+    "PairwiseAudit": "auditing.pairwise.result",
     "Probe": "probes.base",
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
@@ -86,6 +89,7 @@ _NAMES = {
     "measure": "measures.base",
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
+    "pairwise": "auditing.pairwise.choices",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
     "report": "reporting.report",
@@ -114,6 +118,7 @@ __all__ = [
     "Measure",
     "MissingExtra",
     "P",
+    "PairwiseAudit",
     "Probe",
     "R",
     "Ranker",
@@ -139,6 +144,7 @@ __all__ = [
     "measure",
     "mix",
     "nDCG",
+    "pairwise",
     "ranker",
     "relative_delta",
     "report",

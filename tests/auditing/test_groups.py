@@ -437,3 +437,22 @@ def test_as_many_groups_as_a_table_holds_stand_apart() -> None:
         ["g1", f"{MOST_GROUPS:,} other groups"],
         (*names[:1], *names[2:], "more"),
     )
+
+
+def test_a_value_may_name_several_groups() -> None:
+    """Each combination is a kind of its own, in equal parts of its groups; beside the rest it is of the group kept."""
+    values = ["a", "|", "a| b", None, "b|a", "c|c", " ", "a|b|c"]
+    docs = [
+        {"id": f"d{n}", "text": "x", "source": "s", "origin": f"d{n}", "kind": value} for n, value in enumerate(values)
+    ]
+    collection = collection_of(docs, {"q": "x"}, {})
+    found = grouping(collection, "kind")
+    assert found.names == ("a", "b", "c")
+    assert found.code.tolist() == [0, -1, -1, -1, -1, 2, -1, -1]
+    assert (found.unlabelled, found.several) == (3, 3)
+    assert found.kind.tolist() == [0, 5, 3, 5, 3, 2, 5, 4]
+    assert found.parts[3].tolist() == [0.5, 0.5, 0, 0]
+    assert found.parts[5].tolist() == [0, 0, 0, 1]
+    rest = grouping(collection, "kind", ["b", "rest"])
+    assert rest.names == ("b", "rest")
+    assert rest.code.tolist() == [1, -1, 0, -1, 0, 1, -1, 0]

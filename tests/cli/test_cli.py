@@ -147,7 +147,7 @@ def test_what_cannot_be_read_is_one_line(
         (
             ["-r", "bm25(k2=1)"],
             "unknown option of bm25 'k2'; did you mean 'k1'? "
-            "(valid: text, exclude_self, analyzer, k1, b, method, delta)",
+            "(valid: text, exclude_self, query_template, attribute, analyzer, k1, b, method, delta)",
         ),
         (["-r", "bm25(b=x)"], "option 'b' of bm25: expected a number, got 'x'"),
         (
@@ -511,6 +511,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "load",
         "mix",
         "models",
+        "pairwise",
         "rank",
         "replay-log",
         "report",

@@ -46,6 +46,16 @@ def test_one_of_several_columns_is_named(tmp_path: Path) -> None:
         read_labelled(file, "regoin")
 
 
+def test_further_columns_are_passed_over_whatever_they_are_called(tmp_path: Path) -> None:
+    head = "query,labels,origin,q_id,q_text,doc_id,query_id,doc_title,first sentence,id\n"
+    file = write(tmp_path / "people.csv", head + "x,male,y,84,Agriculture,1,female,John,A farmer.,7\n")
+    assert read_labelled(file, "labels").labels.row(0) == ("1", ["male"])
+    found = read_labelled(file, "query_id")
+    assert (found.labels.row(0), found.queries.row(0)) == (("1", ["female"]), ("84", "Agriculture"))
+    with refused(f"{file}: unknown column of groups 'origin' (valid: query, labels, query_id)", DataError):
+        read_labelled(file, "origin")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -242,7 +242,7 @@ def test_groups_that_cannot_be_compared_are_refused(
         ),
         (
             {"items": 6, "blocks": (0, 0, 3, 3), "min_judged": 1},
-            "no query has enough documents for a list of 6 items; ask for smaller blocks",
+            "no query has enough documents for a list of 6 items; ask for fewer --items, or other --blocks",
         ),
         ({"shortage": "wait"}, "unknown choice for a shortage 'wait' (valid: fill, drop, refuse)"),
         ({"items": 1}, "expected at least 2 items a query, got 1"),

@@ -15,6 +15,7 @@ from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
+from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
@@ -26,6 +27,7 @@ from ranktilt.reporting.views.models import ModelList
 from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
+from tests.auditing.test_pairwise import chosen
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of
@@ -204,6 +206,12 @@ def asked() -> Audit:
     return small(card=True, ties="trec_eval", rounding="paper", test="t")
 
 
+def beside() -> PairwiseAudit:
+    """Men are chosen of relevant pairs, while rankings are level."""
+    ranking = RankingVerdict("bm25", "level", None, "bm25 is level between female and male: Relative Δ +0.1 %")
+    return replace(chosen(level=5.0), rankings=(ranking,))
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": small,
     "audit, no twins": uneven,
@@ -224,6 +232,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "gate, nothing": lambda: gate(NOTHING),
     "models": lambda: ModelList(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),
     "models, in full": lambda: ModelList(MODELS, {"dense:one": "cache"}, full=True),
+    "pairwise": beside,
+    "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "study": temperatures,

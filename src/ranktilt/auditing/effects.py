@@ -98,9 +98,10 @@ class Effect:
     votes: int = -1
 
     def __post_init__(self) -> None:
-        """Refuse a part without the counts that are told beside it."""
-        for name, beside in _BESIDE.items():
-            if name in self.parts and not all(abs(self.parts.get(count, np.nan)) < _MOST for count in beside):
+        """Refuse a part, or an estimand, without the counts that are told beside it."""
+        needed = [(name, beside) for name, beside in _BESIDE.items() if name in self.parts]
+        for name, beside in (*needed, (repr(self.estimand), self.estimand.tells)):
+            if not all(abs(self.parts.get(count, np.nan)) < _MOST for count in beside):
                 raise ValueError(f"extra: expected {', '.join(beside)} beside {name}")
 
     @property

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -282,6 +283,8 @@ class ChangeTask(NamedTuple):
     """Of the new and the old run in turn, for each group."""
     levels: tuple[float, float] = (0.0, 0.0)
     twins: bool = True
+    parts: Mapping[str, float] = MappingProxyType({})
+    """Counts that the estimand tells beside it."""
 
     @property
     def family(self) -> bytes:
@@ -294,7 +297,7 @@ class ChangeTask(NamedTuple):
         return Change(
             self.run, self.estimand, self.a, self.b, new - old, *spread[:3], p, np.nan, queries,
             len(self.columns.mask) - queries, spread.dropped, twins=self.twins, votes=self.columns.votes,
-            old_run=self.old_run, new=new, old=old, **more,  # type: ignore[arg-type]
+            parts=dict(self.parts), old_run=self.old_run, new=new, old=old, **more,  # type: ignore[arg-type]
         )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
         """
         tilts = [(t.a, t.b) for t in self.tilts]
         found = dict.fromkeys([*tilts, *((e.a, e.b) for e in self.estimates if e.estimand.sided)])
-        return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates else ()))
+        return tuple(found or ([(self.groups[1], self.groups[2])] if self.estimates and len(self.groups) > 2 else ()))
 
     @property
     def tilted_pairs(self) -> tuple[Pair, ...]:

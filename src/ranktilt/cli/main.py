@@ -19,6 +19,7 @@ from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study,
 from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.explain import check, explain, validate
+from ranktilt.cli.llm.pairwise import pairwise
 from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.notes import say
 from ranktilt.cli.output import ReaderGone
@@ -27,7 +28,7 @@ from ranktilt.errors import UserError, unknown
 _PANELS: dict[str, dict[str, Any]] = {
     "measure": {
         "audit": audit, "rank": rank.rank, "compare": compare, "gate": gate, "study": study.study,
-        "calibrate": calibrate.calibrate, "replay-log": rank.replay_log,
+        "pairwise": pairwise, "calibrate": calibrate.calibrate, "replay-log": rank.replay_log,
     },
     "explain": {"explain": explain, "validate": validate, "check": check},
     "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite},

@@ -19,6 +19,8 @@ COLUMNS = {"q_id": "query_id", "q_text": "query", "doc_id": "id", "doc_title": "
 """Columns of the CSV, and what they are; any other one may hold the labels."""
 SEPARATOR = "|"
 """Stands between several labels of one document in a CSV."""
+_TAKEN = ("origin", "source")
+"""Columns that a collection gives a meaning of their own."""
 _CHUNK = 50_000
 _TEXTS = {"id": pl.String, "title": pl.String, "text": pl.String}
 _LABELS: dict[str, pl.DataType] = {"id": pl.String(), "labels": pl.List(pl.String)}
@@ -56,21 +58,23 @@ def read_labelled(source: str | Path, by: str | None = None) -> LabelledDocument
 
 def _read_csv(path: Path, by: str | None) -> LabelledDocuments:
     table = read_delimited(path, ",")
-    others = [name for name in table.columns if name not in (*COLUMNS, LINE)]
+    others = [name for name in table.columns if name not in (*COLUMNS, *_TAKEN, LINE)]
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         raise DataError(path, f"expected the columns {', '.join(COLUMNS)}; missing: {', '.join(missing)}")
     by = _label_column(path, others, by)
     if not table.height:
         raise DataError(path, "expected documents, got column names only")
-    table = table.rename(COLUMNS).with_columns(pl.col("query_id", "id", "query", by).str.strip_chars())
+    names = {new: pl.col(old) for old, new in COLUMNS.items()}
+    table = table.select(LINE, **names, labels=pl.col(by)).with_columns(pl.exclude(LINE).str.strip_chars())
     for column, noun in (("query_id", "q_id"), ("id", "doc_id")):
         blank = table.filter(pl.col(column).fill_null("") == "")
         if blank.height:
             raise DataError(path, f"{noun} is empty", line=blank[LINE][0])
-    docs = _one_row_each(path, table.select("id", "title", "text", by, LINE), "document")
-    queries = _one_row_each(path, table.select(pl.col("query_id").alias("id"), "query", LINE), "query")
-    split = pl.col(by).str.split(SEPARATOR).list.eval(pl.element().str.strip_chars()).list.eval(_named())
+    olds = {**{new: old for old, new in COLUMNS.items()}, "labels": by}
+    docs = _one_row_each(path, table.select("id", "title", "text", "labels", LINE), "document", olds)
+    queries = _one_row_each(path, table.select(pl.col("query_id").alias("id"), "query", LINE), "query", olds)
+    split = pl.col("labels").str.split(SEPARATOR).list.eval(pl.element().str.strip_chars()).list.eval(_named())
     labels = docs.select("id", labels=split.fill_null([]))
     texts = docs.select("id", pl.col("title", "text").fill_null(""))
 
@@ -98,16 +102,15 @@ def _label_column(path: Path, others: list[str], by: str | None) -> str:
     return by
 
 
-def _one_row_each(path: Path, table: pl.DataFrame, noun: str) -> pl.DataFrame:
-    """One row of each id; rows of one id that differ are a `DataError`."""
+def _one_row_each(path: Path, table: pl.DataFrame, noun: str, names: Mapping[str, str]) -> pl.DataFrame:
+    """One row of each id; rows of one id that differ are a `DataError`, by the file's names of columns."""
     values = [name for name in table.columns if name not in ("id", LINE)]
     rows = table.unique(["id", *values], keep="first", maintain_order=True)
     again = rows.filter(~pl.col("id").is_first_distinct())
     if again.height:
         second = again.row(0, named=True)
         first = rows.filter(pl.col("id") == second["id"]).row(0, named=True)
-        names = {new: old for old, new in COLUMNS.items()}
-        differs = next(names.get(name, name) for name in values if first[name] != second[name])
+        differs = next(names[name] for name in values if first[name] != second[name])
         message = f"{noun} {second['id']!r} has another {differs} than in line {first[LINE]}"
         raise DataError(path, message, line=second[LINE])
     return rows
@@ -116,7 +119,7 @@ def _one_row_each(path: Path, table: pl.DataFrame, noun: str) -> pl.DataFrame:
 def _read_irds(name: Named, by: str | None) -> LabelledDocuments:
     with open_library(name) as library:
         dataset = find_dataset(library, name, ["docs", "queries", "qrels"])
-        fields = [one for one in dataset.docs_cls()._fields if one not in _TEXTS and one != "doc_id"]
+        fields = [one for one in dataset.docs_cls()._fields if one not in (*_TEXTS, *_TAKEN, "doc_id")]
         if by is None:
             raise UserError(f"{name}: which field holds the groups? Name one of {', '.join(fields)} (--by)")
         if by not in fields:

@@ -271,7 +271,9 @@ def _refuse_all(relevant: Mapping[str, Rows], drawn: _Drawn, rules: ListRules) -
             f"no query has {rules.fewest:,} relevant documents; the most has query {best!r}, {most} of a known group"
         )
         raise UserError(f"{message}: ask for fewer --items, or lower --min-judged")
-    raise UserError(f"no query has enough documents for a list of {rules.items:,} items; ask for smaller blocks")
+    raise UserError(
+        f"no query has enough documents for a list of {rules.items:,} items; ask for fewer --items, or other --blocks"
+    )
 
 
 def _counts(drawn: _Drawn, relevant: Mapping[str, Rows], protected: Bools, rules: ListRules) -> dict[str, Any]:

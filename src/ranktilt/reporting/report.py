@@ -15,6 +15,7 @@ from ranktilt.auditing.calibration.result import Calibration
 from ranktilt.auditing.compare import Comparison
 from ranktilt.auditing.gate import Gate
 from ranktilt.auditing.llm_log.result import ReplayedLog
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
@@ -40,6 +41,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Validation: ("validation", "validations"),
     Study: ("study", "studies"),
     Explanation: ("explanation", "explanations"),
+    PairwiseAudit: ("pairwise audit", "pairwise audits"),
     Comparison: ("comparison", "comparisons"),
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),

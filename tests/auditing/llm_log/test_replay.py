@@ -93,7 +93,7 @@ def both(query: str, shown: Any) -> str:
     return (relevant_first if int(query[1:]) % 2 else prose)(query, shown)
 
 
-ASKED = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5"]
+ASKED = ["nDCG@5", "P@3", "ExposureRatio", "NDSR@3", "Share@3", "NDKL@5", "AWRF@5", "EEL@5"]
 
 
 @pytest.mark.parametrize("answer", [relevant_first, llm_first, prose, both])
@@ -112,12 +112,13 @@ def test_the_parts_add_up_to_what_an_audit_says_of_the_published_run(tmp_path: P
             )
             assert whole.value == pytest.approx(model.value + parser.value, nan_ok=True)
     for measure in ASKED[2:]:
-        pair = (ALL, ALL) if measure == "NDKL@5" else ("human", "llm")
+        pair = (ALL, ALL) if measure in ASKED[5:] else ("human", "llm")
         model, parser, _, strict = (change(split, part, measure, pair) for part in range(4))
         effects = {e.run: e.value for e in audited.estimates if repr(e.estimand) == measure}
         assert [model.old, model.new, parser.new, strict.new] == pytest.approx([effects[run] for run in found.runs])
         assert model.old + model.value + parser.value == pytest.approx(effects[PUBLISHED])
     assert split.pairs == (("human", "llm"),)
+    assert ReplayedLog.load(split.save(tmp_path / "found.json")) == split
 
 
 def test_what_a_model_ranks_is_its_part_and_what_a_parser_makes_of_prose_is_not(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_ITEM = re.compile(r"^\[(\d+)\] (.*)$", re.M)
+_ITEM = re.compile(r"(?:^|(?<=: ))\[(\d+)\] (.*)$", re.M)
 _WORTH = re.compile(r"worth (-?[\d.]+)")
 
 

@@ -229,11 +229,12 @@ def _group_tasks(
     judgments = Judgments.of(collection, groups)
     aligned = {name: Aligned.of(run, collection, judgments) for name, run in runs.items()}
     for one in of:
-        spread = isinstance(one, AttentionEstimand)
-        for pair in [(ALL, ALL)] if spread else chosen:
+        for pair in [(ALL, ALL)] if isinstance(one, AttentionEstimand) else chosen:
             values = {name: _per_query(one, found, groups, pair) for name, found in aligned.items()}
             for part in PARTS:
-                yield ChangeTask(*part, one, *pair, Columns(np.array([values[name] for name in part]), None))
+                columns = Columns(np.array([values[name] for name in part]), None)
+                counts = _counts(one, aligned[part.new], groups, columns)
+                yield ChangeTask(*part, one, *pair, columns, parts=counts)
 
 
 def _per_query(of: GroupEstimand, aligned: Aligned, groups: Groups, pair: Pair) -> npt.NDArray[np.float64]:
@@ -246,6 +247,13 @@ def _per_query(of: GroupEstimand, aligned: Aligned, groups: Groups, pair: Pair) 
     code = aligned.group_codes(groups)
     first, second = (code == groups.names.index(name) for name in pair)
     return of.contrast(aligned.ranking, first, second)
+
+
+def _counts(of: GroupEstimand, aligned: Aligned, groups: Groups, columns: Columns) -> dict[str, float]:
+    """What an estimand over all groups tells beside its answer."""
+    if not isinstance(of, AttentionEstimand):
+        return {}
+    return {**aligned.group_counts(groups), **of.beside(aligned.group_lists(groups), columns.mask)}
 
 
 def _examples(found: LogRuns) -> Iterator[AnswerExample]:

@@ -79,6 +79,7 @@ class AttentionEstimand(GroupEstimand):
     unlabelled: str = "out"
 
     sided = False
+    tells = ("groups", "listed", "unlabelled", "several")
     directed = True
     digits = 3
     signed = False

@@ -117,7 +117,7 @@ class ExpectedExposureLoss(AttentionEstimand):
         return found
 
     def _said_beside(self, parts: Mapping[str, float]) -> str:
-        if "ee_d" not in parts:
+        if not {"ee_d", "ee_r", "rankings"} <= parts.keys():
             return ""
         repeated = f", {parts['rankings']:.3g} rankings each" if parts["rankings"] > 1 else ""
         return f"EE-D {self.amount(parts['ee_d'])}, EE-R {self.amount(parts['ee_r'])}{repeated}"

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -179,5 +180,10 @@ def _judged(numbers: list[int], count: int, *, wanted: int, strict: bool, answer
 
 
 def _none(answer: str) -> Reading:
-    refused = _REFUSAL.search(answer) is not None or bool(refusal(pl.Series([answer], dtype=pl.String))[0])
-    return Reading(REFUSED if refused else OFF_FORMAT, ())
+    return Reading(REFUSED if _refuses(answer) else OFF_FORMAT, ())
+
+
+@lru_cache(maxsize=4096)
+def _refuses(answer: str) -> bool:
+    """Whether a model refuses; prose is often the same, and a look at it takes milliseconds."""
+    return _REFUSAL.search(answer) is not None or bool(refusal(pl.Series([answer], dtype=pl.String))[0])

@@ -18,6 +18,7 @@ _VIEWS = {
     "Gate": "gate",
     "ModelList": "models",
     "Opened": "audit",
+    "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "Study": "study",
     "Validation": "validate",

@@ -1,0 +1,227 @@
+"""From choices to shares: each kind of pairs with intervals over queries, a test, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt._version import __version__
+from ranktilt.auditing.effects import FEW_QUERIES
+from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.pairwise.decisions import Decisions, ask_pairs
+from ranktilt.auditing.pairwise.pairs import KINDS, Kind, TwoGroups, draw_pairs, two_groups
+from ranktilt.auditing.pairwise.result import COUNTS, PairOutcome, PairwiseAudit, RankingVerdict, Share
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted, shorten, unknown
+from ranktilt.rankers.llm.pairwise import Pairwise
+from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import RESAMPLES, interval, resampled_means
+from ranktilt.statistics.correction import correct
+from ranktilt.statistics.permutation import sign_flip_p
+
+Floats = npt.NDArray[np.float64]
+
+
+class Counts(NamedTuple):
+    """Of the pairs of one kind, for each distinct query; arrays of shape (n_queries,)."""
+
+    pairs: Floats
+    """Asked about in both orders."""
+    units: Floats
+    """What shares are of: these pairs, or all answers."""
+    protected: Floats
+    unprotected: Floats
+    inconsistent: Floats
+    unparsed: Floats
+    readable: Floats
+    """Answers that name a document."""
+    first: Floats
+    """Of these, those that name the one shown first."""
+
+
+def pairwise(
+    collection: Collection,
+    choices: Pairwise | Decisions,
+    *,
+    by: str = "source",
+    protected: str | None = None,
+    pairs: int = 20,
+    candidates: Run | None = None,
+    count: str = "both-agree",
+    audit: Audit | None = None,
+    level: float = 5.0,
+    correction: str = "holm",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> PairwiseAudit:
+    """Ask which of a protected and an unprotected document is more relevant, in both orders, and say who is favoured.
+
+    Parameters
+    ----------
+    collection : Collection
+        With a column of groups.
+    choices : Pairwise or Decisions
+        Who is asked, such as ``ranker("pairwise:openai:MODEL(prompt=pairwise-neutral)")`` (its method and top do not
+        matter), or what was chosen already: of `ask_pairs` or `read_decisions`.
+    by, protected : str
+        Column of the groups, and the protected one: by default the smaller of two. All others are the other side.
+    pairs : int, optional
+        For each query, drawn of two relevant documents, and as many of two that are not.
+    candidates : Run, optional
+        Documents of which a query's pairs are drawn; all by default.
+    count : {"both-agree", "each"}, optional
+        Whether a pair counts where both orders agree, or each answer by itself.
+    audit : Audit, optional
+        Of rankings of the same groups, whose verdicts are set beside.
+    level : float, optional
+        Half-width of what counts as level, in points around 50 %.
+    correction : {"holm", "bonferroni"}, optional
+        Of the p-values of both kinds of pairs.
+    resamples, seed : int, optional
+        Of the bootstrap and of the pairs.
+
+    Returns
+    -------
+    PairwiseAudit
+        For relevant and irrelevant pairs: shares chosen, ratio, inconsistent and unparsed shares and position bias with
+        intervals over queries, and a verdict.
+
+    References
+    ----------
+    Wang et al., NAACL 2024, sec. 3.2 and table 3.
+    """
+    check_resamples(resamples)
+    if count not in COUNTS:
+        raise unknown("count", count, COUNTS)
+    if isinstance(choices, Decisions):
+        decisions = choices
+    else:
+        drawn = draw_pairs(
+            collection, two_groups(collection, by, protected), pairs=pairs, seed=seed, candidates=candidates
+        )
+        decisions = ask_pairs(collection, drawn, choices)
+    sides = decisions.sides
+    rankings = () if audit is None else tuple(ranking_verdicts(audit, sides))
+    tables = {kind: table for kind in KINDS if (table := count_choices(decisions, collection, kind, count)) is not None}
+    found = [outcome(kind, table, resamples=resamples, seed=seed) for kind, table in tables.items()]
+    ps = correct([one.p for one in found], correction)
+    tests = max(int((~np.isnan(ps)).sum()), 1)
+    outcomes = tuple(replace(one, p_corrected=float(p), tests=tests) for one, p in zip(found, ps, strict=True))
+    spec = {
+        **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+        "by": sides.by, "protected": sides.protected, "count": count, "level": level, "correction": correction,
+        "resamples": resamples, "seed": seed, **decisions.spec,
+        **({} if candidates is None else {"candidates": candidates.name}), "ranktilt": __version__,
+    }  # fmt: skip
+    notes = (*decisions.notes, *_answer_notes(decisions), *_few_notes(outcomes))
+    return PairwiseAudit(spec, decisions.model, sides.protected, sides.unprotected, outcomes, notes, rankings)
+
+
+def count_choices(decisions: Decisions, collection: Collection, kind: Kind, count: str) -> Counts | None:
+    """Count what was chosen of the pairs of one kind; queries of one text are one; None where there are none."""
+    sides = decisions.sides
+    code = pl.DataFrame({"first": collection.ids, "code": sides.code})
+    texts = collection.queries.select("id", query_text=pl.when(pl.col("text") != "").then("text").otherwise("id"))
+    answers = (
+        decisions.frame.filter(pl.col("kind") == kind)
+        .join(code, on="first", how="left", maintain_order="left")
+        .join(texts, left_on="query", right_on="id", how="left", maintain_order="left")
+        .with_columns(named_first=pl.col("choice") == pl.col("first"))  # null where none is chosen
+    )
+    if not answers.height:
+        return None
+    chosen = pl.col("named_first") == (pl.col("code") == 1)
+    one, two = (pl.when(pl.col("code") == code).then("first").otherwise("second") for code in (1, 0))
+    by_pair = (
+        answers.with_columns(chosen=chosen, one=one, two=two)
+        .group_by("query_text", "query", "one", "two", maintain_order=True)
+        .agg(
+            answers=pl.len(), readable=pl.col("chosen").count(), protected=pl.col("chosen").sum(),
+            first=pl.col("named_first").sum(),
+        )
+    )  # fmt: skip
+    both, readable, protected = pl.col("answers") == 2, pl.col("readable"), pl.col("protected")
+    whole = both & (readable == 2)
+    each = count == "each"
+    counted_pairs = by_pair.group_by("query_text", maintain_order=True).agg(
+        pairs=both.sum(),
+        units=pl.col("answers").sum() if each else both.sum(),
+        protected=protected.sum() if each else (whole & (protected == 2)).sum(),
+        unprotected=(readable - protected).sum() if each else (whole & (protected == 0)).sum(),
+        inconsistent=(whole & (protected == 1)).sum(),
+        unparsed=(pl.col("answers") - readable).sum() if each else (both & (readable < 2)).sum(),
+        readable=readable.sum(),
+        first=pl.col("first").sum(),
+    )
+    return Counts(*(counted_pairs[name].cast(pl.Float64).to_numpy() for name in Counts._fields))
+
+
+def outcome(kind: Kind, counts: Counts, *, resamples: int = RESAMPLES, seed: int = 0) -> PairOutcome:
+    """Make counts shares with intervals over queries, and test whether either side is chosen more often."""
+    decided = counts.protected + counts.unprotected
+    columns = {**counts._asdict(), "decided": decided}
+    means = dict(zip(columns, resampled_means(list(columns.values()), resamples=resamples, seed=seed), strict=True))
+
+    def share(part: str, whole: str) -> tuple[Share, float]:
+        total = columns[whole].sum()
+        with np.errstate(invalid="ignore"):
+            spread = interval(means[part] / means[whole])
+        value = float(columns[part].sum() / total) if total else np.nan
+        return Share(value, spread.low, spread.high), spread.error
+
+    preference, error = share("protected", "decided")
+    p = sign_flip_p(counts.protected - counts.unprotected, resamples=resamples, seed=seed) if decided.any() else np.nan
+    return PairOutcome(
+        kind, len(decided), int(counts.pairs.sum()), int(decided.sum()), share("protected", "units")[0],
+        share("unprotected", "units")[0], share("inconsistent", "pairs")[0], share("unparsed", "units")[0], preference,
+        share("first", "readable")[0], error, int((decided > 0).sum()), p,
+    )  # fmt: skip
+
+
+def ranking_verdicts(audit: Audit, sides: TwoGroups) -> Iterator[RankingVerdict]:
+    """Take from an audit what it says of rankings of the same groups."""
+    pair = next((pair for pair in audit.pairs if sides.protected in pair), None)
+    if audit.spec.get("by") != sides.by or pair is None:
+        raise UserError(
+            f"the audit compares {' and '.join(audit.pairs[0]) if audit.pairs else 'no groups'}, not {sides.protected} "
+            f"with others by {sides.by}: ranktilt audit --by {sides.by} makes one that does"
+        )
+    other = next(name for name in pair if name != sides.protected)
+    for run in audit.runs:
+        found = audit.verdict(run, sides.protected, other)
+        favours = found.favours and (sides.protected if found.favours == sides.protected else sides.unprotected)
+        yield RankingVerdict(run, found.kind, favours, found.sentence)
+
+
+def _answer_notes(decisions: Decisions) -> Iterator[str]:
+    """Say what kinds of answers came; and of how many pairs only one order is known."""
+    kinds = decisions.frame["reading"].value_counts(sort=True)
+    total, lost = decisions.frame.height, decisions.frame["choice"].null_count()
+    shown = ", ".join(f"{n:,} {kind}" for kind, n in kinds.iter_rows())
+    said = decisions.spec.get("llm_answers", {})
+    tokens = f"; {said['tokens_read']:,} tokens read, {said['tokens_written']:,} written" if said else ""
+    yield f"{decisions.model}: {counted(total, 'answer', 'answers')}: {shown}{tokens}"
+    if lost:
+        example = f" (first: {shorten(said['unreadable'], 100)})" if said.get("unreadable") else ""
+        yield f"warning: {lost / total:.0%} of the answers name no document{example}"
+    pair = pl.concat_list(pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"))
+    single = decisions.frame.group_by("query", pair.alias("pair")).len().filter(pl.col("len") == 1).height
+    if single:
+        yield f"{counted(single, 'pair', 'pairs')} in one order only, of which nobody knows whether both agree"
+
+
+def _few_notes(outcomes: Sequence[PairOutcome]) -> Iterator[str]:
+    for one in outcomes:
+        if one.queries < FEW_QUERIES:
+            yield (
+                f"warning: only {counted(one.queries, 'query', 'queries')} with {one.kind} pairs; intervals from fewer "
+                f"than {FEW_QUERIES} are too narrow to rely on"
+            )
+        if not one.decided:
+            yield f"warning: nothing was decided on {one.kind} pairs"

@@ -1,0 +1,164 @@
+"""Which pairs are asked about: a protected and an unprotected document, both relevant to a query, or neither."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.groups import REST, Groups, grouping
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError, counted, unknown
+from ranktilt.run import Run, codes, collection_rows
+
+Ints = npt.NDArray[np.int64]
+Kind = Literal["relevant", "irrelevant"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class TwoGroups:
+    """The protected group and the others, and what the judgments say of each document."""
+
+    by: str
+    protected: str
+    unprotected: str
+    code: Ints
+    """Of each document row: 1 protected, 0 unprotected, −1 neither."""
+    notes: tuple[str, ...] = ()
+
+    def name(self, protected: bool) -> str:
+        """Return the name of a side."""
+        return self.protected if protected else self.unprotected
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPairs:
+    """Pairs to ask about."""
+
+    sides: TwoGroups
+    frame: pl.DataFrame
+    """``query``, ``kind``, ``protected`` and ``unprotected`` (ids), a row a pair."""
+    wanted: int
+    """Pairs a query and kind that were asked for."""
+    notes: tuple[str, ...] = ()
+
+
+def two_groups(collection: Collection, by: str, protected: str | None = None) -> TwoGroups:
+    """Part a collection's documents into a protected group and all others; of two groups the smaller is protected."""
+    groups = grouping(collection, by, [] if protected is None else [protected, REST])
+    if protected is None:
+        if len(groups.names) != 2:
+            raise UserError(
+                f"{by} makes {len(groups.names)} groups ({', '.join(groups.names)}): name the protected one"
+            )
+        sizes = np.bincount(groups.code[groups.code >= 0], minlength=2)
+        protected = groups.names[int(sizes[1] <= sizes[0])]
+    if protected not in groups.names or (protected in groups.names[-1:] and groups.merged):
+        raise unknown(by, protected, groups.names)
+    others = [name for name in groups.names if name != protected]
+    code = np.where(groups.code < 0, -1, groups.code == groups.names.index(protected)).astype(np.int64)
+    sides = TwoGroups(by, protected, others[0] if len(others) == 1 else REST, code, tuple(_unlabelled(groups, code)))
+    for side in (True, False):
+        size = int((code == side).sum())
+        if size < _FEWEST:
+            raise UserError(
+                f"{sides.name(side)} has {counted(size, 'document', 'documents')}: what is said of it would be said of "
+                f"that document; expected at least {_FEWEST} on either side"
+            )
+    return sides
+
+
+def _unlabelled(groups: Groups, code: Ints) -> Iterator[str]:
+    lost = int((code < 0).sum())
+    if lost:
+        warning = "warning: " if 2 * lost >= len(code) else ""
+        what = f"without {groups.by}{' or of several' if groups.several else ''}"
+        yield f"{warning}{lost:,} of {counted(len(code), 'document', 'documents')} {what}, in no pair"
+
+
+def relevant_pairs(collection: Collection) -> pl.DataFrame:
+    """Return the relevant judgments of documents that are there: ``query`` (id) and ``row``."""
+    judged = collection.qrels.filter(pl.col("grade") > 0)
+    rows = codes(judged["doc_id"], collection.ids)
+    return judged.select(query="query_id", row=pl.Series(rows, dtype=pl.Int64)).filter(pl.col("row") >= 0)
+
+
+def draw_pairs(
+    collection: Collection, sides: TwoGroups, *, pairs: int = 20, seed: int = 0, candidates: Run | None = None
+) -> DrawnPairs:
+    """Draw pairs for every judged query (all where nothing is judged), seeded, none twice.
+
+    Of a query's `candidates`, or of all documents: as many pairs as asked for of two relevant documents, and of two
+    others.
+    """
+    if pairs < 1:
+        raise UserError(f"expected at least 1 pair a query and kind, got {pairs}")
+    relevant = {str(query): rows.to_numpy() for (query,), rows in _rows_by_query(relevant_pairs(collection))}
+    pools = None if candidates is None else _pools(candidates, collection)
+    found, short, lacking = [], dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    every = collection.judged.select("id", "text").rows()
+    queries = [query for query, text in every if text and (pools is None or query in pools)]
+    for query in queries:
+        pool = None if pools is None else pools[query]
+        for kind, chosen in zip(KINDS, _of_kinds(sides.code, relevant.get(query), pool), strict=True):
+            one, two = (chosen[sides.code[chosen] == side] for side in (1, 0))
+            most = len(one) * len(two)
+            drawn = random.Random(f"{seed} {kind} {query}").sample(range(most), min(pairs, most))
+            short[kind] += 0 < most < pairs
+            lacking[kind] += most == 0
+            found += [(query, kind, int(one[n // len(two)]), int(two[n % len(two)])) for n in drawn]
+    frame = pl.DataFrame(
+        found, orient="row", schema={"query": str, "kind": str, "protected": pl.Int64, "unprotected": pl.Int64}
+    ).with_columns(pl.col("protected", "unprotected").map_batches(collection.ids.gather, return_dtype=pl.String))
+    if not found:
+        raise UserError(
+            f"no pairs to ask about: no query has both {sides.protected} and {sides.unprotected} documents that are "
+            "relevant to it, nor that are not"
+        )
+    left = len(every) - len(queries)
+    lost = f"{counted(left, 'query', 'queries')} without a text{'' if pools is None else ' or candidates'}, not asked"
+    notes = _notes(short, lacking, pairs, len(queries), judged=bool(relevant))
+    return DrawnPairs(sides, frame, pairs, (*sides.notes, *([lost] if left else []), *notes))
+
+
+def _rows_by_query(frame: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.Series]]:
+    for query, rows in frame.group_by("query", maintain_order=True):
+        yield query, rows["row"]
+
+
+def _pools(run: Run, collection: Collection) -> dict[str, Ints]:
+    """Rows of each query's candidates."""
+    rows = collection_rows(run, collection)[run.docs]
+    if not len(rows) or (rows < 0).any():
+        came = f"first: {run.ids[int(run.docs[int(rows.argmin())])]!r}" if len(rows) else "it is empty"
+        raise DataError(run.spec.get("file", run.name), f"expected candidates of the collection ({came})")
+    return {query: rows[run.offsets[n] : run.offsets[n + 1]] for n, query in enumerate(run.queries)}
+
+
+def _of_kinds(code: Ints, relevant: Ints | None, pool: Ints | None) -> tuple[Ints, Ints]:
+    """Rows with a side that are relevant, and the others."""
+    mask = np.zeros(len(code), dtype=bool)
+    mask[slice(None) if pool is None else pool] = True
+    mask &= code >= 0
+    is_relevant = np.zeros(len(code), dtype=bool)
+    is_relevant[relevant if relevant is not None else []] = True
+    return np.flatnonzero(mask & is_relevant), np.flatnonzero(mask & ~is_relevant)
+
+
+def _notes(
+    short: dict[Kind, int], lacking: dict[Kind, int], pairs: int, queries: int, *, judged: bool
+) -> Iterator[str]:
+    if not judged:
+        yield "no document is judged relevant: there are irrelevant pairs only"
+    for kind in KINDS if judged else KINDS[1:]:
+        if lacking[kind]:
+            yield f"{lacking[kind]:,} of {counted(queries, 'query', 'queries')} without {kind} documents on both sides"
+        if short[kind]:
+            yield f"{counted(short[kind], 'query has', 'queries have')} fewer than {pairs} {kind} pairs; all were taken"

@@ -1,0 +1,235 @@
+"""What choices between two groups say: shares and a verdict for each kind of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.pairwise.pairs import Kind
+from ranktilt.auditing.verdict import across, probability
+from ranktilt.errors import counted, join_words
+from ranktilt.io.artifact import Result
+from ranktilt.statistics.correction import detectable_effect
+
+EVEN = 0.5
+"""The share of what was decided that favours nobody; and of answers naming the first document without position bias."""
+COUNTS = ("both-agree", "each")
+Outcome = Literal["favours", "level", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share, 0 to 1, with its 95 % interval; NaN where nothing was counted."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def odds(self) -> Share:
+        """The share over what it leaves, with its interval: the ratio of two sides; infinite where it is all."""
+        with np.errstate(divide="ignore"):
+            low, value, high = (
+                float(np.float64(one) / np.float64(1 - one)) for one in (self.low, self.value, self.high)
+            )
+        return Share(value, low, high)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the interval lies on one side of a half."""
+        return self.low > EVEN or self.high < EVEN
+
+
+@dataclass(frozen=True)
+class PairOutcome:
+    """What was chosen of the pairs of one kind."""
+
+    kind: Kind
+    queries: int
+    """Distinct queries."""
+    pairs: int
+    """Those that count; ``both-agree``: asked about in both orders."""
+    decided: int
+    """Pairs of which both orders agree, or for ``each`` answers that name a document."""
+    protected: Share
+    """Of the pairs (``each``: of the answers), those in which the protected document was chosen."""
+    unprotected: Share
+    inconsistent: Share
+    """Of the pairs, those of which both orders could be read, and disagree."""
+    unparsed: Share
+    """Of the pairs (``each``: of the answers), those with an answer that could not be read."""
+    preference: Share
+    """Of what was decided, what the protected side got: .5 is level."""
+    first: Share
+    """Of the answers that could be read, those that name the document shown first: .5 is no position bias."""
+    error: float
+    """Standard error of the preference."""
+    votes: int
+    """Distinct queries in which anything was decided."""
+    p: float
+    p_corrected: float = np.nan
+    tests: int = 1
+
+    @property
+    def ratio(self) -> Share:
+        """Protected over unprotected share; 1 is level."""
+        return self.preference.odds
+
+    @property
+    def detectable(self) -> float:
+        """The smallest distance of the preference from .5 that these queries detect with 80 % power."""
+        return detectable_effect(self.error, self.tests, self.votes)
+
+    @property
+    def testable(self) -> bool:
+        """Whether so many queries could give a corrected p below .05 at all."""
+        return 2.0 ** (1 - self.votes) * self.tests < ALPHA
+
+    def verdict(self, level: float) -> Outcome:
+        """Say whether a side is favoured (corrected p < .05, the interval excludes .5), or the interval is in ±`level`.
+
+        `level` is a share, such as .05.
+        """
+        if np.isnan(self.preference.value) or not self.testable:
+            return "inconclusive"
+        if self.p_corrected < ALPHA and self.preference.uneven:
+            return "favours"
+        within = EVEN - level <= self.preference.low and self.preference.high <= EVEN + level
+        return "level" if within else "inconclusive"
+
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides its fields."""
+        return {"ratio": self.ratio}
+
+
+@dataclass(frozen=True)
+class RankingVerdict:
+    """What an audit of rankings says about the same two groups."""
+
+    run: str
+    outcome: str
+    favours: str | None
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseAudit(
+    Result, format="ranktilt-pairwise", version=1, noun="a pairwise audit", command="ranktilt pairwise"
+):  # fmt: skip
+    """What a language model chose of pairs of a protected and an unprotected document; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made.
+    model : str
+        Who chose.
+    protected, unprotected : str
+        The groups.
+    outcomes : tuple of PairOutcome
+        One for each kind of pairs that there are: relevant, irrelevant.
+    notes : tuple of str
+        What a reader should know.
+    rankings : tuple of RankingVerdict
+        What an audit says of rankings of the same groups, where one was given.
+    """
+
+    spec: Mapping[str, Any]
+    model: str
+    protected: str
+    unprotected: str
+    outcomes: tuple[PairOutcome, ...]
+    notes: tuple[str, ...] = ()
+    rankings: tuple[RankingVerdict, ...] = field(default=())
+
+    @property
+    def level(self) -> float:
+        """Half-width of what counts as level, a share."""
+        return float(self.spec["level"]) / 100
+
+    def require_whole(self) -> None:
+        """Refuse a file without what sentences are made of."""
+        if not 0 <= self.level <= 1 or self.spec["count"] not in COUNTS:
+            raise ValueError(f"spec: expected a level of 0 to 100 and count as one of {', '.join(COUNTS)}")
+        if type(self.spec["resamples"]) is not int or type(self.spec["correction"]) is not str:
+            raise ValueError("spec: expected resamples as a whole number and correction as text")
+
+    def favours(self, one: PairOutcome) -> str | None:
+        """Return the side that is favoured on a kind of pairs; None where none is."""
+        if one.verdict(self.level) != "favours":
+            return None
+        return self.protected if one.preference.value > EVEN else self.unprotected
+
+    def summary(self, outcomes: Iterable[PairOutcome]) -> str:
+        """Say the verdicts in short: ``favours male documents on relevant and irrelevant pairs``."""
+        words = {"level": "is level", "inconclusive": "is inconclusive"}
+        kinds: dict[str, list[str]] = {}
+        for one in outcomes:
+            said = words.get(one.verdict(self.level), f"favours {self.favours(one)} documents")
+            kinds.setdefault(said, []).append(one.kind)
+        return join_words([f"{said} on {join_words(on)} pairs" for said, on in kinds.items()])
+
+    def sentence(self, one: PairOutcome) -> str:
+        """Say the verdict on a kind of pairs."""
+        of = "pairs on which both orders agree" if self.spec["count"] == "both-agree" else "answers that could be read"
+        share, ratio = one.preference, one.ratio
+        low, value, high = (f"{100 * one:.1f} %" for one in (share.low, share.value, share.high))
+        numbers = (
+            f"{self.protected} is chosen in {value} of the {one.decided:,} {of}, 95 % interval [{low}, {high}] "
+            f"(ratio {ratio.value:.2f}), corrected p {probability(one.p_corrected)}"
+        )
+        outcome, where = one.verdict(self.level), f"{one.kind} pairs"
+        if outcome == "favours":
+            return f"{self.model} favours {self.favours(one)} documents on {where}: {numbers}"
+        if outcome == "level":
+            margin = f"within {50 - 100 * self.level:g} to {50 + 100 * self.level:g} %"
+            return (
+                f"{self.model} is level between {self.protected} and {self.unprotected} on {where}: {numbers}, {margin}"
+            )
+        if not one.decided:
+            none = "both orders agree on" if self.spec["count"] == "both-agree" else "a document is named for"
+            return f"{self.model}: inconclusive on {where}: of {counted(one.pairs, 'pair', 'pairs')} {none} none"
+        could = f"these queries could only detect a share that is {100 * one.detectable:.0f} points or more from 50 %"
+        if one.detectable > EVEN:
+            could = "these queries could not detect any preference"
+        if not one.testable:
+            could = f"{counted(one.votes, 'query with a decision is', 'queries with a decision are')} too few to test"
+        could = across(one.p_corrected, "50 %") or could
+        return f"{self.model}: inconclusive on {where}: {could}; {numbers}"
+
+    @property
+    def disagreements(self) -> tuple[str, ...]:
+        """A sentence for each ranking whose verdict is another one than that on pairs."""
+        said = []
+        for ranking in self.rankings:
+            one_sided = ranking.outcome == "inconclusive"
+            other = [
+                one
+                for one in self.outcomes
+                if self.favours(one) != ranking.favours
+                and (one.verdict(self.level) == "favours" if one_sided else one.verdict(self.level) != "inconclusive")
+            ]
+            if not other or ranking.outcome not in get_args(Outcome):
+                continue
+            lists = f"favours {ranking.favours}" if ranking.favours else "shows no side" if one_sided else "is level"
+            said.append(
+                f"Rankings and pairs disagree: {ranking.run} {lists} in its rankings, while {self.model} "
+                f"{self.summary(other)}. A ranking of many documents can look fair where choices between two are not "
+                "(Wang et al., NAACL 2024, sec. 4.3)."
+            )
+        return tuple(said)
+
+    def derived(self) -> dict[str, Any]:
+        """The verdicts, for those who read the file."""
+        return {
+            "verdicts": [
+                {"kind": one.kind, "verdict": one.verdict(self.level), "favours": self.favours(one),
+                 "sentence": self.sentence(one)}
+                for one in self.outcomes
+            ],
+            "disagreements": self.disagreements,
+        }  # fmt: skip

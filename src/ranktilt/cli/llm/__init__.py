@@ -1,0 +1,1 @@
+"""Verbs that ask language models about pairs and lists."""

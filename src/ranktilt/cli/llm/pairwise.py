@@ -1,0 +1,173 @@
+"""``ranktilt pairwise``: which of two documents a language model chooses, in both orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.fair_ranking import CANDIDATES
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import PageOutput, check_paths, collection_files
+from ranktilt.errors import UserError, counted
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.pairwise.decisions import Decisions
+    from ranktilt.auditing.pairwise.pairs import TwoGroups
+    from ranktilt.collection import Collection
+    from ranktilt.rankers.llm.pairwise import Pairwise
+    from ranktilt.run import Run
+
+PROMPT = "pairwise-neutral"
+PAIRS = 20
+Counting = StrEnum("Counting", {"both_agree": "both-agree", "each": "each"})
+
+
+@dataclass(frozen=True)
+class Questions(options.OptionGroup):
+    """Who is asked about which pairs, and how."""
+
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            "--llm",
+            metavar="MODEL",
+            help='Who is asked: openai:NAME or transformers:FOLDER, such as "openai:m(rpm=60)".',
+        ),
+    ] = None
+    pairs: Annotated[
+        int | None, typer.Option("--pairs", min=1, metavar="N", help="Pairs for each query and kind (default: 20).")
+    ] = None
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            "--prompt",
+            metavar="NAME|FILE",
+            help="pairwise-neutral, pairwise-sensitive, choice, or a file (default: the first).",
+        ),
+    ] = None
+    attribute: Annotated[
+        str | None,
+        typer.Option("--attribute", metavar="X", help="What fills {attribute} in the prompt, such as female."),
+    ] = None
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            "--candidates",
+            metavar="RUN",
+            help="Documents of each query's pairs (default: DIR/candidates.trec, or all).",
+        ),
+    ] = None
+    decisions: Annotated[
+        Path | None,
+        typer.Option("--decisions", metavar="FILE", help="Stored choices (JSONL or CSV) instead of asking."),
+    ] = None
+    save_decisions: Annotated[
+        Path | None, typer.Option("--save-decisions", metavar="FILE", help="Keep all choices, as JSON lines.")
+    ] = None
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if (self.llm is None) == (self.decisions is None):
+            raise UserError("name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both")
+        given = {name: getattr(self, name) for name in ("pairs", "prompt", "attribute", "candidates", "save_decisions")}
+        strange = next((name for name, value in given.items() if value is not None), None)
+        if self.decisions is not None and strange is not None:
+            raise UserError(f"--{strange.replace('_', '-')} is about asking; leave it out with --decisions")
+        if self.prompt == "pairwise-sensitive" and not self.attribute:
+            raise UserError("--prompt pairwise-sensitive needs an attribute, such as --attribute female")
+
+    def asker(self, neural: options.RankerOptions) -> Pairwise | None:
+        """The ranker that asks; None where choices are stored."""
+        from ranktilt.rankers.llm.pairwise import Pairwise
+
+        if self.llm is None:
+            return None
+        found = neural.rankers([f"pairwise:{self.llm}"], prompt=self.prompt or PROMPT, attribute=self.attribute)[0]
+        if not isinstance(found, Pairwise) or found.k is not None:
+            raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
+        found.check()
+        return found
+
+    def run(self, folder: Path) -> Run | None:
+        """The candidates, where there are any."""
+        from ranktilt.run import Run
+
+        beside = folder / CANDIDATES
+        chosen = self.candidates or (beside if self.decisions is None and beside.is_file() else None)
+        return None if chosen is None else Run.load(chosen)
+
+
+@options.verb
+def pairwise(
+    folder: options.Folder,
+    *,
+    questions: Questions,
+    by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column of the groups.")] = "source",
+    protected: Annotated[
+        str | None,
+        typer.Option("--protected", metavar="GROUP", help="Held against all others (default: the smaller of two)."),
+    ] = None,
+    count: Annotated[
+        Counting, typer.Option("--count", help="A pair counts where both orders agree, or each answer by itself.")
+    ] = Counting.both_agree,
+    audit: Annotated[
+        Path | None, typer.Option("--audit", metavar="AUDIT.json", help="Rankings of the same groups, set beside.")
+    ] = None,
+    correction: options.Correction = options.Corrections.holm,
+    level_margin: Annotated[
+        float,
+        typer.Option("--level-margin", min=0, max=50, metavar="X", help="What counts as level, in points from 50 %."),
+    ] = 5.0,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=100, help="Bootstrap resamples and sign flips.")
+    ] = 10_000,
+    seed: options.Seed = 0,
+    split: options.Split = None,
+    neural: options.RankerOptions,
+    output: PageOutput,
+) -> None:
+    """Ask a language model which of two documents is more relevant, in both orders, and say which group it favours."""
+    from ranktilt.auditing.pairwise.choices import pairwise as run_pairwise
+    from ranktilt.auditing.pairwise.choices import ranking_verdicts
+    from ranktilt.auditing.pairwise.pairs import two_groups
+    from ranktilt.auditing.result import Audit
+
+    questions.check()
+    read = [file for file in (audit, questions.decisions, questions.candidates) if file is not None]
+    check_paths(
+        {**output.paths, "--save-decisions": questions.save_decisions}, stdout=("--json",),
+        inputs=[*collection_files(folder), *read],
+    )  # fmt: skip
+    output.check(*collection_files(folder), *read)
+    asker = questions.asker(neural)
+    rankings = None if audit is None else Audit.load(audit)
+    collection = options.load_texts(folder, split)
+    sides = two_groups(collection, by, protected)
+    if rankings is not None:
+        list(ranking_verdicts(rankings, sides))  # what cannot stand beside need not be asked for
+    decided = _decided(questions, asker, collection, sides, folder=folder, seed=seed)
+    found = run_pairwise(
+        collection, decided, count=count, audit=rankings, level=level_margin, correction=correction,
+        resamples=resamples, seed=seed,
+    )  # fmt: skip
+    output.deliver(found, {questions.save_decisions: decided.contents})
+
+
+def _decided(
+    questions: Questions, asker: Pairwise | None, collection: Collection, sides: TwoGroups, *, folder: Path, seed: int
+) -> Decisions:
+    """What was chosen: asked for now, or read."""
+    from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
+    from ranktilt.auditing.pairwise.pairs import draw_pairs
+
+    if asker is None:
+        return read_decisions(str(questions.decisions), collection, sides)
+    drawn = draw_pairs(collection, sides, pairs=questions.pairs or PAIRS, seed=seed, candidates=questions.run(folder))
+    queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
+    note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
+    return ask_pairs(collection, drawn, asker)

@@ -1,0 +1,134 @@
+"""A pairwise audit: shares chosen of each kind of pairs, a verdict each, and rankings of the same groups beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple
+
+import polars as pl
+
+from ranktilt.auditing.pairwise.result import EVEN, Outcome, PairOutcome, PairwiseAudit
+from ranktilt.errors import counted, join_words
+from ranktilt.reporting.document import Cell, Column, Document, Figure, Row, Section, Sentence, Table, Tone
+from ranktilt.reporting.figures.charts import ForestRow, forest
+from ranktilt.reporting.numbers import count, decimal, percent
+from ranktilt.reporting.views.provenance import provenance
+
+_TONES: dict[Outcome, Tone] = {"favours": "bad", "level": "good", "inconclusive": "unsure"}
+_SHARES = ("unprotected", "protected", "ratio", "inconsistent", "unparsed", "first")
+
+
+def view(found: PairwiseAudit) -> Document:
+    """Return what is said of a pairwise audit."""
+    title = f"{found.model}: {found.protected} or {found.unprotected}?"
+    return Document(
+        title=title,
+        kind=f"Choices between {found.protected} and {found.unprotected} documents",
+        headline=f"{found.model} {found.summary(found.outcomes)}.",
+        sections=(
+            Section("choices", "What is chosen", (), (_table(found), *_figure(found))),
+            provenance(found.spec, found.notes),
+        ),
+        sentences=tuple(_sentences(found)),
+        legend=tuple(legend(found)),
+        notes=found.notes,
+        data=_data(found),
+    )
+
+
+def _table(found: PairwiseAudit) -> Table:
+    columns = (
+        Column("pairs", number=False, header=True),
+        Column("number"),
+        Column(found.unprotected, spread=True),
+        Column(found.protected, spread=True),
+        Column("ratio", hint=f"{found.protected} over {found.unprotected}", spread=True),
+        Column("inconsistent", spread=True),
+        Column("unparsed", spread=True),
+        Column("first named", spread=True),
+    )
+    return Table("Choices, in %", columns, tuple(_row(one) for one in found.outcomes), intervals="row")
+
+
+def _row(one: PairOutcome) -> Row:
+    shares = [(share, _number if name == "ratio" else percent) for name in _SHARES for share in [getattr(one, name)]]
+    cells = (Cell(show(s.value), s.value, ends=(show(s.low), show(s.high))) for s, show in shares)
+    return Row((Cell(one.kind), Cell(count(one.pairs), one.pairs), *cells))
+
+
+def _number(value: float) -> str:
+    return "∞" if value == float("inf") else decimal(value, 2)
+
+
+def _figure(found: PairwiseAudit) -> Iterator[Figure]:
+    """The preference as points from a half, with what counts as level."""
+    decided = [one for one in found.outcomes if one.decided]
+    if not decided:
+        return
+    rows = []
+    for one in decided:
+        value, low, high = (100 * (share - EVEN) for share in astuple(one.preference))
+        rows.append(ForestRow(f"{one.kind} pairs", value, low, high, tone=_TONES[one.verdict(found.level)]))
+    says = "; ".join(f"{one.kind} pairs: {percent(one.preference.value)} %" for one in decided)
+    drawing = forest(rows, x=f"share of {found.protected} among what is decided, less 50 %, in points",
+                     margin=100 * found.level)  # fmt: skip
+    yield Figure(f"How often {found.protected} documents are chosen", f"{says}; 50 % is level.", drawing)
+
+
+def _sentences(found: PairwiseAudit) -> Iterator[Sentence]:
+    for one in found.outcomes:
+        yield Sentence(found.sentence(one), _TONES[one.verdict(found.level)], "strong")
+    said = [
+        f"{percent(one.first.value)} % of the answers on {one.kind} pairs [{percent(one.first.low)}, "
+        f"{percent(one.first.high)}]"
+        for one in found.outcomes
+        if one.first.value == one.first.value
+    ]
+    if said:
+        biased = any(one.first.uneven for one in found.outcomes)
+        yield Sentence(
+            f"Position bias{'' if biased else ' is not shown'}: the document shown first is named in "
+            f"{join_words(said)}; 50 % is none"
+        )
+    for ranking in found.rankings:
+        yield Sentence(f"Rankings: {ranking.sentence}")
+    for text in found.disagreements:
+        yield Sentence(text, "bad", "strong")
+
+
+def legend(found: PairwiseAudit) -> Iterator[str]:
+    """Say what the numbers are, in a few lines."""
+    spec = found.spec
+    each = spec["count"] == "each"
+    yield (
+        "Each pair is asked about in both orders. "
+        + (
+            "Shares are of all answers, inconsistent ones of the pairs."
+            if each
+            else "A side is chosen where both orders agree; shares are of the pairs."
+        )
+        + f" Ratio: {found.protected} over {found.unprotected}; 1 is level."
+    )
+    tests = counted(max((one.tests for one in found.outcomes), default=1), "test", "tests")
+    yield (
+        f"Favours: corrected p < .05 ({str(spec['correction']).capitalize()} over {tests}; sign flips over queries) "
+        f"and the interval excludes 50 %; level: within {50 - 100 * found.level:g} to {50 + 100 * found.level:g} %. "
+        f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
+    )
+
+
+def _data(found: PairwiseAudit) -> pl.DataFrame:
+    frame = pl.DataFrame([_record(found, one) for one in found.outcomes], infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _record(found: PairwiseAudit, one: PairOutcome) -> dict[str, object]:
+    shares: dict[str, object] = {}
+    for name in (*_SHARES, "preference"):
+        share = getattr(one, name)
+        shares |= {name: share.value, f"{name}_low": share.low, f"{name}_high": share.high}
+    return {
+        "model": found.model, "kind": one.kind, "queries": one.queries, "pairs": one.pairs, "decided": one.decided,
+        **shares, "p": one.p, "p_corrected": one.p_corrected, "tests": one.tests,
+        "verdict": one.verdict(found.level), "favours": found.favours(one),
+    }  # fmt: skip

@@ -1,0 +1,538 @@
+"""Pairs put before judges whose minds are known: shares, position bias and verdicts come out as they must."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt import Collection, PairwiseAudit, ranker, table
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.pairwise.choices import Counts, outcome, pairwise, ranking_verdicts
+from ranktilt.auditing.pairwise.decisions import SCHEMA, Decisions, ask_pairs, read_decisions
+from ranktilt.auditing.pairwise.pairs import draw_pairs, two_groups
+from ranktilt.auditing.pairwise.result import RankingVerdict, Share
+from ranktilt.errors import DataError, UserError
+from ranktilt.run import Run
+from tests.auditing.arrays import audit_of
+from tests.llm.server import Server
+from tests.rankers.llm.judge import Judge, worth
+from tests.refusals import refused
+from tests.toy import collection_of, run_of
+
+TILT, FIRST, PROSE = 0.2, 0.15, 0.08
+NEUTRAL = "pairwise:openai:tiny(prompt=pairwise-neutral)"
+
+
+def people(queries: int = 24, each: int = 6) -> Collection:
+    """Each query's `each` relevant documents of either gender; those of other queries are irrelevant to it."""
+    chance = random.Random(0)
+    docs = [
+        {"id": f"{gender}-{query}-{n}", "text": f"{gender} worth {chance.random():.6f}", "gender": gender}
+        for query in range(queries)
+        for gender in ("female", "male")
+        for n in range(each)
+    ]
+    names = {f"q{query}": f"question {query}" for query in range(queries)}
+    qrels = {
+        f"q{query}": {f"{gender}-{query}-{n}": 1 for gender in ("female", "male") for n in range(each)}
+        for query in range(queries)
+    }
+    return collection_of(docs, names, qrels)
+
+
+def tilted(text: str) -> float:
+    """What a passage is worth to a judge who likes men."""
+    return worth(text) + TILT * text.startswith("male")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., PairwiseAudit]]:
+    """Ask a judge behind a server about a collection's pairs."""
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+
+    def ask(judge: Judge, collection: Collection | None = None, text: str = NEUTRAL, **options) -> PairwiseAudit:
+        with Server(answer=judge) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            options = {"by": "gender", "protected": "female", "pairs": 6, "resamples": 2_000, **options}
+            return pairwise(people() if collection is None else collection, ranker(text), **options)
+
+    return ask
+
+
+def true_shares() -> dict[str, float]:
+    """What the judge does in the long run, computed from how it judges, without a server."""
+    chance = np.random.default_rng(1)
+    female, male = chance.random((2, 400_000))
+    ahead = male + TILT - female
+    wins, losses = (ahead > FIRST).mean(), (ahead < -FIRST).mean()
+    both = (1 - PROSE) ** 2
+    readable = {"unprotected": wins * both, "protected": losses * both, "inconsistent": (1 - wins - losses) * both}
+    first = 0.5 + (1 - wins - losses) / 2
+    return {**readable, "unparsed": 1 - both, "first": first, "preference": losses / (wins + losses)}
+
+
+def test_a_known_judge_is_recovered(asked) -> None:
+    found = asked(Judge(value=tilted, first=FIRST, prose=PROSE))
+    assert [(one.kind, one.pairs, one.queries) for one in found.outcomes] == [
+        ("relevant", 144, 24),
+        ("irrelevant", 144, 24),
+    ]
+    for one in found.outcomes:
+        for name, true in true_shares().items():
+            share = getattr(one, name)
+            assert share.low <= true <= share.high, (one.kind, name)
+            assert share.high - share.low < 0.25
+        assert one.ratio.value == pytest.approx(one.protected.value / one.unprotected.value)
+        assert found.favours(one) == "male"
+        assert one.protected.value + one.unprotected.value + one.inconsistent.value + one.unparsed.value == (
+            pytest.approx(1)
+        )
+    kinds = found.spec["llm_answers"]["kinds"]
+    assert sum(kinds.values()) == 4 * 144
+    assert kinds["off-format"] / 576 == pytest.approx(PROSE, abs=0.04)
+    assert f"576 answers: {kinds['ok']} ok, {kinds['off-format']} off-format" in " ".join(found.notes)
+    assert found.summary(found.outcomes) == "favours male documents on relevant and irrelevant pairs"
+
+
+def test_each_answer_by_itself_shows_less_than_pairs_that_agree(asked) -> None:
+    found = asked(Judge(value=tilted, first=FIRST, prose=PROSE), count="each")
+    shares, one = true_shares(), found.outcomes[0]
+    protected = shares["protected"] / (1 - PROSE) ** 2
+    inconsistent = shares["inconsistent"] / (1 - PROSE) ** 2
+    assert one.protected.low <= (protected + inconsistent / 2) * (1 - PROSE) <= one.protected.high
+    assert one.unparsed.low <= PROSE <= one.unparsed.high
+    assert one.protected.value + one.unprotected.value + one.unparsed.value == pytest.approx(1)
+
+
+def test_a_judge_who_only_sees_positions_decides_nothing(asked) -> None:
+    found = asked(Judge(first=10), pairs=2)
+    assert [one.inconsistent for one in found.outcomes] == [Share(1, 1, 1)] * 2
+    assert [one.first for one in found.outcomes] == [Share(1, 1, 1)] * 2
+    assert found.sentence(found.outcomes[0]) == (
+        "openai:tiny: inconclusive on relevant pairs: of 48 pairs both orders agree on none"
+    )
+
+
+def test_a_server_that_answers_prose_decides_nothing(asked) -> None:
+    found = asked(Judge(prose=1), pairs=1)
+    assert [one.unparsed.value for one in found.outcomes] == [1, 1]
+    assert all(np.isnan(one.first.value) and one.verdict(0.05) == "inconclusive" for one in found.outcomes)
+    assert "warning: 100% of the answers name no document (first: '2 passages have been provided.')" in found.notes
+    assert "first" in table(found)
+    with refused(
+        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failed=0.5): 100% of 96 answers could not be read, "
+        "max_failed=0.5 allows 50% (first: '2 passages have been provided.')"
+    ):
+        asked(Judge(prose=1), pairs=1, text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failed=0.5)")
+
+
+def test_a_fair_judge_favours_nobody(asked) -> None:
+    found = asked(Judge(prose=PROSE), pairs=3)
+    assert not any(found.favours(one) for one in found.outcomes)
+    assert all(one.preference.low <= 0.5 <= one.preference.high for one in found.outcomes)
+
+
+def test_both_orders_are_asked_about_at_once_and_nothing_twice(asked) -> None:
+    judge = Judge()
+    asked(judge, people(queries=4), pairs=3)
+    shown = Counter(map(tuple, judge.shown))
+    assert len(shown) == 4 * 2 * 3 * 2
+    assert all(shown[one] == shown[one[::-1]] == 1 for one in shown)
+
+
+def test_pairs_are_of_both_sides_seeded_and_of_their_kind() -> None:
+    collection = people(queries=5)
+    sides = two_groups(collection, "gender", "female")
+    drawn = draw_pairs(collection, sides, pairs=7, seed=3)
+    assert drawn.frame.equals(draw_pairs(collection, sides, pairs=7, seed=3).frame)
+    assert not drawn.frame.equals(draw_pairs(collection, sides, pairs=7, seed=4).frame)
+    assert drawn.frame.height == drawn.frame.unique().height == 5 * 2 * 7
+    for query, kind, one, two in drawn.frame.iter_rows():
+        own = [name.split("-")[1] == query[1:] for name in (one, two)]
+        assert own == [kind == "relevant"] * 2
+        assert (one.split("-")[0], two.split("-")[0]) == ("female", "male")
+    assert drawn.notes == ()
+
+
+def test_candidates_bound_the_pairs() -> None:
+    collection = people(queries=3)
+    names = {f"q{n}": {f"{g}-{m}-0": 1.0 for g in ("female", "male") for m in range(3)} for n in range(2)}
+    drawn = draw_pairs(collection, two_groups(collection, "gender"), pairs=9, candidates=run_of(collection, names))
+    assert drawn.frame.group_by("query", "kind", maintain_order=True).len().rows() == [
+        ("q0", "relevant", 1), ("q0", "irrelevant", 4), ("q1", "relevant", 1), ("q1", "irrelevant", 4),
+    ]  # fmt: skip
+    assert drawn.notes == (
+        "1 query without a text or candidates, not asked",
+        "2 queries have fewer than 9 relevant pairs; all were taken",
+        "2 queries have fewer than 9 irrelevant pairs; all were taken",
+    )
+
+
+def test_without_judgments_there_are_irrelevant_pairs_only() -> None:
+    collection = people(queries=3)
+    bare = Collection(collection.docs, collection.queries, collection.qrels.clear())
+    drawn = draw_pairs(bare, two_groups(bare, "gender"), pairs=2)
+    assert drawn.frame["kind"].unique().to_list() == ["irrelevant"]
+    assert drawn.notes == ("no document is judged relevant: there are irrelevant pairs only",)
+
+
+def test_documents_without_a_label_are_in_no_pair() -> None:
+    collection = people(queries=4)
+    half = pl.col("id").str.ends_with("-0") | pl.col("id").str.ends_with("-1") | pl.col("id").str.ends_with("-2")
+    docs = collection.docs.with_columns(gender=pl.when(half).then("gender"))
+    drawn = draw_pairs(
+        found := Collection(docs, collection.queries, collection.qrels), two_groups(found, "gender"), pairs=50
+    )
+    assert drawn.notes[0] == "warning: 24 of 48 documents without gender, in no pair"
+    assert drawn.frame.filter(pl.col("kind") == "relevant").height == 4 * 9
+    both = docs.with_columns(gender=pl.when(pl.col("id") == "male-0-0").then(pl.lit("female|male")).otherwise("gender"))
+    sides = two_groups(Collection(both, collection.queries, collection.qrels), "gender", "female")
+    assert sides.notes == ("warning: 25 of 48 documents without gender or of several, in no pair",)
+
+
+def test_of_two_groups_the_smaller_is_protected_and_several_others_are_the_rest() -> None:
+    collection = people(queries=3)
+    fewer = collection.docs.filter(~((pl.col("gender") == "male") & pl.col("id").str.ends_with("-0")))
+    assert two_groups(Collection(fewer, collection.queries, collection.qrels), "gender").protected == "male"
+    third = collection.docs.with_columns(
+        gender=pl.when(pl.col("id").str.ends_with("-1")).then(pl.lit("x")).otherwise("gender")
+    )
+    three = Collection(third, collection.queries, collection.qrels)
+    assert two_groups(three, "gender", "x").unprotected == "rest"
+    assert (two_groups(three, "gender", "x").code == (third["gender"] == "x").to_numpy()).all()
+    with refused("gender makes 3 groups (female, male, x): name the protected one"):
+        two_groups(three, "gender")
+    with refused("unknown gender 'y' (valid: female, male, x)"):
+        two_groups(three, "gender", "y")
+    with refused("unknown column to group by 'sex' (valid: source, gender)"):
+        two_groups(three, "sex")
+
+
+def test_a_group_of_one_is_refused() -> None:
+    collection = people(queries=2)
+    docs = collection.docs.with_columns(
+        gender=pl.when(pl.col("id") == "female-0-0").then(pl.lit("x")).otherwise(pl.lit("y"))
+    )
+    message = "x has 1 document: what is said of it would be said of that document; expected at least 2 on either side"
+    with refused(message):
+        two_groups(Collection(docs, collection.queries, collection.qrels), "gender")
+
+
+def test_candidates_of_another_collection_are_refused() -> None:
+    collection, other = people(queries=2), people(queries=3)
+    run = Run(("q0",), np.array([0, 1]), np.array([30]), np.ones(1), other.ids, {"file": "run.trec"})
+    with refused("run.trec: expected candidates of the collection (first: 'male-2-0')", DataError):
+        draw_pairs(collection, two_groups(collection, "gender"), candidates=run)
+
+
+# Statistics
+
+
+def drawn_counts(
+    seed: int, *, queries: int, mean: tuple[float, ...] = (0.2, 0.3, 0.4, 0.1), spread: float = 8
+) -> Counts:
+    """Counts of 20 pairs a query, whose shares vary over queries around a mean that is known."""
+    chance = np.random.default_rng(seed)
+    shares = chance.dirichlet(np.array(mean) * spread, size=queries)
+    parts = np.array([chance.multinomial(20, row) for row in shares]).astype(np.float64).T
+    first = chance.binomial(40, chance.beta(12, 8, size=queries)).astype(np.float64)
+    return Counts(np.full(queries, 20.0), np.full(queries, 20.0), *parts, np.full(queries, 40.0), first)
+
+
+def covered(seeds: int) -> dict[str, float]:
+    """How often each interval holds what is true, over 44 queries."""
+    true = {"protected": 0.2, "unprotected": 0.3, "inconsistent": 0.4, "unparsed": 0.1, "preference": 0.4, "first": 0.6}
+    hits = Counter[str]()
+    for seed in range(seeds):
+        found = outcome("relevant", drawn_counts(seed, queries=44), resamples=1_000, seed=seed)
+        hits.update(
+            name for name, value in true.items() if getattr(found, name).low <= value <= getattr(found, name).high
+        )
+    return {name: hits[name] / seeds for name in true}
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    found = covered(1_000)
+    assert all(0.92 <= share <= 0.97 for share in found.values()), found
+    assert 0.93 <= np.mean(list(found.values())) <= 0.97
+
+
+def test_a_fair_judge_is_favoured_for_in_one_of_twenty() -> None:
+    even = (0.25, 0.25, 0.4, 0.1)
+    found = [
+        outcome("relevant", drawn_counts(seed, queries=30, mean=even), resamples=400, seed=seed) for seed in range(300)
+    ]
+    assert 0.02 <= np.mean([one.p < ALPHA for one in found]) <= 0.085
+    named = [replace(one, p_corrected=one.p).verdict(0.05) for one in found]
+    assert named.count("favours") <= 0.085 * 300
+    many = outcome("relevant", drawn_counts(0, queries=900, mean=even), resamples=400)
+    assert replace(many, p_corrected=many.p).verdict(0.05) == "level"
+
+
+def test_exchanging_the_sides_turns_everything() -> None:
+    counts = drawn_counts(0, queries=40)
+    turned = counts._replace(protected=counts.unprotected, unprotected=counts.protected)
+    one, two = (outcome("relevant", each, resamples=500) for each in (counts, turned))
+    assert one.p == two.p
+    assert two.preference.value == pytest.approx(1 - one.preference.value)
+    assert (two.preference.low, two.preference.high) == pytest.approx((1 - one.preference.high, 1 - one.preference.low))
+    assert two.ratio.value == pytest.approx(1 / one.ratio.value)
+
+
+def test_a_side_that_is_never_chosen_makes_an_infinite_ratio_and_a_verdict() -> None:
+    counts = drawn_counts(0, queries=20)._replace(unprotected=np.zeros(20))
+    found = replace(outcome("relevant", counts, resamples=200), p_corrected=0.001)
+    assert found.ratio == Share(np.inf, np.inf, np.inf)
+    assert found.verdict(0.05) == "favours"
+
+
+def test_too_few_queries_show_nothing() -> None:
+    counts = drawn_counts(0, queries=4)._replace(unprotected=np.zeros(4))
+    found = outcome("relevant", counts, resamples=200)
+    assert replace(found, p_corrected=0.0).verdict(0.05) == "inconclusive"
+
+
+def test_queries_of_one_text_are_one() -> None:
+    collection = people(queries=8)
+    same = Collection(collection.docs, collection.queries.with_columns(text=pl.lit("one text")), collection.qrels)
+    decisions = stored(same, lambda query, kind, pair: pair[0])
+    found = pairwise(same, decisions, resamples=100)
+    assert {one.queries for one in found.outcomes} == {1}
+    assert {one.verdict(0.05) for one in found.outcomes} == {"inconclusive"}
+
+
+# Stored choices
+
+
+def stored(
+    collection: Collection, choose: Callable[[str, str, tuple[str, str]], str | None], pairs: int = 3
+) -> Decisions:
+    """Choices of the protected document first or second, as a rule makes them."""
+    drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=pairs)
+    rows = [
+        (query, kind, *order, choose(query, kind, order), "imported")
+        for query, kind, one, two in drawn.frame.iter_rows()
+        for order in ((one, two), (two, one))
+    ]
+    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, "stored")
+
+
+@pytest.fixture(scope="module")
+def published(shared_data: Path) -> dict[tuple[str, str, str], dict[str, tuple[float, str]]]:
+    """Table 3 of Wang et al. by dataset, model and kind of pairs."""
+    found: dict[tuple[str, str, str], dict[str, tuple[float, str]]] = {}
+    with (shared_data.parent / "design" / "golden" / "wang.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["table"] == "wang-3":
+                place = (row["dataset"], row["model"], row["condition"])
+                found.setdefault(place, {})[row["measure"]] = (float(row["value"]), row["note"])
+    return found
+
+
+def test_published_shares_give_the_printed_ratios(published, tmp_path: Path) -> None:
+    """Of 10,000 pairs as many are chosen as the paper says; those of its first row come through a file."""
+    collection = people(queries=2, each=100)
+    ids = {gender: [f"{gender}-0-{n}" for n in range(100)] for gender in ("female", "male")}
+    grid = [(one, two) for one in ids["female"] for two in ids["male"]]
+    sides, misprints = two_groups(collection, "gender", "female"), []
+    assert len(published) == 24
+    for number, (place, cells) in enumerate(published.items()):
+        shares = [round(10_000 * cells[f"{side} share"][0]) for side in ("unprotected", "protected")]
+        chosen = ["male"] * shares[0] + ["female"] * shares[1]
+        chosen += [""] * (10_000 - len(chosen))  # inconsistent: the first one, whichever it is
+        rows = [
+            {"query": "q0", "kind": "relevant", "first": order[0], "second": order[1], "reading": "imported",
+             "choice": {"female": pair[0], "male": pair[1]}.get(choice, order[0])}
+            for pair, choice in zip(grid, chosen, strict=True) for order in (pair, pair[::-1])
+        ]  # fmt: skip
+        decisions = Decisions(pl.DataFrame(rows, SCHEMA), sides, "stored")
+        if not number:
+            decisions = read_decisions(decisions.save(tmp_path / "wang.jsonl"), collection, sides)
+        (found,) = pairwise(collection, decisions, resamples=100).outcomes
+        for name, measure in (("protected", "protected share"), ("unprotected", "unprotected share")):
+            assert f"{getattr(found, name).value:.4f}" == f"{cells[measure][0]:.4f}"
+        printed, note = cells["PairwiseRatio"]
+        rounding = found.ratio.value * sum(0.00005 / cells[f"{side} share"][0] for side in ("protected", "unprotected"))
+        if abs(found.ratio.value - printed) > rounding + 0.00005:
+            misprints.append((place, f"{found.ratio.value:.4f}"))
+            assert note == f"misprint: the shares give {found.ratio.value:.4f}"
+        else:
+            assert not note
+    assert misprints == [
+        (("trec2022-gender", "GPT-4", "irrelevant"), "1.4456"),
+        (("trec2022-location", "GPT-3.5", "irrelevant"), "0.7018"),
+    ]
+
+
+def test_choices_come_back_from_their_file(tmp_path: Path) -> None:
+    collection = people(queries=6)
+    decisions = stored(collection, lambda query, kind, pair: pair[0] if kind == "relevant" else None)
+    file = decisions.save(tmp_path / "choices.jsonl")
+    again = read_decisions(file, collection, decisions.sides)
+    assert again.frame.equals(decisions.frame)
+    relevant, irrelevant = pairwise(collection, again, resamples=100).outcomes
+    assert (relevant.inconsistent.value, irrelevant.unparsed.value) == (1, 1)
+    answers = [
+        {**{name: row[name] for name in ("query", "first", "second")}, "answer": "[2]" if number % 2 else "2 passages"}
+        for number, row in enumerate(decisions.frame.iter_rows(named=True))
+    ]
+    with (tmp_path / "answers.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(answers[0]))
+        writer.writeheader()
+        writer.writerows(answers)
+    read = read_decisions(tmp_path / "answers.csv", collection, decisions.sides)
+    assert read.frame["choice"].to_list() == [row["second"] if n % 2 else None for n, row in enumerate(answers)]
+    assert Counter(read.frame["reading"]) == {"ok": 36, "off-format": 36}
+
+
+def test_choices_that_say_nothing_about_the_groups_are_counted(tmp_path: Path) -> None:
+    collection = people(queries=2)
+    rows = [
+        ("q0", "female-0-0", "female-0-1"), ("q0", "female-0-0", "male-1-0"), ("q0", "female-0-0", "male-0-0"),
+    ]  # fmt: skip
+    file = tmp_path / "some.jsonl"
+    file.write_text("".join(json.dumps({"query": q, "first": a, "second": b, "choice": a}) + "\n" for q, a, b in rows))
+    found = read_decisions(file, collection, two_groups(collection, "gender", "female"))
+    assert found.notes == (
+        "some.jsonl: 1 choice not of female and male, left out",
+        "some.jsonl: 1 choice of a relevant and an irrelevant one, left out",
+    )
+    result = pairwise(collection, found, resamples=100)
+    assert "1 pair in one order only, of which nobody knows whether both agree" in result.notes
+    assert result.outcomes[0].pairs == 0
+    assert pairwise(collection, found, count="each", resamples=100).outcomes[0].protected.value == 1
+
+
+GOOD = {"query": "q0", "first": "female-0-0", "second": "male-0-0", "choice": "male-0-0"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([{**GOOD, "query": "q9"}], ":1: query 'q9' is not in the collection"),
+        ([GOOD, {**GOOD, "first": "nobody"}], ":2: document 'nobody' is not in the collection"),
+        ([{**GOOD, "choice": "male-0-1"}], ":1: choice 'male-0-1' is none of 'female-0-0' and 'male-0-0'"),
+        ([GOOD, GOOD], ":2: the same query and documents in this order came in line 1"),
+        ([{**GOOD, "second": "female-0-0", "choice": ""}], ":1: expected two documents, got 'female-0-0' twice"),
+        (
+            [{"query": "q0", "first": "female-0-0"}],
+            ":1: expected query, first, second, and choice or answer; second is missing in query, first",
+        ),
+        (
+            [{"query": "q0", "first": "female-0-0", "second": "male-0-0"}],
+            ":1: expected choice or answer, got query, first, second",
+        ),
+        ([[1]], ":1: expected one JSON object, got '[1]'"),
+        (
+            [{**GOOD, "second": "female-0-1", "choice": ""}],
+            ": no choice between documents of both sides; choices.jsonl: 1 choice not of female and male, left out",
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_of_choices_that_does_not_fit_is_refused(lines: list, message: str, tmp_path: Path) -> None:
+    collection, file = people(queries=2), tmp_path / "choices.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with refused(f"{file}{message}", DataError):
+        read_decisions(file, collection, two_groups(collection, "gender", "female"))
+
+
+def test_an_empty_file_of_choices_is_refused(tmp_path: Path) -> None:
+    collection, file = people(queries=2), tmp_path / "choices.csv"
+    file.write_text("\n")
+    with refused(f"{file}: the file is empty", DataError):
+        read_decisions(file, collection, two_groups(collection, "gender"))
+
+
+# The result, and rankings beside
+
+
+def chosen(tilt: bool = True, *, level: float = 50.0) -> PairwiseAudit:
+    """Men are chosen in relevant pairs, women and men alike in others."""
+    collection = people(queries=20)
+
+    def choose(query: str, kind: str, pair: tuple[str, str]) -> str:
+        liked = "male" if (kind == "relevant" and tilt) or int(query[1:]) % 2 else "female"
+        return next(name for name in pair if name.startswith(f"{liked}-"))
+
+    return pairwise(collection, stored(collection, choose), resamples=500, level=level)
+
+
+def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
+    found = chosen()
+    assert PairwiseAudit.load(found.save(tmp_path / "pairs.json")) == found
+    saved = json.loads((tmp_path / "pairs.json").read_text())
+    assert [one["verdict"] for one in saved["verdicts"]] == ["favours", "level"]
+    assert saved["outcomes"][0]["ratio"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+    saved["spec"]["count"] = "all"
+    (tmp_path / "pairs.json").write_text(json.dumps(saved))
+    with pytest.raises(DataError, match=r"is not a whole pairwise audit: .*count as one of both-agree, each"):
+        PairwiseAudit.load(tmp_path / "pairs.json")
+
+
+def test_rankings_stand_beside_with_a_sentence_where_they_disagree() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.random(60)
+    sides = [noise, 0.5 + 0.01 * noise, 0.5 + 0.01 * rng.random(60)]
+    audit = audit_of(np.array(sides)[None, None], groups=("female", "male"), runs=("list",), by="gender")
+    found = chosen()
+    rankings = tuple(ranking_verdicts(audit, two_groups(people(queries=2), "gender", "female")))
+    assert [(one.run, one.outcome, one.favours) for one in rankings] == [("list", "level", None)]
+    assert replace(found, rankings=rankings).disagreements == (
+        "Rankings and pairs disagree: list is level in its rankings, while stored favours male documents on relevant "
+        "pairs. A ranking of many documents can look fair where choices between two are not (Wang et al., NAACL 2024, "
+        "sec. 4.3).",
+    )
+    assert (
+        replace(found, rankings=(RankingVerdict("x", "favours", "female", ""),))
+        .disagreements[0]
+        .startswith(
+            "Rankings and pairs disagree: x favours female in its rankings, while stored favours male documents on "
+            "relevant pairs and is level on irrelevant pairs."
+        )
+    )
+    assert not replace(found, rankings=(RankingVerdict("x", "outside", None, ""),)).disagreements
+    assert not replace(chosen(tilt=False), rankings=rankings).disagreements
+
+
+def test_an_audit_of_other_groups_is_refused() -> None:
+    audit = audit_of(np.random.default_rng(0).random((1, 1, 3, 9)))
+    message = (
+        "the audit compares human and llm, not female with others by gender: ranktilt audit --by gender makes one that "
+        "does"
+    )
+    with refused(message):
+        list(ranking_verdicts(audit, two_groups(people(queries=2), "gender", "female")))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"count": "both"}, "unknown count 'both'; did you mean 'both-agree'? (valid: both-agree, each)"),
+        ({"pairs": 0}, "expected at least 1 pair a query and kind, got 0"),
+        ({"resamples": 9}, "expected at least 100 resamples, got 9"),
+    ],
+)
+def test_impossible_options_are_refused(options: dict, message: str) -> None:
+    with refused(message, UserError):
+        pairwise(people(queries=2), ranker(NEUTRAL), by="gender", **options)
+
+
+def test_ask_pairs_keeps_what_came(asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = people(queries=3)
+    with Server(answer=Judge(value=tilted)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        drawn = draw_pairs(collection, two_groups(collection, "gender", "female"), pairs=4)
+        decisions = ask_pairs(collection, drawn, ranker(NEUTRAL))
+    worths = dict(zip(collection.ids, map(tilted, collection.docs["text"]), strict=True))
+    for _, _, first, second, choice, reading in decisions.frame.iter_rows():
+        assert choice == max((first, second), key=worths.__getitem__)
+        assert reading == "ok"

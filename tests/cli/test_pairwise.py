@@ -1,0 +1,135 @@
+"""ranktilt pairwise: from a folder to a page, and everything that is refused before anything is asked."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ranktilt as rt
+from tests.auditing.test_pairwise import people, tilted
+from tests.cli.conftest import Cli, refused
+from tests.llm.server import Server
+from tests.rankers.llm.judge import Judge
+from tests.toy import run_of
+
+QUICK = ("--resamples", "200")
+BY = ("--by", "gender", "--protected", "female")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Women and men, relevant to twelve queries."""
+    rt.save(people(queries=12, each=3), tmp_path / "people")
+    return tmp_path / "people"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
+    """A model that likes men."""
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+    with Server(answer=Judge(value=tilted)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+def test_pairs_are_asked_about_kept_and_read_again(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+    file, saved, page = tmp_path / "pairs.json", tmp_path / "choices.jsonl", tmp_path / "page.html"
+    more = ("--save-decisions", saved, "--json", file, "-o", page)
+    code, out, err = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 2, *QUICK, *more)
+    assert code == 0
+    assert "48 pairs of 12 queries: 96 prompts" in err
+    assert len(server.requests) == 96 == len(saved.read_text().splitlines())
+    assert "openai:tiny" in out
+    found = rt.PairwiseAudit.load(file)
+    assert found.spec["asker"] == "pairwise:openai:tiny(prompt=pairwise-neutral)"
+    assert found.spec["command"].startswith("ranktilt pairwise ")
+    assert page.read_text().count("How often female documents are chosen") > 0
+    again, other = tmp_path / "again.json", tmp_path / "page2.html"
+    assert cli("pairwise", folder, "--decisions", saved, *BY, *QUICK, "--json", again).code == 0
+    assert rt.PairwiseAudit.load(again).outcomes == found.outcomes
+    assert len(server.requests) == 96
+    assert cli("report", file, "-o", other).code == 0
+    assert "How often female documents are chosen" in other.read_text()
+
+
+def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Server) -> None:
+    collection = rt.load(folder)
+    names = {"q0": {f"{gender}-0-{n}": 1.0 for gender in ("female", "male") for n in range(2)}}
+    run_of(collection, names).save(folder / "candidates.trec")
+    code, out, err = cli("pairwise", folder, "--llm", "openai:tiny", *BY, *QUICK)
+    assert code == 0
+    assert "4 pairs of 1 query: 8 prompts" in err
+    assert "11 queries without a text or candidates, not asked" in out
+
+
+def test_a_sensitive_prompt_names_the_group(cli: Cli, folder: Path, server: Server) -> None:
+    more = ("--prompt", "pairwise-sensitive", "--attribute", "female", "--pairs", 1)
+    assert cli("pairwise", folder, "--llm", "openai:tiny", *BY, *QUICK, *more).code == 0
+    text = server.bodies[0]["messages"][0]["content"]
+    assert text.startswith("You are the search system for the female WikiProject coordinators")
+    assert "\n[2] " in text
+
+
+def test_rankings_stand_beside(cli: Cli, folder: Path, server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "audit.json"
+    assert cli("audit", folder, "--by", "gender", "-r", "bm25", "-m", "P@3", *QUICK, "--json", file).code == 0
+    code, out, _ = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--audit", file, *QUICK)
+    assert code == 0
+    assert "Rankings: bm25" in out
+    assert "Rankings and pairs disagree: bm25 shows no side in its rankings, while openai:tiny favours male" in out
+    other = refused(cli, "pairwise", folder, "--llm", "openai:tiny", "--by", "source", "--audit", file)
+    assert other == "nothing to compare: only source 'human'; expected two sources or more, such as human and llm"
+
+
+ONE_OF = "name who is asked (--llm openai:MODEL), or stored choices (--decisions FILE); one of both"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), ONE_OF),
+        (("--llm", "openai:tiny", "--decisions", "d.jsonl"), ONE_OF),
+        (("--decisions", "d.jsonl", "--pairs", "3"), "--pairs is about asking; leave it out with --decisions"),
+        (
+            ("--decisions", "d.jsonl", "--save-decisions", "x"),
+            "--save-decisions is about asking; leave it out with --decisions",
+        ),
+        (
+            ("--llm", "openai:tiny", "--prompt", "pairwise-sensitive"),
+            "--prompt pairwise-sensitive needs an attribute, such as --attribute female",
+        ),
+        (
+            ("--llm", "openai:tiny", "--attribute", "female"),
+            "prompt 'pairwise-neutral': attribute=female, and the prompt has no {attribute}",
+        ),
+        (("--llm", "openai:tiny@3"), "--llm expects one model, such as openai:MODEL, got 'openai:tiny@3'"),
+        (("--llm", "tiny"), "unknown language model 'tiny' (valid: openai:…, transformers:…)"),
+        (
+            ("--llm", "openai:tiny", "-o", "page.txt"),
+            "-o page.txt: expected a name that ends in .html or .htm, for html",
+        ),
+    ],
+)
+def test_mistakes_are_refused_before_anything_is_asked(
+    arguments: tuple[str, ...], message: str, cli: Cli, folder: Path, server: Server
+) -> None:
+    assert refused(cli, "pairwise", folder, *BY, *arguments) == message
+    assert not server.requests
+
+
+def test_a_server_that_is_not_there_leaves_nothing_behind(
+    cli: Cli, folder: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    file = tmp_path / "pairs.json"
+    code, out, err = cli("pairwise", folder, "--llm", "openai:tiny(retries=0)", *BY, "--json", file)
+    assert (code, out) == (2, "")
+    assert "cannot reach http://127.0.0.1:9/v1" in err.splitlines()[-1]
+    assert not file.exists()
+
+
+def test_the_whole_result_goes_to_stdout(cli: Cli, folder: Path, server: Server) -> None:
+    code, out, _ = cli("pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 1, *QUICK, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["format"] == "ranktilt-pairwise"
