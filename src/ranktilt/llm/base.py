@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ class Sampling:
         For servers that can repeat themselves; None sends none.
     logprobs : bool, optional
         Whether to ask for the log-probability of each token.
+    schema : str, optional
+        JSON schema, as JSON, that a server is asked to hold its answers to; None leaves them free.
 
     Raises
     ------
@@ -76,6 +78,7 @@ class Sampling:
     max_tokens: int | None = None
     seed: int | None = None
     logprobs: bool = False
+    schema: str | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
@@ -155,6 +158,8 @@ class LLM(ABC):
 
     name: str
     identity: str
+    takes_schemas: ClassVar[bool] = False
+    """Whether it may be able to hold its answers to a JSON schema."""
     concurrency: int = 1
     context: int | None = None
     room: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import ipaddress
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable
@@ -31,7 +32,7 @@ CONNECT = 10.0
 """Seconds until a connection is given up, if the time limit of a request is not shorter."""
 REDIRECTS = 5
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "logprobs")
+PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "logprobs", "response_format")
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,9 @@ class ChatClient(ServerClient):
             given["max_completion_tokens" if own else "max_tokens"] = sampling.max_tokens
         if sampling.logprobs:
             given["logprobs"] = True
+        if sampling.schema is not None:
+            held = {"name": "answer", "strict": True, "schema": json.loads(sampling.schema)}
+            given["response_format"] = {"type": "json_schema", "json_schema": held}
         self._body = {"model": self._model, **given}
 
     async def serve(self, number: int, item: Prompt) -> Reply:

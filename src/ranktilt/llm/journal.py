@@ -115,12 +115,14 @@ class JournalRecord:
 
 def parameters(sampling: Sampling, *, seed: int | None) -> dict[str, Any]:
     """Return how an answer is drawn, as it stands in the journal; `seed` is that of the prompt."""
+    schema = {} if sampling.schema is None else {"schema": sampling.schema}
     return {
         "temperature": float(sampling.temperature),
         "top_p": float(sampling.top_p),
         "max_tokens": sampling.max_tokens,
         "seed": seed,
         "logprobs": sampling.logprobs,
+        **schema,
     }
 
 

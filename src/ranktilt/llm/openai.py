@@ -52,6 +52,8 @@ class OpenAI(LLM):
     for vectors; a longer one is refused unread.
     """
 
+    takes_schemas = True
+
     def __init__(
         self,
         model: str,

@@ -59,6 +59,14 @@ class RejectedRequest(Exception):
         super().__init__(message)
 
 
+class UnsupportedParameter(UserError):
+    """A parameter that the server does not take, whatever the prompt."""
+
+    def __init__(self, parameter: str, message: str) -> None:
+        self.parameter = parameter
+        super().__init__(message)
+
+
 class FilteredRequest(Exception):
     """A request that a content filter kept back: an answer of its own kind."""
 
@@ -101,9 +109,10 @@ def classify_error(status: int, headers: Mapping[str, str], content: bytes, cont
     if status in _TRANSIENT or status >= 500:
         return _later(status, headers, shown, context)
     if name := _parameter(error, words, context.sent):
-        return UserError(
+        return UnsupportedParameter(
+            name,
             f"{context.where} does not take the parameter {name} with model {context.model!r} {shown}; "
-            f"leave it out or give it a value that the model takes"
+            f"leave it out or give it a value that the model takes",
         )
     return RejectedRequest("too long" if status == 413 else "refused", f"not taken by the server {shown}")
 

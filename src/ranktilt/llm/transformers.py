@@ -111,6 +111,8 @@ class Transformers(LLM):
         has the failure ``too long``; one that the chat template does not take, such as a system message, ``refused``.
         """
         self.check()
+        if sampling.schema is not None:
+            raise UserError("transformers: a model in a folder cannot be held to a JSON schema")
         source = enumerate(prompts)
         while window := list(itertools.islice(source, self.concurrency)):
             made = [self._job(number, prompt, sampling) for number, prompt in window]

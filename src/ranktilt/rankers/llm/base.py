@@ -9,18 +9,21 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted
+from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
 from ranktilt.llm.estimate import Rehearsal
-from ranktilt.llm.journal import Request, journal_of, journalled
+from ranktilt.llm.journal import Request, journal_of, journalled, request_key
 from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
+from ranktilt.llm.responses import UnsupportedParameter
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
 from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
 from ranktilt.rankers.llm.answers import (
@@ -51,6 +54,15 @@ RANKING_FORMAT = (
     "The output format should be [] > [], e.g., [2] > [1]. Name every passage once, the most relevant one first. Only "
     "respond with the ranking, do not say any word or explain."
 )
+STRUCTURED = ("none", "auto", "json")
+"""Whether a server holds answers to a JSON schema: not asked for, if it can, or it must."""
+JSON_FORMATS = {
+    "ranking": (
+        'Respond with JSON only: {"ranking": [2, 1]} puts passage [2] before passage [1]. Name every passage once, the '
+        "most relevant one first."
+    ),
+    "choice": 'Respond with JSON only, with the identifier of the chosen passage: {"choice": 2} chooses passage [2].',
+}
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
 _SLOTS = ("query", "items", "count", "attribute")
 _MODEL_OPTIONS = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "device", "batch", "precision")
@@ -83,7 +95,8 @@ class LLMRanker(Ranker):
 
     Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
     `seed`, so that neither side gains by it; ``unreadable=keep`` leaves it in the first stage's order. More unreadable
-    answers than the share `max_failed` are refused.
+    answers than the share `max_failed` are refused. ``structured=json`` has a server hold its answers to a JSON schema;
+    ``auto`` tries that with one prompt first, and does without where the server does not take it.
     """
 
     argument: ClassVar[str | None] = "llm"
@@ -108,6 +121,7 @@ class LLMRanker(Ranker):
     context: int | None = field(default=None, kw_only=True)
     unreadable: str = field(default="shuffle", kw_only=True)
     max_failed: float = field(default=1.0, kw_only=True)
+    structured: str = field(default="none", kw_only=True)
     temperature: float = field(default=0.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
     base_url: str | None = field(default=None, kw_only=True)
@@ -122,7 +136,7 @@ class LLMRanker(Ranker):
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
-        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, unreadable=UNREADABLE)
+        require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
         if not 0 <= self.max_failed <= 1:
             raise UserError(f"{self.name}: expected max_failed between 0 and 1, got {self.max_failed:g}")
         if self.passage_tokens < 0:
@@ -155,7 +169,10 @@ class LLMRanker(Ranker):
     def check(self) -> None:
         """Find out without asking whether model and prompt can be used; see `Ranker.check`."""
         self._template()
-        self.model().check()
+        model = self.model()
+        model.check()
+        if self.structured == "json" and not model.takes_schemas:
+            raise UserError(f"{self!r}: a model in a folder cannot be held to a JSON schema; leave structured=json out")
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Ask about the candidates; see `Ranker.rank`.
@@ -235,6 +252,13 @@ class LLMRanker(Ranker):
         for number, sorting in enumerate(sortings):
             _advance(sorting, None, number, waiting, found)
         journal, dialogue, done = journal_of(model), Dialogue(Counter(), 0, 0, 0, 0, ""), 0
+        if waiting and self.structured != "none":
+            number, wanted = next(iter(waiting.items()))
+            json_slots, json_about = self._template(json=True)
+            held = replace(sampling, schema=self._schema())
+            trial = _request(fill(json_slots, self.values(tasks[number], wanted[0])))
+            if self._takes_schema(model, trial, journal, held, asker):
+                slots, (name, digest), sampling = json_slots, json_about, held
         while waiting:
             asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
             requests = [_request(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
@@ -259,8 +283,31 @@ class LLMRanker(Ranker):
         counts = self._said(dialogue)
         most_failed = 1.0 if rehearsed else self.max_failed
         require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failed={self.max_failed:g}")
-        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest}, **counts}
+        form = {} if self.structured == "none" else {"structured": "json" if sampling.schema else "none"}
+        said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest, **form}, **counts}
         return [found[number] for number in range(len(tasks))], said
+
+    def _schema(self) -> str:
+        """The JSON schema of an answer: an object with one value, which `read` takes as it takes words."""
+        kind: dict[str, Any] = {"type": "integer"}
+        name, value = ("choice", kind) if self.chooses else ("ranking", {"type": "array", "items": kind})
+        shape = {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
+        return orjson.dumps(shape).decode()
+
+    def _takes_schema(self, model: LLM, trial: Request, journal: Journal, sampling: Sampling, asker: Asker) -> bool:
+        """Whether answers can be held to a schema; for ``auto`` one prompt is asked, whose answer counts like any."""
+        if self.structured == "json" or not model.takes_schemas:
+            return model.takes_schemas
+        if isinstance(asker, Rehearsal):
+            return request_key(model, trial.prompt, sampling) in journal
+        try:
+            with closing(journalled(model, [trial], journal, sampling=sampling)) as arriving:
+                failures = [reply.failure for reply in arriving]
+        except UnsupportedParameter as error:
+            if error.parameter != "response_format":
+                raise
+            return False
+        return not any(failure is not None and failure.kind == "refused" for failure in failures)
 
     def _read(self, reply: Reply, count: int) -> Reading:
         if reply.answer is None:
@@ -280,7 +327,7 @@ class LLMRanker(Ranker):
 
     # Prompts
 
-    def _template(self) -> tuple[Slots, tuple[str, str]]:
+    def _template(self, *, json: bool = False) -> tuple[Slots, tuple[str, str]]:
         """The prompt's slots; its name and hash."""
         name = self.prompt or self.default_prompt
         found = find_prompt(name, self.prompts, "ranktilt.rankers.llm", slot=self.needed[-1])
@@ -293,8 +340,9 @@ class LLMRanker(Ranker):
             raise UserError(f"{found.place}: {{attribute}} needs one: {self.name}:{self.llm}(attribute=…)")
         if self.attribute is not None and "attribute" not in used:
             raise UserError(f"{found.place}: attribute={self.attribute}, and the prompt has no {{attribute}}")
-        digest = hashlib.sha256(f"{found.text}\n{self.answer_format}".encode()).hexdigest()
-        return (*slots, (f"\n{self.answer_format}", None)), (found.name, digest)
+        form = JSON_FORMATS["choice" if self.chooses else "ranking"] if json else self.answer_format
+        digest = hashlib.sha256(f"{found.text}\n{form}".encode()).hexdigest()
+        return (*slots, (f"\n{form}", None)), (found.name, digest)
 
     @property
     def default_prompt(self) -> str:

@@ -57,6 +57,8 @@ class Pointwise(LLMRanker):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
+        if self.structured != "none":
+            raise UserError("pointwise: answers are words or none at all, never JSON; leave structured out")
 
     @property
     def needed(self) -> tuple[str, ...]:  # type: ignore[override]
