@@ -417,6 +417,7 @@ def test_a_key_depends_on_all_that_an_answer_depends_on() -> None:
         request_key(Echo(), Prompt("rewrite that"), sampling),
         request_key(Echo(), Prompt("rewrite this", system="you rewrite"), sampling),
         request_key(Echo(), prompt, Sampling(temperature=0.3, seed=1)),
+        request_key(Echo(), prompt, Sampling(seed=1, schema="{}")),
         request_key(Echo(), prompt, Sampling(temperature=0.2, seed=1, top_p=0.9)),
         request_key(Echo(), prompt, Sampling(temperature=0.2, seed=1, max_tokens=9)),
         request_key(Echo(), prompt, Sampling(temperature=0.2, seed=2)),
@@ -447,7 +448,9 @@ def test_parameters_are_plain_values() -> None:
     drawn = parameters(Sampling(temperature=1, top_p=1, max_tokens=5), seed=3)
     assert drawn == {"temperature": 1.0, "top_p": 1.0, "max_tokens": 5, "seed": 3, "logprobs": False}
     assert isinstance(drawn["temperature"], float)
-    assert set(drawn) == {field.name for field in dataclasses.fields(Sampling)}, "nothing that counts is left out"
+    held = parameters(Sampling(schema="{}"), seed=None)
+    assert set(held) == {field.name for field in dataclasses.fields(Sampling)}, "nothing that counts is left out"
+    assert set(held) - set(drawn) == {"schema"}, "keys of before there were schemas stay as they are"
 
 
 def test_each_model_has_a_folder_of_the_cache() -> None:
