@@ -90,14 +90,14 @@ def duration(seconds: float | None) -> str:
 class Rehearsal:
     """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
 
-    Nothing is asked and nothing written. Requests that are not journalled are counted, equal ones once, with the
-    tokens that they would take.
+    Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once, `journalled` those of them
+    that have an answer; tokens are those of the others.
     """
 
     def __init__(self, llm: LLM) -> None:
         self.llm, self._counting = llm, counting(llm)
         self.answers: Sequence[str] = ()
-        self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
+        self.prompts = self.requests = self.journalled = self.tokens_in = self.tokens_out = 0
         self._seen = set[str]()
 
     def __call__(
@@ -105,6 +105,7 @@ class Rehearsal:
     ) -> Generator[Reply, None, None]:
         """Reply to each request."""
         asked = [(request_key(llm, one.prompt, sampling, one.attempt), one.prompt.text) for one in requests]
+        self.prompts += len(asked)
         known = journal.read([key for key, _ in asked])
         found = set(known) - self._seen
         self.journalled, self.requests = self.journalled + len(found), self.requests + len(found)
@@ -126,11 +127,11 @@ class Rehearsal:
         self.tokens_out += sum(len(re.findall(r"\w+|[^\w\s]", answer)) for answer in answers)
 
     def lines(self, price: tuple[float, float] | None, *, most: int) -> tuple[tuple[str, str], ...]:
-        """What was counted, in words: what, and how much; `most` requests are the most that any answers could need."""
+        """What was counted, in words: what, and how much; `most` is how many prompts any answers can lead to."""
         left = self.requests - self.journalled
         cost = price_of(self.tokens_in, self.tokens_out, price)
         seconds, pace = time_of(self.llm, (left, self.tokens_in, self.tokens_out))
-        more = f"; at most {most:,}, as the answers go" if most > self.requests else ""
+        more = f"; at most {most:,}, as the answers go" if most > self.prompts else ""
         return (
             ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){more}"),
             ("tokens in", f"{self.tokens_in:,}, {self._counting.how}"),

@@ -167,6 +167,15 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
         ranker(text).rank(*texts_of({"a": "a very long story " * 100}))
 
 
+@pytest.mark.parametrize("method", ["yes-no", "query-likelihood"])
+def test_a_rehearsal_counts_equal_prompts_once(method: str, own_cache: Path) -> None:
+    candidates = texts_of({"a": "worth 5", "b": "worth 5", "c": "worth 7"})
+    _, rehearsal, most = ranker(f"pointwise:openai:tiny(method={method})").rehearse(*candidates)
+    said = dict(rehearsal.lines(None, most=most))
+    assert said["requests"] == "2 (0 of 2 are answered already)"
+    assert int(said["tokens in"].split(",")[0]) > 2 * 12
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

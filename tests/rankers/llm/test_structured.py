@@ -83,6 +83,8 @@ def test_json_is_refused_where_the_server_refuses_it(own_cache: Path, monkeypatc
 def test_what_cannot_be_held_to_a_schema_is_refused(stories: Path, own_cache: Path) -> None:
     with pytest.raises(UserError, match="cannot be held to a JSON schema; leave structured=json out"):
         ranker(f"listwise:transformers:{stories}(structured=json)").check()
+    with pytest.raises(UserError, match="cannot be held to a JSON schema; leave structured=json out"):
+        ranker(f"listwise:transformers:{stories}(structured=json)").rank(*worths(3))
     with pytest.raises(UserError, match="answers are words or none at all, never JSON"):
         ranker("pointwise:openai:m(structured=auto)")
 

@@ -171,8 +171,7 @@ class LLMRanker(Ranker):
         self._template()
         model = self.model()
         model.check()
-        if self.structured == "json" and not model.takes_schemas:
-            raise UserError(f"{self!r}: a model in a folder cannot be held to a JSON schema; leave structured=json out")
+        self._require_schemas(model)
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Ask about the candidates; see `Ranker.rank`.
@@ -244,6 +243,7 @@ class LLMRanker(Ranker):
         rehearsed = isinstance(asker, Rehearsal)
         if not rehearsed:
             model.check()
+        self._require_schemas(model)
         self._require_room(model, slots, tasks)
         most = self.answer_tokens(tasks)
         sampling = Sampling(temperature=self.temperature, max_tokens=most, seed=self.seed, logprobs=self.logprobs)
@@ -251,41 +251,46 @@ class LLMRanker(Ranker):
         waiting: dict[int, list[Shown]] = {}
         for number, sorting in enumerate(sortings):
             _advance(sorting, None, number, waiting, found)
-        journal, dialogue, done = journal_of(model), Dialogue(Counter(), 0, 0, 0, 0, ""), 0
-        if waiting and self.structured != "none":
-            number, wanted = next(iter(waiting.items()))
-            json_slots, json_about = self._template(json=True)
-            held = replace(sampling, schema=self._schema())
-            trial = _request(fill(json_slots, self.values(tasks[number], wanted[0])))
-            if self._takes_schema(model, trial, journal, held, asker):
-                slots, (name, digest), sampling = json_slots, json_about, held
-        while waiting:
-            asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
-            requests = [_request(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
-            label, total = f"{self!r}: asking", max(planned, done + len(asked))
-            replies: list[Reply | None] = [None] * len(asked)
-            readings = [Reading(UNANSWERED, ())] * len(asked)
-            if isinstance(asker, Rehearsal):
-                asker.answers = [self.pretended(shown) for _, shown in asked]
-            with closing(
-                asker(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
-            ) as arriving:
-                for reply in arriving:
-                    replies[reply.number] = reply
-                    readings[reply.number] = self._read(reply, len(asked[reply.number][1]))
-            dialogue, done = _together(dialogue, replies, readings), done + len(asked)
-            answered: dict[int, list[Reading]] = {}
-            for (number, _), reading in zip(asked, readings, strict=True):
-                answered.setdefault(number, []).append(reading)
-            waiting = {}
-            for number, read in answered.items():
-                _advance(sortings[number], read, number, waiting, found)
+        dialogue, done = Dialogue(Counter(), 0, 0, 0, 0, ""), 0
+        with journal_of(model) as journal:
+            if waiting and self.structured != "none":
+                number, wanted = next(iter(waiting.items()))
+                json_slots, json_about = self._template(json=True)
+                held = replace(sampling, schema=self._schema())
+                trial = _request(fill(json_slots, self.values(tasks[number], wanted[0])))
+                if self._takes_schema(model, trial, journal, held, asker):
+                    slots, (name, digest), sampling = json_slots, json_about, held
+            while waiting:
+                asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
+                requests = [_request(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
+                label, total = f"{self!r}: asking", max(planned, done + len(asked))
+                replies: list[Reply | None] = [None] * len(asked)
+                readings = [Reading(UNANSWERED, ())] * len(asked)
+                if isinstance(asker, Rehearsal):
+                    asker.answers = [self.pretended(shown) for _, shown in asked]
+                with closing(
+                    asker(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
+                ) as arriving:
+                    for reply in arriving:
+                        replies[reply.number] = reply
+                        readings[reply.number] = self._read(reply, len(asked[reply.number][1]))
+                dialogue, done = _together(dialogue, replies, readings), done + len(asked)
+                answered: dict[int, list[Reading]] = {}
+                for (number, _), reading in zip(asked, readings, strict=True):
+                    answered.setdefault(number, []).append(reading)
+                waiting = {}
+                for number, read in answered.items():
+                    _advance(sortings[number], read, number, waiting, found)
         counts = self._said(dialogue)
         most_failed = 1.0 if rehearsed else self.max_failed
         require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failed={self.max_failed:g}")
         form = {} if self.structured == "none" else {"structured": "json" if sampling.schema else "none"}
         said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest, **form}, **counts}
         return [found[number] for number in range(len(tasks))], said
+
+    def _require_schemas(self, model: LLM) -> None:
+        if self.structured == "json" and not model.takes_schemas:
+            raise UserError(f"{self!r}: a model in a folder cannot be held to a JSON schema; leave structured=json out")
 
     def _schema(self) -> str:
         """The JSON schema of an answer: an object with one value, which `read` takes as it takes words."""

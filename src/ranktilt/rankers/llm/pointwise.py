@@ -145,6 +145,7 @@ class Pointwise(LLMRanker):
         queries = [self.values(task, (place,))["query"] for task, place in pairs]
         if isinstance(asker, Rehearsal):  # what is cached is not looked up: a server's way of answering is not known
             texts = list({before + query for before, query in zip(given, queries, strict=True)})
+            asker.prompts += len(pairs)
             asker.add(texts, [""] * len(texts))
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
