@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from ranktilt import Audit, Collection, audit
+from ranktilt.auditing.pairwise.result import PairOutcome, PairwiseAudit, Share
 from ranktilt.reporting.papers.cells import PaperCell
 from ranktilt.reporting.papers.results import Result, belongs, cells_of, tables_of
 from tests.probes.validations import toy_effectiveness, toy_validation
@@ -227,3 +228,21 @@ def test_means_are_those_of_the_queries_that_count_for_relative_delta() -> None:
     found = audit(collection, ordered(collection, [("human", "llm")] * 40, "bm25"), ["nDCG@1"], resamples=100)
     cells = by_key(cells_of(found, "dai-3"), "target")
     assert [cells["human",], cells["llm",]] == [100 * found.tilts[0].mean_a, 100 * found.tilts[0].mean_b]
+
+
+def test_pairs_of_two_groups_fill_the_table_of_pairs() -> None:
+    half, none = Share(0.5, 0.4, 0.6), Share(float("nan"), float("nan"), float("nan"))
+    shares = {"inconsistent": half, "unparsed": half, "first": half, "error": 0.1, "votes": 9, "p": 1.0}
+    decided = PairOutcome("relevant", 9, 20, 10, Share(0.3, 0.2, 0.4), Share(0.2, 0.1, 0.3),
+                          preference=Share(0.6, 0.5, 0.7), **shares)  # fmt: skip
+    nothing = PairOutcome("irrelevant", 9, 20, 0, Share(0.0, 0.0, 0.0), Share(0.0, 0.0, 0.0), preference=none, **shares)
+    found = PairwiseAudit({"path": "gender"}, "a model", "female", "male", (decided, nothing))
+    assert tables_of(found) == ["wang-3"]
+    cells = cells_of(found, "wang-3")
+    assert [(c.condition, c.measure, round(c.value, 9)) for c in cells] == [
+        ("relevant", "unprotected share", 0.2), ("relevant", "protected share", 0.3),
+        ("relevant", "PairwiseRatio", 1.5),
+        ("irrelevant", "unprotected share", 0.0), ("irrelevant", "protected share", 0.0),
+    ]  # fmt: skip
+    assert {(c.system, c.dataset) for c in cells} == {("a model", "gender")}
+    assert cells_of(found, "wang-1") == []

@@ -277,8 +277,8 @@ HOLD = "the results given (1 audit) hold"
          "validate DIR -r bm25 --json FILE makes one"),
         ([small()], "dai-5", f"dai-5 shows a mixed collection ranked by re-rankers (an audit); {HOLD} none: ranktilt "
          "audit DIR -r bm25 -r 'bm25@100>>cross-encoder:minilm' --json FILE makes one"),
-        ([small()], "wang-3", "wang-3 shows pairs of documents, one of each group, judged by a pairwise ranker; "
-         f"{HOLD} none: give a CSV file of its cells"),
+        ([small()], "wang-3", "wang-3 shows pairs of documents, one of each group, judged by a language model (a "
+         f"pairwise audit); {HOLD} none: ranktilt pairwise DIR --llm openai:MODEL --by gender --json FILE makes one"),
         ([small()], "dai-10", "dai-10 shows the texts of a collection (an audit by source, with its collection); "
          f"{HOLD} none: ranktilt audit DIR -r bm25 --json FILE makes one"),
         ([small()], "dai-11", "dai-11 shows the texts of a second collection (an audit by source, with its "

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
@@ -24,7 +25,7 @@ from ranktilt.reporting.papers.style import COLOURS, COLUMN, DIM, INCH, PAGE, SM
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
 
-Result = Opened | Audit | Validation | Study | Explanation
+Result = Opened | Audit | Validation | Study | Explanation | PairwiseAudit
 
 _DODGE = 0.014
 _ABREAST = 3
@@ -60,7 +61,7 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
     """Draw what a result holds; call it within `paper_style`."""
     if isinstance(result, Explanation):
         return _explanation_figures(result, layout)
-    if layout:
+    if layout or isinstance(result, PairwiseAudit):
         return iter(())
     if isinstance(result, Validation):
         return _validation_figures(result)
@@ -69,7 +70,7 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
     return audit_figures(result if isinstance(result, Opened) else Opened(result))
 
 
-def _bare(result: Result) -> Audit | Validation | Study | Explanation:
+def _bare(result: Result) -> Audit | Validation | Study | Explanation | PairwiseAudit:
     return result.audit if isinstance(result, Opened) else result
 
 
@@ -104,6 +105,7 @@ def _nothing(results: Sequence[Result], layout: str) -> str:
         Validation: "a validation needs twins",
         Study: "a study needs a source whose temperature is known",
         Explanation: "an explanation needs a spectrum or perplexities",
+        PairwiseAudit: "a pairwise audit has a table (wang-3)",
     }
     kinds = dict.fromkeys(type(_bare(result)) for result in results)
     return f"nothing to draw: {'; '.join(needs[kind] for kind in kinds)}"

@@ -224,7 +224,6 @@ _GROUPS = "Effectiveness of each ranker on groups of documents of one collection
 _AUDIT = "ranktilt audit DIR -r bm25 --json FILE"
 _WINDOWS = ((5, 1), (10, 5), (10, 3), (20, 10))
 _BY_GENDER = "ranktilt audit DIR -r {} -m P@20 -m ExposureRatio --by gender --protected female --json FILE"
-_NO_COMMAND = "a CSV file of its cells"
 
 
 _BOTH = Layout(
@@ -340,8 +339,8 @@ _PRESETS = (
             "unprotected share": "Unprotected", "protected share": "Protected", "PairwiseRatio": "Ratio",
             "relevant": "Relevant pairs", "irrelevant": "Irrelevant pairs",
         },
-        shows="pairs of documents, one of each group, judged by a pairwise ranker",
-        command=_NO_COMMAND,
+        shows="pairs of documents, one of each group, judged by a language model (a pairwise audit)",
+        command="ranktilt pairwise DIR --llm openai:MODEL --by gender --json FILE",
     ),
     Layout(
         name="askari-1",

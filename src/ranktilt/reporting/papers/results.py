@@ -10,6 +10,7 @@ import numpy as np
 
 from ranktilt.auditing.effects import Effect
 from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
@@ -41,7 +42,7 @@ _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
-Result = Audit | Validation | Study | Explanation
+Result = Audit | Validation | Study | Explanation | PairwiseAudit
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
@@ -52,6 +53,8 @@ def cells_of(result: Result, table: str) -> list[PaperCell]:
         found = _of_validation(result, table)
     elif isinstance(result, Explanation):
         found = list(_of_explanation(result, table))
+    elif isinstance(result, PairwiseAudit):
+        found = list(_of_pairs(result)) if table == "wang-3" else []
     else:
         found = _of_study(result, table)
     scale = LAYOUTS[table].scale
@@ -62,6 +65,8 @@ def tables_of(result: Result) -> list[str]:
     """Name the tables that a result is laid out as where nobody names one: those of its own kind."""
     if isinstance(result, Study):
         return ["dai-9"]
+    if isinstance(result, PairwiseAudit):
+        return ["wang-3"]
     if isinstance(result, Explanation):
         spectrum = "dai-fig8" if len(result.sources) > 1 else "dai-fig7"
         return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
@@ -199,7 +204,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    if isinstance(result, Validation | Explanation) or table not in _MIXED:
+    if isinstance(result, Validation | Explanation | PairwiseAudit) or table not in _MIXED:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -290,3 +295,13 @@ def _of_explanation(found: Explanation, table: str) -> Iterator[PaperCell]:
                 cell = {"system": str(found.spec["ranker"]), "target": source, "measure": "relative singular value"}
                 for index, height in enumerate(heights, start=1):
                     yield PaperCell(**front, **cell, condition=str(index), value=height)
+
+
+def _of_pairs(found: PairwiseAudit) -> Iterator[PaperCell]:
+    """Shares and ratio of each kind of pairs; a ratio of nothing is left out."""
+    for one in found.outcomes:
+        front = {"table": "wang-3", "dataset": folder(found.spec), "system": found.model, "condition": one.kind}
+        values = (one.unprotected.value, one.protected.value, one.ratio.value)
+        for measure, value in zip(LAYOUTS["wang-3"].measures, values, strict=True):
+            if np.isfinite(value):
+                yield PaperCell(**front, measure=measure, value=value)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
@@ -19,11 +20,11 @@ from ranktilt.reporting.output import table
 from ranktilt.reporting.papers import cells as numbers
 from ranktilt.reporting.papers.cells import DELTA, KEYS, CellFile, PaperCell
 from ranktilt.reporting.papers.layouts import LAYOUTS, PAPER, Layout
-from ranktilt.reporting.papers.results import belongs, cells_of, left_out, made_by, tables_of
+from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_out, made_by, tables_of
 from ranktilt.reporting.papers.texts import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.reload import Opened
 
-Source = Opened | Audit | Validation | Study | Explanation | CellFile
+Source = Opened | Audit | Validation | Study | Explanation | PairwiseAudit | CellFile
 FORMATS = ("latex", "markdown", "csv")
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
@@ -48,6 +49,7 @@ _KINDS = {
     Validation: ("validation", "validations"),
     Study: ("study", "studies"),
     Explanation: ("explanation", "explanations"),
+    PairwiseAudit: ("pairwise audit", "pairwise audits"),
     CellFile: ("file of cells", "files of cells"),
 }
 
@@ -122,7 +124,7 @@ def _tables(result: Source) -> list[str]:
     return tables_of(_bare(result))
 
 
-def _bare(result: Opened | Audit | Validation | Study | Explanation) -> Audit | Validation | Study | Explanation:
+def _bare(result: Opened | Result) -> Result:
     return result.audit if isinstance(result, Opened) else result
 
 
