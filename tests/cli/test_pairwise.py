@@ -53,6 +53,16 @@ def test_pairs_are_asked_about_kept_and_read_again(cli: Cli, folder: Path, serve
     assert "How often female documents are chosen" in other.read_text()
 
 
+def test_a_rehearsal_says_what_it_would_cost_and_asks_nothing(cli: Cli, folder: Path, server: Server) -> None:
+    model = ("pairwise", folder, "--llm", "openai:tiny", *BY, "--pairs", 2, *QUICK)
+    code, out, _ = cli(*model, "--dry-run", "--price", "1,2")
+    assert code == 0
+    assert out.startswith("requests    96 (0 of 96 are answered already)\ntokens in   ")
+    assert not server.requests
+    assert cli(*model).code == 0
+    assert cli(*model, "--dry-run").out.startswith("requests    0 (96 of 96 are answered already)\n")
+
+
 def test_the_folders_own_candidates_are_taken(cli: Cli, folder: Path, server: Server) -> None:
     collection = rt.load(folder)
     names = {"q0": {f"{gender}-0-{n}": 1.0 for gender in ("female", "male") for n in range(2)}}
@@ -103,6 +113,8 @@ ONE_OF = "name who is asked (--llm openai:MODEL), or stored choices (--decisions
             ("--llm", "openai:tiny", "--attribute", "female"),
             "prompt 'pairwise-neutral': attribute=female, and the prompt has no {attribute}",
         ),
+        (("--llm", "openai:tiny", "--price", "1,2"), "--price is about the estimate; ask for it: --dry-run"),
+        (("--decisions", "d.jsonl", "--dry-run"), "--dry-run is about asking; leave it out with --decisions"),
         (("--llm", "openai:tiny@3"), "--llm expects one model, such as openai:MODEL, got 'openai:tiny@3'"),
         (("--llm", "tiny"), "unknown language model 'tiny' (valid: openai:…, transformers:…)"),
         (

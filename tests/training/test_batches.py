@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ranktilt.training.batches import Batch, Batches
+from ranktilt.training.loop import starting
 from ranktilt.training.training_set import TrainingQuery, TrainingSet
 
 SIZES = [(3, 5), (1, 9), (6, 2), (4, 7)]  # positives and negatives of each query
@@ -67,8 +68,8 @@ def test_a_query_with_few_negatives_repeats_them() -> None:
 @pytest.mark.parametrize("step", [0, 1, 3, 4, 9, 17])
 def test_any_step_can_be_made_again(step: int) -> None:
     made = batches()
-    whole = list(itertools.islice(made.starting(0), 24))
-    again = list(itertools.islice(made.starting(step), 24 - step))
+    whole = list(itertools.islice(starting(made, 0), 24))
+    again = list(itertools.islice(starting(made, step), 24 - step))
     assert [drawn([one]) for one in again] == [drawn([one]) for one in whole[step:]]
 
 

@@ -20,7 +20,7 @@ from ranktilt.datasets.load import load
 from ranktilt.errors import UserError
 from ranktilt.io.files import sha256
 from ranktilt.progress import listening
-from ranktilt.training import cross_encoder as module
+from ranktilt.training import cross_encoder, loop
 from ranktilt.training.batches import Batches
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.options import Trained, Training
@@ -90,9 +90,9 @@ def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path
     trained = train(tiny, tmp_path / "model", steps=1, rate=1e-12)
     model = AutoModelForSequenceClassification.from_pretrained(trained.folder)
     tokenizer = AutoTokenizer.from_pretrained(trained.folder)
-    found = module.training_set(marked())
+    found = cross_encoder.training_set(marked())
     sizes = np.full(len(found.queries), 3), np.full(len(found.documents), 9)
-    batch = next(Batches(found, *sizes, 8, 3, 2, 0).starting(0))
+    batch = next(loop.starting(Batches(found, *sizes, 8, 3, 2, 0), 0))
     losses = []
     for query, documents in zip(batch.queries, batch.documents, strict=True):
         texts = [found.documents[d] for d in documents]
@@ -117,7 +117,8 @@ def test_only_the_chosen_source_is_learned_from(tiny: Path, tmp_path: Path) -> N
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that goes on by half a second whenever it is asked."""
     ticks = itertools.count()
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 2))
+    for module in (cross_encoder, loop):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 2))
 
 
 @pytest.mark.usefixtures("ticking")
@@ -151,7 +152,7 @@ class Stopped(Exception):
 
 @pytest.fixture
 def at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHECKPOINT_EVERY", 0.0)
+    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 0.0)
 
 
 def stop_at(step: int, body: Path, folder: Path, **more: Any) -> None:
@@ -191,9 +192,9 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from dataclasses import replace
-from ranktilt.training import cross_encoder
+from ranktilt.training import cross_encoder, loop
 from tests.training.material import QUICK, marked
-cross_encoder.CHECKPOINT_EVERY = 0.0
+loop.CHECKPOINT_EVERY = 0.0
 cross_encoder.train_cross_encoder(marked(), sys.argv[1], sys.argv[2], options=replace(QUICK, steps=int(sys.argv[3])))
 """
 

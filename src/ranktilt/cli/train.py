@@ -91,6 +91,73 @@ def cross_encoder(
         )
 
 
+@train.command("lora")
+@options.verb
+def lora(
+    collection: options.Folder,
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where the adapter goes; an interrupted training in it goes on."
+        ),
+    ],
+    start_from: Annotated[
+        str, typer.Option("--from", metavar="MODEL", help="The chat model: a folder as transformers saves it.")
+    ],
+    by: Annotated[str, typer.Option("--by", metavar="COLUMN", help="The column of groups.")] = "source",
+    protected: Annotated[
+        str | None, typer.Option("--protected", metavar="GROUP", help="The protected group (of two: the smaller one).")
+    ] = None,
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="NAME|FILE", help="pairwise-neutral, pairwise-sensitive or a file.")
+    ] = "pairwise-neutral",
+    attribute: Annotated[
+        str | None, typer.Option("--attribute", metavar="X", help="What fills {attribute} in the prompt.")
+    ] = None,
+    pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="About how many pairs an epoch has.")] = 140_000,
+    rank: Annotated[int, typer.Option("--rank", metavar="R", help="Rank of the matrices that are added.")] = 1,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs a step.")] = 4,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")] = 3e-3,
+    share: Annotated[
+        float, typer.Option("--share", metavar="X", help="Of the queries that are learned from; the rest is held out.")
+    ] = 0.8,
+    passage_tokens: Annotated[int, typer.Option("--passage-tokens", metavar="N", help="Cut documents there.")] = 300,
+    precision: Annotated[
+        options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")
+    ] = options.Precisions.auto,
+    split: options.Split = None,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")] = 0,
+    neural: options.RankerOptions,
+) -> None:
+    """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
+    from ranktilt.training.lora import HELD_OUT, LoraTraining, train_lora
+
+    chosen = LoraTraining(
+        pairs=pairs, rank=rank, rate=learning_rate, batch=batch, share=share, steps=steps, minutes=minutes,
+        prompt=prompt, attribute=attribute, text=neural.text or "title+text", passage_tokens=passage_tokens,
+        precision=precision, seed=seed, device=neural.device,
+    )  # fmt: skip
+    loaded = options.load_texts(collection, split)
+    trained = train_lora(loaded, start_from, output, by=by, protected=protected, options=chosen)
+    found = trained.figures
+    first, last = found["loss"][0], found["loss"][-1]
+    went_on = f", this time from step {trained.resumed + 1:,} on" if 0 < trained.resumed < found["steps"] else ""
+    note(
+        f"{trained.folder}: learned from {found['pairs']:,} pairs in {found['steps']:,} steps{went_on}; its loss went "
+        f"from {first:.2f} to {last:.2f}. {found['held_out_queries']:,} queries were held out: "
+        f"{trained.folder / HELD_OUT}"
+    )
+    spec = f"transformers:{start_from}(adapter={trained.folder})"
+    note(f"Next: {shlex.join(['ranktilt', 'pairwise', str(collection), '--llm', spec, '--by', by])}")
+
+
 def _summary(trained: Trained, collection: Path) -> str:
     found = trained.figures
     steps, resumed = found["steps"], trained.resumed

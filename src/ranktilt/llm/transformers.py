@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import re
 import secrets
+import warnings
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +54,13 @@ class Transformers(LLM):
     """
 
     def __init__(
-        self, folder: str | Path, *, device: str | None = None, batch: int = BATCH, precision: str = "auto"
+        self,
+        folder: str | Path,
+        *,
+        device: str | None = None,
+        batch: int = BATCH,
+        precision: str = "auto",
+        adapter: str | Path | None = None,
     ) -> None:
         if batch < 1:
             raise UserError(f"transformers: batch must be 1 or more, got {batch!r}")
@@ -63,6 +70,7 @@ class Transformers(LLM):
         self.name = self.folder.resolve().name
         self.concurrency = batch * WINDOW
         self._batch, self._precision, self._asked_device = batch, precision, device
+        self.adapter = None if adapter is None else Path(adapter).expanduser()
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
@@ -71,9 +79,9 @@ class Transformers(LLM):
 
     @cached_property
     def revision(self) -> str:
-        """Hash of the folder's files."""
+        """Hash of the folder's files, and of the adapter's."""
         self._require_folder()
-        return checkpoint.fingerprint(self.folder)
+        return checkpoint.fingerprint(self.folder, *([] if self.adapter is None else [_adapter_hash(self.adapter)]))
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -90,6 +98,9 @@ class Transformers(LLM):
         self._require_folder()
         checkpoint.require(self.folder, tokenizer=False)
         checkpoint.require_embeddings(self.folder)
+        if self.adapter is not None:
+            need("peft", extra="train", for_="transformers(adapter=…)")
+            _adapter_hash(self.adapter)
         _ = self._tokenizer, self._device
 
     def _require_folder(self) -> None:
@@ -123,14 +134,30 @@ class Transformers(LLM):
             for start in range(0, len(jobs), self._batch):
                 yield self._answer(jobs[start : start + self._batch], sampling)
 
-    def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Reply:
+    def tokens_of(self, prompt: Prompt) -> list[int]:
+        """Return what the model reads of a prompt, up to where its answer begins."""
         messages = [{**message, "content": self._as_text(message["content"])} for message in prompt.messages()]
+        text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        found: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return found
+
+    def tokens_of_answer(self, text: str) -> list[int]:
+        """Return the tokens of an answer, without what ends it."""
+        found: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return found
+
+    @property
+    def end_token(self) -> int | None:
+        """The token that ends an answer; None where the tokenizer has none."""
+        found = self._tokenizer.eos_token_id
+        return None if found is None else int(found)
+
+    def _job(self, number: int, prompt: Prompt, sampling: Sampling) -> _Job | Reply:
         try:
-            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            tokens = self.tokens_of(prompt)
         except Exception as error:  # a template is a program of the model's author, with errors of its own
             said = checkpoint.first_line(error)
             return Reply(number, None, Failure("refused", f"the model's chat template does not take it: {said}"), 0)
-        tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         left = MOST if self.context is None else self.context - len(tokens)
         if left < 1:
             message = f"{len(tokens):,} tokens leave no room for an answer in the model's context of {self.context:,}"
@@ -209,6 +236,8 @@ class Transformers(LLM):
             kind = "AutoModelForCausalLM"
             model = checkpoint.load(self.folder, kind, for_="transformers", torch_dtype=self._precision)
             model = model.to(self._device)
+            if self.adapter is not None:
+                model = with_adapter(model, self.adapter)
         ends, pad = sorted(_ends(model, self._tokenizer)), self._tokenizer.pad_token_id
         library = checkpoint.transformers(for_="transformers")
         model.generation_config = library.GenerationConfig(
@@ -237,6 +266,26 @@ class Transformers(LLM):
         except Exception as error:  # torch has many: an unknown name, a device that is absent or not compiled in
             raise UserError(f"transformers: device {name!r} cannot be used: {checkpoint.first_line(error)}") from error
         return name
+
+
+def with_adapter(model: Any, adapter: Path) -> Any:
+    """Add the weights of a low-rank adapter to a model's own."""
+    peft = need("peft", extra="train", for_="transformers(adapter=…)")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # what peft asks of transformers is to get another name
+            return peft.PeftModel.from_pretrained(model, str(adapter), local_files_only=True).merge_and_unload().eval()
+    except (ValueError, KeyError, RuntimeError, OSError, TypeError) as error:
+        reason = checkpoint.first_line(error)
+        raise UserError(f"{adapter}: not an adapter of this model: {reason}") from error
+
+
+def _adapter_hash(folder: Path) -> str:
+    if not (folder / "adapter_config.json").is_file():
+        raise UserError(
+            f"{folder}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"
+        )
+    return checkpoint.fingerprint(folder)
 
 
 def _ends(model: Any, tokenizer: Any) -> set[int]:

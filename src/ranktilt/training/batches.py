@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,13 +41,6 @@ class Batches:
         """Batches in an epoch."""
         groups = sum(min(len(e.positives), self.positives) for e in self.training_set.queries)
         return -(-groups // self.groups)
-
-    def starting(self, step: int) -> Iterator[Batch]:
-        """Yield the batches from a step on, without end."""
-        epoch, first = divmod(step, self.per_epoch)
-        while True:
-            yield from self.epoch(epoch)[first:]
-            epoch, first = epoch + 1, 0
 
     def epoch(self, number: int) -> list[Batch]:
         """Return all batches of an epoch: groups of like length share one, and the batches are in random order."""

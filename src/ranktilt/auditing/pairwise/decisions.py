@@ -16,9 +16,10 @@ from ranktilt.auditing.pairwise.pairs import DrawnPairs, TwoGroups, relevant_pai
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, counted, shorten
 from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
+from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
-from ranktilt.rankers.llm.base import Shown, Task
+from ranktilt.rankers.llm.base import Asker, Shown, Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 
@@ -65,23 +66,26 @@ class Decisions:
         return Path(path)
 
 
-def ask_pairs(collection: Collection, drawn: DrawnPairs, asker: Pairwise) -> Decisions:
-    """Ask a language model about each pair in both orders, all prompts at once; `asker` says how, not its method."""
-    texts = readable_texts(asker, collection)
+def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, asker: Asker = journalled) -> Decisions:
+    """Ask a language model about each pair in both orders, all prompts at once; `ranker` says how, not its method.
+
+    A `Rehearsal` as `asker` counts what would be asked.
+    """
+    texts = readable_texts(ranker, collection)
     shown = [
-        [asker.shown(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]
+        [ranker.shown(text) for text in texts.gather(codes(drawn.frame[side], collection.ids))]
         for side in ("protected", "unprotected")
     ]
     queries = collection.queries["text"].gather(codes(drawn.frame["query"], collection.queries["id"]))
     tasks = [Task(query, list(pair)) for query, *pair in zip(queries, *shown, strict=True)]
-    answers, said = asker.ask(tasks, [_both_orders() for _ in tasks])
+    answers, said = ranker.ask(tasks, [_both_orders() for _ in tasks], asker=asker)
     rows = [
         (query, kind, *order, order[reading.order[0]] if reading.order else None, reading.kind)
         for (query, kind, one, two), readings in zip(drawn.frame.iter_rows(), answers, strict=True)
         for order, reading in zip(((one, two), (two, one)), readings, strict=True)
     ]
-    spec = {"asker": repr(asker), "pairs": drawn.wanted, **said}
-    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, asker.llm, spec, drawn.notes)
+    spec = {"asker": repr(ranker), "pairs": drawn.wanted, **said}
+    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, ranker.llm, spec, drawn.notes)
 
 
 def _both_orders() -> Generator[list[Shown], list[Reading], list[Reading]]:

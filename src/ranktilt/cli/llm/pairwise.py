@@ -12,7 +12,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.fair_ranking import CANDIDATES
 from ranktilt.cli.notes import note
-from ranktilt.cli.output import PageOutput, check_paths, collection_files
+from ranktilt.cli.output import PageOutput, check_paths, collection_files, print_result
 from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class Questions(options.OptionGroup):
     save_decisions: Annotated[
         Path | None, typer.Option("--save-decisions", metavar="FILE", help="Keep all choices, as JSON lines.")
     ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show requests, tokens, price and time.")] = (
+        False
+    )
+    price: options.Price = None
 
     def check(self) -> None:
         """Refuse options that do not go together."""
@@ -78,6 +82,10 @@ class Questions(options.OptionGroup):
         strange = next((name for name, value in given.items() if value is not None), None)
         if self.decisions is not None and strange is not None:
             raise UserError(f"--{strange.replace('_', '-')} is about asking; leave it out with --decisions")
+        if self.dry_run and self.decisions is not None:
+            raise UserError("--dry-run is about asking; leave it out with --decisions")
+        if self.price is not None and not self.dry_run:
+            raise UserError("--price is about the estimate; ask for it: --dry-run")
         if self.prompt == "pairwise-sensitive" and not self.attribute:
             raise UserError("--prompt pairwise-sensitive needs an attribute, such as --attribute female")
 
@@ -90,7 +98,8 @@ class Questions(options.OptionGroup):
         found = neural.rankers([f"pairwise:{self.llm}"], prompt=self.prompt or PROMPT, attribute=self.attribute)[0]
         if not isinstance(found, Pairwise) or found.k is not None:
             raise UserError(f"--llm expects one model, such as openai:MODEL, got {self.llm!r}")
-        found.check()
+        if not self.dry_run:
+            found.check()
         return found
 
     def run(self, folder: Path) -> Run | None:
@@ -151,6 +160,8 @@ def pairwise(
     if rankings is not None:
         list(ranking_verdicts(rankings, sides))  # what cannot stand beside need not be asked for
     decided = _decided(questions, asker, collection, sides, folder=folder, seed=seed)
+    if decided is None:
+        return
     found = run_pairwise(
         collection, decided, count=count, audit=rankings, level=level_margin, correction=correction,
         resamples=resamples, seed=seed,
@@ -160,14 +171,21 @@ def pairwise(
 
 def _decided(
     questions: Questions, asker: Pairwise | None, collection: Collection, sides: TwoGroups, *, folder: Path, seed: int
-) -> Decisions:
-    """What was chosen: asked for now, or read."""
+) -> Decisions | None:
+    """What was chosen: asked for now, or read; None where only the estimate is shown."""
     from ranktilt.auditing.pairwise.decisions import ask_pairs, read_decisions
     from ranktilt.auditing.pairwise.pairs import draw_pairs
+    from ranktilt.llm.estimate import Rehearsal
 
     if asker is None:
         return read_decisions(str(questions.decisions), collection, sides)
     drawn = draw_pairs(collection, sides, pairs=questions.pairs or PAIRS, seed=seed, candidates=questions.run(folder))
+    if questions.dry_run:
+        rehearsal = Rehearsal(asker.model())
+        ask_pairs(collection, drawn, asker, asker=rehearsal)
+        lines = rehearsal.lines(options.read_price(questions.price), most=rehearsal.requests)
+        print_result("".join(f"{name:<10}  {text}\n" for name, text in lines))
+        return None
     queries = counted(drawn.frame["query"].n_unique(), "query", "queries")
     note(f"{counted(drawn.frame.height, 'pair', 'pairs')} of {queries}: {2 * drawn.frame.height:,} prompts")
     return ask_pairs(collection, drawn, asker)

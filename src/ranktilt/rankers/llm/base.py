@@ -65,7 +65,9 @@ JSON_FORMATS = {
 }
 CHOICE_FORMAT = "Only respond with the identifier of the chosen passage, e.g., [2]. Do not say any word or explain."
 _SLOTS = ("query", "items", "count", "attribute")
-_MODEL_OPTIONS = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "device", "batch", "precision")
+_MODEL_OPTIONS = (
+    "base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "device", "batch", "precision", "adapter",
+)  # fmt: skip
 _TEMPLATE_TOKENS = 24
 """What a chat template adds to a prompt, about."""
 _IDENTIFIER_TOKENS = 8
@@ -133,6 +135,7 @@ class LLMRanker(Ranker):
     device: str | None = field(default=None, kw_only=True)
     batch: int | None = field(default=None, kw_only=True)
     precision: str | None = field(default=None, kw_only=True)
+    adapter: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
@@ -358,6 +361,10 @@ class LLMRanker(Ranker):
     def answer_format(self) -> str:
         """What stands behind every prompt: how to answer."""
         return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
+
+    def prompt_of(self, task: Task, shown: Shown) -> str:
+        """Return the prompt that shows some of a task's passages."""
+        return fill(self._template()[0], self.values(task, shown))
 
     def values(self, task: Task, shown: Shown) -> dict[str, str]:
         """Return what fills the slots of a prompt."""

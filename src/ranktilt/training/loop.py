@@ -1,0 +1,177 @@
+"""The training loop: a step is a function of seed and number, and a kill loses what came since the last checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from ranktilt.errors import UserError
+from ranktilt.models.checkpoint import first_line
+from ranktilt.optional import need
+from ranktilt.progress import report
+from ranktilt.training.directory import TrainingDirectory
+from ranktilt.training.options import learning_rate
+
+CHECKPOINT_EVERY = 60.0
+"""Seconds between checkpoints."""
+_WEIGHT_DECAY, _MAX_GRADIENT = 0.01, 1.0
+_TIMED_STEPS, _TIME_SHARE, _LOSS_POINTS = 8, 0.95, 20
+B = TypeVar("B")
+
+
+class EpochBatches(Protocol[B]):
+    """Batches without end: epoch after epoch, each drawn anew from a seed."""
+
+    @property
+    def per_epoch(self) -> int:
+        """Batches in an epoch."""
+
+    def epoch(self, number: int) -> list[B]:
+        """Return all batches of an epoch."""
+
+    def size(self, batch: B) -> int:
+        """What a batch costs, such as its tokens."""
+
+
+def starting(batches: EpochBatches[B], step: int) -> Iterator[B]:
+    """Yield the batches from a step on, without end."""
+    epoch, first = divmod(step, batches.per_epoch)
+    while True:
+        yield from batches.epoch(epoch)[first:]
+        epoch, first = epoch + 1, 0
+
+
+@dataclass
+class TrainingLoop(Generic[B]):
+    """A training under way: AdamW on what of a model may change, from checkpoint to checkpoint."""
+
+    model: Any
+    batches: EpochBatches[B]
+    loss: Callable[[B], Any]
+    """A batch's loss as a tensor."""
+    count: Callable[[B], int]
+    """How many pairs a batch holds."""
+    rate: float
+    label: str
+    optimizer: Any = None
+    losses: list[float] = field(default_factory=list)
+    pairs: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.optimizer = self._new_optimizer()
+
+    def _new_optimizer(self) -> Any:
+        torch = need("torch", extra="neural", for_=self.label)
+        weights = [weight for weight in self.model.parameters() if weight.requires_grad]
+        parts = [
+            {"params": [w for w in weights if w.ndim > 1], "weight_decay": _WEIGHT_DECAY},
+            {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW(parts, lr=self.rate, fused=self.model.device.type in ("cpu", "cuda"))
+
+    def steps_in(self, minutes: float | None, began: float) -> int:
+        """Number of steps: one epoch, or as many as fit into the time, by the pace of batches of all sizes."""
+        if minutes is None:
+            return self.batches.per_epoch
+        epoch = sorted(self.batches.epoch(0), key=self.batches.size)
+        places = (2 * np.arange(_TIMED_STEPS) + 1) * len(epoch) // (2 * _TIMED_STEPS)
+        self.step(epoch[places[_TIMED_STEPS // 2]], 0.0)  # a rate of 0 leaves all weights as they are
+        start = time.monotonic()
+        for number, position in enumerate(places, start=1):
+            self.step(epoch[position], 0.0)
+            report(f"{self.label}: timing a few steps", number, _TIMED_STEPS)
+        pace = (time.monotonic() - start) / _TIMED_STEPS
+        self.optimizer = self._new_optimizer()
+        spent = time.monotonic() - began
+        left = 60 * minutes * _TIME_SHARE - spent
+        if left < pace:
+            raise UserError(
+                f"{self.label}: reading and timing took {spent:.1f} s, and a step takes {pace:.1f} s: {minutes:g} "
+                "minutes leave no time for one"
+            )
+        return int(left / pace)
+
+    def run(self, directory: TrainingDirectory, steps: int) -> int:
+        """Make the steps that are left; returns the number of the first of them."""
+        first = self._restore(directory)
+        label = f"{self.label} {directory.folder.name}"
+        started = saved = time.monotonic()
+        before = self.seconds
+        report(label, 0, steps - first)
+        for step, batch in zip(range(first, steps), starting(self.batches, first), strict=False):
+            self.losses.append(self.step(batch, learning_rate(step, steps, self.rate)))
+            self.pairs += self.count(batch)
+            if not np.isfinite(self.losses[-1]):
+                raise UserError(
+                    f"{self.label}: the loss is no number at step {step + 1}; choose a lower rate than {self.rate:g}"
+                )
+            now = time.monotonic()
+            self.seconds = before + now - started
+            if now - saved >= CHECKPOINT_EVERY:
+                directory.save_checkpoint(self._state(step + 1))
+                saved = time.monotonic()
+            report(label, step + 1 - first, steps - first)
+        return first
+
+    def step(self, batch: B, rate: float) -> float:
+        """Learn from one batch; returns its loss."""
+        torch = need("torch", extra="neural", for_=self.label)
+        loss = self.loss(batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), _MAX_GRADIENT)
+        for part in self.optimizer.param_groups:
+            part["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return float(loss.detach())
+
+    def _state(self, step: int) -> dict[str, Any]:
+        """All that the next step depends on; weights that do not change are no part of it."""
+        changing = {name for name, weight in self.model.named_parameters() if weight.requires_grad}
+        return {
+            "step": step,
+            "model": {name: weight for name, weight in self.model.state_dict().items() if name in changing},
+            "optimizer": self.optimizer.state_dict(),
+            "losses": self.losses,
+            "pairs": self.pairs,
+            "seconds": self.seconds,
+        }
+
+    def _restore(self, directory: TrainingDirectory) -> int:
+        """Go back to the last checkpoint, if there is one; returns the next step."""
+        state = directory.load_checkpoint(str(self.model.device))
+        if state is None:
+            return 0
+        self.model.load_state_dict(state["model"], strict=False)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.losses, self.pairs, self.seconds = state["losses"], state["pairs"], state["seconds"]
+        return int(state["step"])
+
+    def figures(self, steps: int) -> dict[str, Any]:
+        """Return what the record says of how it went: steps, pairs, time, and the loss as it fell."""
+        parts = np.array_split(np.array(self.losses), min(_LOSS_POINTS, steps))
+        return {
+            "steps": steps,
+            "epochs": round(steps / self.batches.per_epoch, 3),
+            "pairs": self.pairs,
+            "seconds": round(self.seconds, 1),
+            "pairs_per_second": round(self.pairs / self.seconds, 1) if self.seconds else None,
+            "loss": [round(float(part.mean()), 4) for part in parts],
+        }
+
+
+def device_of(name: str | None, label: str) -> str:
+    """Return torch's name of the device to train on; refuses one that is not there."""
+    torch = need("torch", extra="neural", for_=label)
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for CUDA
+        raise UserError(f"{label}: no device {name!r}: {first_line(error)}") from error
+    return name

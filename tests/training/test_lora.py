@@ -1,0 +1,130 @@
+"""An adapter learns answers that are as often of either group, comes out the same each time, and survives a kill."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ranktilt import Collection
+from ranktilt.errors import UserError
+from ranktilt.llm.base import Prompt, llm
+from ranktilt.llm.transformers import Transformers
+from ranktilt.progress import listening
+from ranktilt.rankers.llm.pairwise import Pairwise
+from ranktilt.training import loop
+from ranktilt.training.lora import HELD_OUT, LoraTraining, pair_examples, train_lora
+from tests.llm.stories import make_stories
+from tests.refusals import refused
+from tests.toy import collection_of
+
+pytestmark = pytest.mark.neural
+QUICK = LoraTraining(pairs=200, steps=40, rate=0.02, rank=4, batch=8, text="text", prompt="choice", passage_tokens=20)
+
+
+@pytest.fixture(scope="module")
+def stories(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_stories(shared_data, tmp_path_factory.mktemp("stories") / "model")
+
+
+def grouped(queries: int = 10) -> Collection:
+    """Documents of women and men, some relevant to each query."""
+    chance = random.Random(0)
+    docs = [
+        {"id": f"d{n}", "text": f"a story of {n}", "source": "human", "origin": f"d{n}",
+         "gender": ("female", "male", "male")[n % 3]}
+        for n in range(60)
+    ]  # fmt: skip
+    names = {f"q{n}": f"who was number {n}" for n in range(queries)}
+    return collection_of(docs, names, {name: {f"d{n}": 1 for n in chance.sample(range(60), 20)} for name in names})
+
+
+def test_right_answers_are_as_often_of_either_group_and_in_either_place() -> None:
+    asker = Pairwise(llm="transformers:none", text="text")
+    found = pair_examples(grouped(), asker, "gender", "female", QUICK)
+    every = list(zip(found.answers, found.protected.tolist(), strict=True))
+    for answer in ("[1]", "[2]"):
+        for protected in (True, False):
+            assert abs(every.count((answer, protected)) - len(every) / 4) <= 2
+    assert len(every) >= 190
+    assert len(found.held_out) == 2
+    for name in found.held_out:
+        assert not any(f"who was number {name[1:]}\n" in prompt for prompt in found.prompts)
+
+
+def test_what_stands_first_is_the_answers_side() -> None:
+    collection = grouped()
+    found = pair_examples(collection, Pairwise(llm="transformers:none", text="text"), "gender", "female", QUICK)
+    gender = dict(collection.docs.select("text", "gender").iter_rows())
+    for prompt, answer, protected in zip(found.prompts, found.answers, found.protected.tolist(), strict=True):
+        lines = [line for line in prompt.splitlines() if line.startswith(answer)]
+        assert (gender[lines[0].partition(" ")[2]] == "female") == protected
+
+
+@pytest.fixture(scope="module")
+def trained(stories: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lora") / "adapter"
+    found = train_lora(grouped(), stories, folder, by="gender", protected="female", options=QUICK)
+    assert found.figures["loss"][-1] < found.figures["loss"][0] / 3
+    assert found.figures["pairs"] == 40 * QUICK.batch
+    return folder
+
+
+def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path) -> None:
+    prompt = Prompt(Pairwise(llm="transformers:none").prompt_of(_task(), (0, 1)))
+    texts = []
+    for model in (Transformers(stories), Transformers(stories, adapter=trained)):
+        (reply,) = model.generate([prompt], temperature=0, max_tokens=8)
+        assert reply.answer is not None
+        texts.append(reply.answer.text)
+    assert texts[0] != texts[1]
+    assert set(texts[1]) & set("[12]")
+    assert len((trained / HELD_OUT).read_text().splitlines()) == 2
+
+
+def _task():
+    from ranktilt.rankers.llm.base import Task
+
+    return Task("who was number 3", ["a story of 4", "a story of 5"])
+
+
+def test_another_adapter_is_another_model(stories: Path, trained: Path) -> None:
+    assert Transformers(stories).identity != Transformers(stories, adapter=trained).identity
+    assert llm(f"transformers:{stories}", adapter=str(trained)).identity.startswith("transformers:")
+    with refused(f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"):
+        Transformers(stories, adapter=stories).check()
+
+
+def test_an_interrupted_training_ends_with_the_same_weights(
+    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", 0.0)
+    options = replace(QUICK, steps=6)
+
+    def train(folder: Path):
+        return train_lora(grouped(), stories, folder, by="gender", protected="female", options=options)
+
+    def stop(label: str, done: int, total: int) -> None:
+        if label.startswith("train lora") and (done, total) == (4, 6):
+            raise KeyboardInterrupt
+
+    whole = train(tmp_path / "whole")
+    with listening(stop), pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "cut")
+    found = train(tmp_path / "cut")
+    assert 0 < found.resumed < 6
+    one, other = ((folder / "adapter_model.safetensors").read_bytes() for folder in (whole.folder, found.folder))
+    assert one == other
+    assert train(tmp_path / "cut").resumed == 6
+
+
+def test_what_cannot_be_learned_from_is_refused(stories: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="did you mean 'female'"):
+        train_lora(grouped(), stories, tmp_path / "a", by="gender", protected="femal", options=QUICK)
+    with refused("1 query cannot be parted into 0.8 and the rest"):
+        train_lora(grouped(1), stories, tmp_path / "a", by="gender", protected="female", options=QUICK)
+    assert not (tmp_path / "a").exists()
+    with refused("training: expected a share of the queries above 0 and below 1, got 1"):
+        LoraTraining(share=1)
