@@ -33,6 +33,14 @@ PACKAGES = ("ranktilt", "openai", "polars")
 DELAY, CONCURRENCY, ROUNDS = 0.05, 32, 3
 WINDOW, STEP = 10, 5
 FULL, SMALL = (44, 200), (3, 20)
+ANSWER = " > ".join(f"[{number}]" for number in range(WINDOW, 0, -1))
+SERVER = """
+import time
+from tests.llm.server import Server
+with Server(answer=lambda messages, body: {answer!r}, delay={delay}) as server:
+    print(server.url, flush=True)
+    time.sleep(86_400)
+"""
 ADDRESS = "RANKTILT_BENCHMARK_SERVER"
 RANKER = f"listwise:openai:tiny(concurrency={CONCURRENCY},window={WINDOW},step={STEP})"
 
@@ -104,8 +112,8 @@ LABELS = {
 
 @contextmanager
 def server() -> Iterator[None]:
-    """A server in a process of its own; its address goes to the contenders by the environment."""
-    command = [sys.executable, "-m", "tests.llm.server", "--port", "0", "--delay", str(DELAY)]
+    """A server in a process of its own that turns every window round; contenders find it by the environment."""
+    command = [sys.executable, "-c", SERVER.format(answer=ANSWER, delay=DELAY)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         os.environ[ADDRESS] = process.stdout.readline().strip()
