@@ -12,10 +12,11 @@ import pytest
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.probes.explain import Explanation
+from ranktilt.probes.explain import Explanation, explain
 from ranktilt.probes.overlap import OverlapProbe, shared_terms
 from ranktilt.probes.similarity import twin_similarity
 from ranktilt.probes.statistics import statistics
+from ranktilt.probes.vocabulary import TypeTokenProbe
 from ranktilt.reporting.output import table
 from tests.probes.exclaiming import bed
 from tests.probes.lexical_vectors import LetterVectors
@@ -166,3 +167,12 @@ def gendered(folder: Path) -> Collection:
         for row in rows
     }
     return collection_of(docs, {row["q_id"]: row["query"] for row in rows}, qrels)
+
+
+def test_a_model_that_is_not_there_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*_: object) -> None:
+        raise AssertionError("measured before all was checked")
+
+    monkeypatch.setattr(TypeTokenProbe, "measure", measured)
+    with pytest.raises(UserError, match="model 'no-such-folder' is no folder"):
+        explain(rt.bundled(), ["type-token", "perplexity"], lm=["no-such-folder"])

@@ -128,6 +128,9 @@ class Probe(ABC, Generic[M]):
         first = reference_of(collection, reference)
         return self.describe(collection, first, self.measure(collection, first, ranker))
 
+    def check(self) -> None:
+        """Find out, before others take their time, whether it can measure; `UserError` says why not."""
+
     @abstractmethod
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> M:
         """Measure what the answer needs; `reference` is one of the sources."""

@@ -132,6 +132,7 @@ def explain(
                  if one.needs_encoder]  # fmt: skip
         chosen = [one for one in chosen if not one.needs_encoder]
     for one in chosen:
+        one.check()
         if one.needs_encoder:
             require_encoder(ranker, one.name)
     names = [one.name for one in chosen]

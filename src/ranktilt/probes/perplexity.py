@@ -78,6 +78,13 @@ class PerplexityProbe(TextProbe):
         found.check()
         return found
 
+    def check(self) -> None:
+        """Find and check the language model, without loading or asking it."""
+        if self.lm.startswith(SERVER):
+            OpenAI(self.lm.removeprefix(SERVER)).check()
+        elif self.lm != NGRAM:
+            self.model()
+
     def measure(self, collection: Collection, reference: str, ranker: Ranker | None) -> Floats:
         """Score every document."""
         docs = collection.docs
