@@ -249,8 +249,9 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
     path = result("gate").save(tmp_path / "found.json")
     with pytest.raises(DataError) as error:
         read_result(path, PAPER_RESULTS)
-    said = "expected an audit, a validation, a study or an explanation, got a gate's report"
-    assert str(error.value) == f"{path}: {said}; ranktilt audit, validate, study and explain write one with --json FILE"
+    said = "expected an audit, a validation, a study, an explanation or a pairwise audit, got a gate's report"
+    verbs = "ranktilt audit, validate, study, explain and pairwise"
+    assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
 
 
 def test_an_audit_is_reopened_from_where_its_file_lies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
