@@ -89,6 +89,18 @@ def alternating(script: str, contenders: Sequence[str], folder: Path, rounds: in
     return {c: {part: statistics.median(m[part] for m in all_) for part in all_[0]} for c, all_ in found.items()}
 
 
+@contextmanager
+def server_process(variable: str, *arguments: str) -> Iterator[None]:
+    """A Python process that serves; the address on its first line goes to the contenders by an environment variable."""
+    with subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        os.environ[variable] = process.stdout.readline().strip()
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
 def say(text: str) -> None:
     """Tell whoever waits what is being done."""
     print(text, file=sys.stderr, flush=True)

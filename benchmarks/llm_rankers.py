@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from common import (
-    ROOT,
     TINY,
     Contender,
     Measured,
@@ -25,6 +21,7 @@ from common import (
     memory,
     publish,
     seconds,
+    server_process,
     table,
     target,
 )
@@ -110,26 +107,16 @@ LABELS = {
 }
 
 
-@contextmanager
-def server() -> Iterator[None]:
-    """A server in a process of its own that turns every window round; contenders find it by the environment."""
-    command = [sys.executable, "-c", SERVER.format(answer=ANSWER, delay=DELAY)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        os.environ[ADDRESS] = process.stdout.readline().strip()
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 def main() -> None:
     """Measure and write the section."""
     given = arguments(__doc__.splitlines()[0]).parse_args()
     if given.contender:
         compete(given, CONTENDERS)
         return
-    with tempfile.TemporaryDirectory() as temporary, server():
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        server_process(ADDRESS, "-c", SERVER.format(answer=ANSWER, delay=DELAY)),
+    ):
         folder = Path(temporary) / ("quick" if given.quick else "full")
         found = alternating(__file__, tuple(LABELS), folder, 1 if given.quick else ROUNDS)
     from ranktilt.rankers.llm.listwise import windows

@@ -5,15 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from common import (
-    ROOT,
     TINY,
     Contender,
     Measured,
@@ -26,6 +21,7 @@ from common import (
     memory,
     publish,
     seconds,
+    server_process,
     table,
     target,
 )
@@ -104,26 +100,16 @@ LABELS = {
 }
 
 
-@contextmanager
-def server() -> Iterator[None]:
-    """A server in a process of its own; its address goes to the contenders by the environment."""
-    command = [sys.executable, "-m", "tests.llm.server", "--port", "0", "--delay", str(DELAY)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        os.environ[ADDRESS] = process.stdout.readline().strip()
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 def main() -> None:
     """Measure and write the section."""
     given = arguments(__doc__.splitlines()[0]).parse_args()
     if given.contender:
         compete(given, CONTENDERS)
         return
-    with tempfile.TemporaryDirectory() as temporary, server():
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        server_process(ADDRESS, "-m", "tests.llm.server", "--port", "0", "--delay", str(DELAY)),
+    ):
         folder = Path(temporary) / ("quick" if given.quick else "documents")
         words = fresh(__file__, "prepare", folder)["words"]
         found = alternating(__file__, tuple(LABELS), folder, 1 if given.quick else ROUNDS)

@@ -73,7 +73,7 @@ def trained(stories: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_adapter_changes_what_the_model_answers(stories: Path, trained: Path) -> None:
-    prompt = Prompt(Pairwise(llm="transformers:none").prompt_of(_task(), (0, 1)))
+    prompt = Prompt(Pairwise(llm="transformers:none").prompts_of([_task()])[0])
     texts = []
     for model in (Transformers(stories), Transformers(stories, adapter=trained)):
         (reply,) = model.generate([prompt], temperature=0, max_tokens=8)

@@ -92,9 +92,7 @@ def train_cross_encoder(
     loop = TrainingLoop(
         groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR
     )
-    steps = directory.steps or options.steps or loop.steps_in(options.minutes, began)
-    directory.begin(spec, steps)
-    resumed = loop.run(directory, steps)
+    steps, resumed = loop.complete(directory, spec, options, began)
     record = {
         "spec": spec,
         "ranktilt": __version__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from ranktilt.models.checkpoint import first_line
 from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.training.directory import TrainingDirectory
-from ranktilt.training.options import learning_rate
+from ranktilt.training.options import Schedule, learning_rate
 
 CHECKPOINT_EVERY = 60.0
 """Seconds between checkpoints."""
@@ -95,6 +95,14 @@ class TrainingLoop(Generic[B]):
                 "minutes leave no time for one"
             )
         return int(left / pace)
+
+    def complete(
+        self, directory: TrainingDirectory, spec: Mapping[str, Any], asked: Schedule, began: float
+    ) -> tuple[int, int]:
+        """Make all steps, as many as an unfinished training began with; returns their number and the first one made."""
+        steps = directory.steps or asked.steps or self.steps_in(asked.minutes, began)
+        directory.begin(spec, steps)
+        return steps, self.run(directory, steps)
 
     def run(self, directory: TrainingDirectory, steps: int) -> int:
         """Make the steps that are left; returns the number of the first of them."""

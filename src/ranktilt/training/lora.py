@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 import re
 import time
@@ -36,7 +35,7 @@ from ranktilt.run import codes
 from ranktilt.training.cross_encoder import origin_of
 from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
-from ranktilt.training.options import Trained
+from ranktilt.training.options import Trained, require_schedule
 
 Ints = npt.NDArray[np.int64]
 FOR = "train lora"
@@ -96,20 +95,9 @@ class LoraTraining:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("pairs", "rank", "batch", "steps"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"training: expected {name} of at least 1, got {value}")
-        for name in ("rate", "minutes"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise UserError(f"training: expected {name} above 0, got {value}")
+        require_schedule(self, ("pairs", "rank", "batch", "steps"))
         if not 0 < self.share < 1:
             raise UserError(f"training: expected a share of the queries above 0 and below 1, got {self.share:g}")
-        if self.seed < 0:
-            raise UserError(f"training: expected a seed of at least 0, got {self.seed}")
-        if self.steps is not None and self.minutes is not None:
-            raise UserError("training: choose a number of steps or of minutes, not both")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +138,7 @@ def pair_examples(
     texts = readable_texts(ranker, collection)
     rows = {side: codes(drawn.frame[side], collection.ids) for side in ("protected", "unprotected")}
     asked = dict(collection.queries.select("id", "text").iter_rows())
-    prompts, answers, first_side = [], [], []
+    shown, answers, taught = list[Task](), list[str](), list[bool]()
     turn: dict[str, int] = {}
     order = random.Random(f"{options.seed} pairs").sample(range(drawn.frame.height), drawn.frame.height)
     for number in order:
@@ -158,11 +146,11 @@ def pair_examples(
         turn[kind] = turn.get(kind, -1) + 1
         is_protected, stands_first = turn[kind] % 2 == 0, turn[kind] // 2 % 2 == 0
         one, two = (ranker.shown(texts[int(rows[side][number])]) for side in ("protected", "unprotected"))
-        shown = (one, two) if is_protected == stands_first else (two, one)
-        prompts.append(ranker.prompt_of(Task(asked[query], list(shown)), (0, 1)))
+        shown.append(Task(asked[query], [one, two] if is_protected == stands_first else [two, one]))
         answers.append("[1]" if stands_first else "[2]")
-        first_side.append(is_protected)
-    return PairExamples(prompts, answers, np.array(first_side, dtype=bool), queries[len(kept) :], drawn.notes)
+        taught.append(is_protected)
+    prompts = ranker.prompts_of(shown)
+    return PairExamples(prompts, answers, np.array(taught, dtype=bool), queries[len(kept) :], drawn.notes)
 
 
 def train_lora(
@@ -238,9 +226,7 @@ def train_lora(
     loop = TrainingLoop(
         adapted, tokens, lambda batch: _loss(torch, adapted, tokens, batch, precision), len, options.rate, FOR
     )
-    steps = directory.steps or options.steps or loop.steps_in(options.minutes, began)
-    directory.begin(spec, steps)
-    resumed = loop.run(directory, steps)
+    steps, resumed = loop.complete(directory, spec, options, began)
     record = {
         "spec": spec,
         "ranktilt": __version__,

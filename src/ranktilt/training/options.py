@@ -3,15 +3,52 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import PRECISIONS
 
 _AT_LEAST_ONE = ("negatives", "positives", "depth", "steps", "batch", "max_query_tokens", "max_document_tokens")
+
+
+class Schedule(Protocol):
+    """How long a training goes on, and how fast it learns."""
+
+    @property
+    def steps(self) -> int | None:
+        """Batches to learn from."""
+
+    @property
+    def minutes(self) -> float | None:
+        """About how long it may take."""
+
+    @property
+    def rate(self) -> float:
+        """Highest learning rate."""
+
+    @property
+    def seed(self) -> int:
+        """Of every draw."""
+
+
+def require_schedule(asked: Schedule, counts: Sequence[str]) -> None:
+    """Refuse options out of their range; those named in `counts` are at least 1, or None."""
+    for name in counts:
+        value = getattr(asked, name)
+        if value is not None and value < 1:
+            raise UserError(f"training: expected {name} of at least 1, got {value}")
+    for name in ("rate", "minutes"):
+        value = getattr(asked, name)
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise UserError(f"training: expected {name} above 0, got {value}")
+    if asked.seed < 0:
+        raise UserError(f"training: expected a seed of at least 0, got {asked.seed}")
+    if asked.steps is not None and asked.minutes is not None:
+        raise UserError("training: choose a number of steps or of minutes, not both")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,18 +107,7 @@ class Training:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        for name in _AT_LEAST_ONE:
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"training: expected {name} of at least 1, got {value}")
-        for name in ("rate", "minutes"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise UserError(f"training: expected {name} above 0, got {value}")
-        if self.seed < 0:
-            raise UserError(f"training: expected a seed of at least 0, got {self.seed}")
-        if self.steps is not None and self.minutes is not None:
-            raise UserError("training: choose a number of steps or of minutes, not both")
+        require_schedule(self, _AT_LEAST_ONE)
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
         if self.text not in TEXT_CHOICES:

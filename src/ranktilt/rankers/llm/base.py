@@ -86,7 +86,7 @@ class Dialogue(NamedTuple):
 
 @dataclass(frozen=True)
 class LLMRanker(Ranker):
-    """Asks a language model which passages come first; the base of listwise, pairwise and setwise.
+    """Asks a language model which passages come first; the base of listwise, pairwise, setwise and pointwise.
 
     `llm` is ``openai:MODEL``, behind any compatible server, or ``transformers:FOLDER``; the options from `base_url` on
     are its own. The `prompt` is a name or a file with the slots ``{query}``, ``{items}``, ``{count}`` and
@@ -362,9 +362,10 @@ class LLMRanker(Ranker):
         """What stands behind every prompt: how to answer."""
         return CHOICE_FORMAT if self.chooses else RANKING_FORMAT
 
-    def prompt_of(self, task: Task, shown: Shown) -> str:
-        """Return the prompt that shows some of a task's passages."""
-        return fill(self._template()[0], self.values(task, shown))
+    def prompts_of(self, tasks: Iterable[Task]) -> list[str]:
+        """Return for each task the prompt that shows all of its passages in their order."""
+        slots, _ = self._template()
+        return [fill(slots, self.values(task, tuple(range(len(task.passages))))) for task in tasks]
 
     def values(self, task: Task, shown: Shown) -> dict[str, str]:
         """Return what fills the slots of a prompt."""
