@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
     from ranktilt.measures.twins import TwinEstimand
+    from ranktilt.mitigation.bench import bench
+    from ranktilt.mitigation.result import Bench
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "AP": "measures.average_precision",
     "Audit": "auditing.result",
+    "Bench": "mitigation.result",
     "Calibration": "auditing.calibration.result",
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
@@ -76,6 +79,7 @@ _NAMES = {
     "UserError": "errors",
     "Validation": "probes.validation",
     "audit": "auditing.audit",
+    "bench": "mitigation.bench",
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",
     "check": "datasets.check",
@@ -106,6 +110,7 @@ __all__ = [
     "AP",
     "RR",
     "Audit",
+    "Bench",
     "Calibration",
     "CheckResult",
     "Collection",
@@ -131,6 +136,7 @@ __all__ = [
     "Validation",
     "__version__",
     "audit",
+    "bench",
     "bundled",
     "calibrate",
     "check",
