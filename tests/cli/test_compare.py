@@ -57,6 +57,9 @@ class TestRefusals:
         )
 
     def test_one_audit_alone(self, cli: Cli, new: Path) -> None:
-        result = cli("compare", new)
-        assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("ranktilt compare: Missing argument 'OLD.json'")
+        either = "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
+        assert refused(cli, "compare", new) == refused(cli, "compare", new, new, "--to", "dense") == either
+        assert refused(cli, "compare", new, "--to", "dense") == (
+            "nothing to compare: the audit has no other run than 'dense'"
+        )
+        assert refused(cli, "compare", new, "--to", "bm25") == "unknown run 'bm25' (valid: dense)"

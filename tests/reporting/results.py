@@ -10,10 +10,10 @@ import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
-from ranktilt.auditing.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes
+from ranktilt.auditing.inference import ChangeTask, Columns, contrast_changes, corrected, mean_changes
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
 from ranktilt.auditing.study import Study, study
@@ -132,13 +132,17 @@ def replayed(most: float | None = None) -> ReplayedLog:
     )
     runs = {INPUT: [0.2, 0.5, 0.4, 0.3], MODEL: [0.9, 0.5, 0.6, 0.3], PUBLISHED: [0.9, 0.1, 0.6, 0.2],
             STRICT: [0.9, 0.2, 0.5, 0.1]}  # fmt: skip
-    tasks = [
-        ChangeTask(*part, of, *pair, Columns(np.array([runs[name] for name in part]), None))
-        for of, pair in ((measure("nDCG@10"), (ALL, ALL)), (estimand("ExposureRatio"), ("human", "llm")))
-        for part in PARTS
+    values = [np.array([runs[name] for name in part]) for part in PARTS]
+    means = [
+        ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None))
+        for part, pair in zip(PARTS, values, strict=True)
     ]
-    found = (mean_changes([t], resamples=200, seed=0, scale=100.0 if t.a == ALL else 1.0) for t in tasks)
-    changes = corrected([change for some in found for change in some], "holm")
+    ratios = [
+        ChangeTask(*part, estimand("ExposureRatio"), "human", "llm", Columns(np.vstack([pair, np.ones((2, 4))]), None))
+        for part, pair in zip(PARTS, values, strict=True)
+    ]
+    how = {"resamples": 200, "seed": 0}
+    changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
     spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": "ranktilt replay-log x"}
     return ReplayedLog(
         spec, answers, (UnmatchedCall(7, "shows one document twice"),),
