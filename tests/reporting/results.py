@@ -13,9 +13,19 @@ from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibratio
 from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.inference import ChangeTask, Columns, contrast_changes, corrected, mean_changes
+from ranktilt.auditing.inference import (
+    ChangeTask,
+    Columns,
+    InferenceOptions,
+    Sample,
+    contrast_changes,
+    corrected,
+    effects,
+    mean_changes,
+)
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
+from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
@@ -91,6 +101,24 @@ def gone() -> Comparison:
     """Nothing at all in the new run, and effectiveness known for no query."""
     new, old = one([0, 0], [0, 0], overall=[NAN, NAN], runs=["n"]), one([1, 1], [1, 1], runs=["o"])
     return compare(new, old, resamples=200)
+
+
+def prompts() -> Comparison:
+    """Three runs of one audit, of which two read another prompt, and estimands beside its measure."""
+    values = np.random.default_rng(1).random((3, 1, 3, 40))
+    runs, rng = ("neutral", "female(query_template={attribute} {query})", "male"), np.random.default_rng(2)
+    ratio, spread = estimand("ExposureRatio@20"), estimand("AWRF@20")
+    counts = {"groups": 2.0, "listed": 400.0, "unlabelled": 0.0, "several": 0.0}
+    asked = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
+    samples = [
+        Sample(run, of, a, b, rng.random(40) + lift * place, np.ones(40), parts, twins=False)
+        for of, a, b, parts, lift in asked
+        for place, run in enumerate(runs)
+    ]
+    answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
+    found = effects(samples, InferenceOptions(200, 0, "permutation", "holm", "none"))
+    whole = replace(audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers)
+    return compare(whole, to="neutral", resamples=200)
 
 
 def gated() -> Gate:
@@ -232,6 +260,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison": changed,
     "comparison, turned": turned,
     "comparison, nothing new": gone,
+    "comparison, runs of one audit": prompts,
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "models": lambda: ModelList(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),

@@ -53,7 +53,7 @@ def _table(comparison: Comparison) -> Table:
         Column("queries"),
     )
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
-    return Table("New beside old", columns, rows, groups=("runs",), intervals="row")
+    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",), intervals="row")
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:
