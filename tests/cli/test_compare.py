@@ -81,5 +81,5 @@ def test_runs_of_one_audit(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
     assert content["spec"]["to"] == "tfidf"
     page = cli("compare", audit, "--to", "tfidf", *QUICK, "--format", "html").out
     assert "Comparison of one audit&#39;s runs" in page
-    assert "Run beside reference" in page
+    assert " beside reference" in page
     assert "Other estimands of " in page

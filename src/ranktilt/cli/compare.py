@@ -16,7 +16,7 @@ from ranktilt.cli.output import Output, check_paths, text_of, with_command
 def compare(
     new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit (ranktilt audit --json).")],
     old: Annotated[
-        Path | None, typer.Argument(metavar="[OLD.json]", help="The old audit, over the same queries.")
+        Path | None, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")
     ] = None,
     *,
     to: Annotated[
@@ -24,7 +24,7 @@ def compare(
         typer.Option(
             "--to",
             metavar="RUN",
-            help="In place of OLD.json: compare the audit's other runs with this one of its runs.",
+            help="In place of OLD.json: compare the audit's other runs with this one, named as it prints it.",
         ),
     ] = None,
     correction: options.Correction = options.Corrections.holm,
