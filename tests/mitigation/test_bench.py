@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.compare import compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
