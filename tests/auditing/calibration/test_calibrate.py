@@ -96,7 +96,7 @@ def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatc
     monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
     monkeypatch.setattr("ranktilt.auditing.random_band.SHUFFLES", 400)
     asked = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
-    made = found(pairs(8, 8), "bm25", measures=asked, depths=(30,))
+    made = found(pairs(12, 12), "bm25", measures=asked, depths=(30,))
     tested = {name: {row.check for row in made.rows if row.estimand == name and row.verdict == "ok"} for name in asked}
     everywhere = {"null", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"}
     assert tested["Share@5"] == everywhere
