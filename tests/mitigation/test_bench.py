@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.compare import compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import DataError
 from ranktilt.mitigation.bench import Trial, bench, reference_alone

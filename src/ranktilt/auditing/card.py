@@ -232,6 +232,16 @@ class Card:
         return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
 
 
+def group_samples(
+    aligned: Sequence[Aligned], groups: Groups, pairs: Sequence[Pair], asked: Sequence[GroupEstimand]
+) -> list[Sample]:
+    """Each run's answers to questions about groups, query by query, without what random labels give."""
+    how, judgments = InferenceOptions(0, 0, "permutation", "holm", "none"), aligned[0].judgments
+    twins = {pair: Twins(pair, np.empty((0, 2), dtype=np.int64), None, judgments.documents) for pair in pairs}
+    card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True)
+    return [sample for _, sample in card.of_groups(aligned)]
+
+
 def additive(of: GroupEstimand) -> bool:
     """Whether it is a difference of two groups' sums."""
     return type(of).weights is not GroupEstimand.weights
