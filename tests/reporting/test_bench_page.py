@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -83,3 +84,22 @@ def test_the_page_says_the_choice_first() -> None:
     page = report_page([swept(budget=0.05)])
     assert "α = 0.01 is the smallest intervention that is level within ±5 points" in page
     assert page.count('<figure id="') == 3
+
+
+def test_groups_that_are_no_twins_have_no_band_around_zero() -> None:
+    found = swept()
+    uneven = replace(
+        found, tilts=tuple(replace(t, twins=False, band_low=-250.0, band_high=-150.0) for t in found.tilts)
+    )
+    tilt, plane = figures(uneven)["strength-1"][0], figures(uneven)["plane"][0]
+    assert tilt.says.endswith("Groups are not twins: level is the middle of what random labels give, not 0.")
+    assert not tilt.drawing["layout"]["shapes"]
+    assert not plane.drawing["layout"]["shapes"]
+    assert plane.says.startswith("Pareto front: α = 0; ")  # whose tilt is that middle
+
+
+def test_what_is_undefined_everywhere_is_shown_all_the_same() -> None:
+    found = swept()
+    nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
+    assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
+    assert "Relative Δ is undefined" in table(nothing)

@@ -35,6 +35,7 @@ from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _TONES: dict[Outcome, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
+_NO_TWINS = "Groups are not twins: level is the middle of what random labels give, not 0."
 _LABEL, _DODGE, _MOST_PLANES = 24, 0.06, 4
 
 
@@ -191,17 +192,23 @@ def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
     steps = bench.strengths(method)
     found = {side_name(bench, pair): [bench.tilt(one.name, pair) for one in steps] for pair in bench.pairs}
     said = "; ".join(f"{name} {', '.join(_percents(tilts))}" for name, tilts in found.items())
+    band = _band([tilt for tilts in found.values() for tilt in tilts], level)
+    shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
     return Figure(
         f"Relative Δ of {bench.measures[0]} by strength of {method}",
-        f"From {steps[0].name} to {steps[-1].name}: {said}. Bars: 95 % intervals. Shaded: ±{level:g} points, which "
-        "count as level.",
+        f"From {steps[0].name} to {steps[-1].name}: {said}. Bars: 95 % intervals. {shaded}",
         lines(
             {name: [_point(x, t, steps[x].name, " %") for x, t in enumerate(ts)] for name, ts in found.items()},
-            x=f"{steps[-1].dial} ({method}), in steps", y=f"Relative Δ {bench.measures[0]}, %", band=level,
+            x=f"{steps[-1].dial} ({method}), in steps", y=f"Relative Δ {bench.measures[0]}, %", band=band,
             dodge=_DODGE, names=_ticks(steps),
         ),
         half=True,
     )  # fmt: skip
+
+
+def _band(tilts: Sequence[Effect], level: float) -> float:
+    """What is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
+    return level if all(tilt.twins for tilt in tilts) else 0.0
 
 
 def _cost_figure(bench: Bench, method: str, budget: float) -> Figure:
@@ -253,10 +260,12 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         )
         marked = Mark(one.name, tilt.value, tilt.low, tilt.high, _side(tilt, choice.level), hover=hover)
         points.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
-    front = pareto([(point.x, abs(point.mark.value)) for point in points])
+    tilts = [bench.tilt(one.name, pair) for one in bench.interventions]
+    front = pareto([(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)])
     drawing = scatter(
         points, x=f"{bench.valued} over all documents, %", y=f"Relative Δ of {bench.measures[0]}, %",
-        margin=choice.level, names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
+        margin=_band(tilts, choice.level),
+        names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
     )  # fmt: skip
     line = {
         "type": "scatter", "mode": "lines", "name": "Pareto front", "x": numbers([points[n].x for n in front]),
@@ -264,10 +273,10 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         "hoverinfo": "skip",
     }  # fmt: skip
     drawing["data"].insert(0, line)
-    names = join_words([bench.interventions[n].name for n in front])
+    names = join_words([bench.interventions[n].name for n in front] or ["none"])
     return Figure(
         f"{bench.valued} against the tilt between {pair[0]} and {pair[1]}",
-        f"Pareto front: {names}; no other intervention has a higher mean and a tilt nearer to 0. Lines: 95 % "
+        f"Pareto front: {names}; no other intervention has a higher mean and a tilt nearer to level. Lines: 95 % "
         "intervals, of each ranker by itself and not of differences.",
         drawing,
     )
