@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.io.files import sha256
 from ranktilt.models.checkpoint import fingerprint
 from ranktilt.models.device import choose_precision
 from ranktilt.optional import need
@@ -27,7 +25,7 @@ from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Trained, Training
-from ranktilt.training.training_set import TrainingSet, training_set
+from ranktilt.training.training_set import TrainingSet, origin_of, training_set
 
 _PACKAGES = ("torch", "transformers", "tokenizers")
 
@@ -92,7 +90,7 @@ def train_cross_encoder(
     loop = TrainingLoop(
         groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR
     )
-    steps, resumed = loop.complete(directory, spec, options, began)
+    resumed = loop.complete(directory, spec, options, began)
     record = {
         "spec": spec,
         "ranktilt": __version__,
@@ -102,7 +100,7 @@ def train_cross_encoder(
             "threads": torch.get_num_threads(),
             "queries": len(found.queries),
             "positives": sum(len(q.positives) for q in found.queries),
-            **loop.figures(steps),
+            **loop.figures(),
             "skipped_queries": found.skipped,
         },
     }
@@ -157,10 +155,3 @@ def _digest(found: TrainingSet) -> str:
         for rows in (query.positives, query.negatives):
             whole.update(len(rows).to_bytes(8, "little") + rows.astype("<i8").tobytes())
     return whole.hexdigest()
-
-
-def origin_of(collection: Collection) -> Mapping[str, Any]:
-    """Return where what is learned from came from: folder, split, and hashes of its files."""
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
-    hashes = {str(file): sha256(file) for file in files if file.is_file()}
-    return {"path": collection.spec.get("path"), "split": collection.spec.get("split"), "files": hashes}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.files import sha256
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
 
@@ -51,30 +54,39 @@ def training_set(
     With `sources`, documents of the others do not exist. What is relevant in another source keeps its versions from
     being negatives all the same.
     """
-    part = _of_sources(collection, sources)
-    relevant = collection.qrels.filter(pl.col("grade") > 0)
-    wanted = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
-    wanted = wanted.join(part.queries.select(query_id="id"), on="query_id", how="semi")
-    if not wanted.height:
-        raise UserError(
-            f"{_collection_name(collection)}: no document{_of(sources)} is judged relevant; there is nothing to learn"
-        )
+    relevant, wanted, part = relevant_documents(collection, sources)
     found = _candidates(part, depth, text)
     positive = found.join(wanted, on=["query_id", "doc_id"], how="semi", maintain_order="left")
     versions = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
-    copies = wanted.join(part.docs.select(doc_id="id", copy=_text_hash(part, text)), on="doc_id")
+    copies = wanted.join(part.docs.select(doc_id="id", copy=copies_of_text(part, text)), on="doc_id")
     negative = found.join(versions, on=["query_id", "origin"], how="anti", maintain_order="left")
     negative = negative.join(copies, on=["query_id", "copy"], how="anti", maintain_order="left")
     used, queries = _by_query(part, positive, negative)
     if not queries:
         raise UserError(
-            f"{_collection_name(collection)}: BM25 finds no relevant document{_of(sources)} beside others "
+            f"{collection_name(collection)}: BM25 finds no relevant document{_of(sources)} beside others "
             f"among its best {depth}; there is nothing to learn"
         )
     return TrainingSet(queries, part.texts(text)[used].to_list(), wanted["query_id"].n_unique() - len(queries))
 
 
-def _of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
+def relevant_documents(
+    collection: Collection, sources: Sequence[str] | None
+) -> tuple[pl.DataFrame, pl.DataFrame, Collection]:
+    """All judgments above 0, those that can be learned from, and the collection of the sources' documents alone."""
+    part = of_sources(collection, sources)
+    relevant = collection.qrels.filter(pl.col("grade") > 0)
+    wanted = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
+    wanted = wanted.join(part.queries.select(query_id="id"), on="query_id", how="semi")
+    if not wanted.height:
+        raise UserError(
+            f"{collection_name(collection)}: no document{_of(sources)} is judged relevant; there is nothing to learn"
+        )
+    return relevant, wanted, part
+
+
+def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
+    """Return the collection without the documents of other sources; itself where all are wanted."""
     if sources is None:
         return collection
     for name in sources:
@@ -89,12 +101,12 @@ def _candidates(part: Collection, depth: int, text: str) -> pl.DataFrame:
     """BM25's best of each query: ``query_id``, ``doc_id``, ``row``, ``origin``, ``copy``, best first."""
     run = BM25(k=depth, text=text).rank(part)
     rows = pl.Series("row", collection_rows(run, part)[run.docs])
-    docs = part.docs.select("origin", copy=_text_hash(part, text))
+    docs = part.docs.select("origin", copy=copies_of_text(part, text))
     return run.frame().select("query_id", "doc_id").with_columns(rows).hstack(docs[rows])
 
 
-def _text_hash(part: Collection, text: str) -> pl.Series:
-    """A number that documents of one text share."""
+def copies_of_text(part: Collection, text: str) -> pl.Series:
+    """Return a number that documents of one text share."""
     return part.texts(text).hash()
 
 
@@ -116,10 +128,18 @@ def _rows(side: pl.DataFrame) -> dict[str, Ints]:
     return {query: np.array(rows, dtype=np.int64) for query, rows in grouped.iter_rows()}
 
 
-def _collection_name(collection: Collection) -> str:
+def collection_name(collection: Collection) -> str:
+    """Return what messages call a collection: its path and split."""
     split = collection.spec.get("split")
     return f"{collection.spec.get('path', 'the collection')}{f', split {split}' if split else ''}"
 
 
 def _of(sources: Sequence[str] | None) -> str:
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
+
+
+def origin_of(collection: Collection) -> Mapping[str, Any]:
+    """Return where what is learned from came from: folder, split, and hashes of its files."""
+    files = [Path(str(file)) for file in collection.spec.get("files", ())]
+    hashes = {str(file): sha256(file) for file in files if file.is_file()}
+    return {"path": collection.spec.get("path"), "split": collection.spec.get("split"), "files": hashes}
