@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ranktilt.auditing.compare import Comparison, compare
     from ranktilt.auditing.controls import controls
     from ranktilt.auditing.gate import Gate, gate
+    from ranktilt.auditing.llm_log.replay import log_runs, replay_log
+    from ranktilt.auditing.llm_log.result import ReplayedLog
     from ranktilt.auditing.pairwise.choices import pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
@@ -68,6 +70,7 @@ _NAMES = {
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
+    "ReplayedLog": "auditing.llm_log.result",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
     "Study": "auditing.study",
@@ -86,12 +89,14 @@ _NAMES = {
     "gate": "auditing.gate",
     "labelled": "datasets.labels",
     "load": "datasets.load",
+    "log_runs": "auditing.llm_log.replay",
     "measure": "measures.base",
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.choices",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
+    "replay_log": "auditing.llm_log.replay",
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
     "save": "datasets.save",
@@ -122,6 +127,7 @@ __all__ = [
     "Probe",
     "R",
     "Ranker",
+    "ReplayedLog",
     "Rewriting",
     "Run",
     "Study",
@@ -141,12 +147,14 @@ __all__ = [
     "gate",
     "labelled",
     "load",
+    "log_runs",
     "measure",
     "mix",
     "nDCG",
     "pairwise",
     "ranker",
     "relative_delta",
+    "replay_log",
     "report",
     "rewrite",
     "save",

@@ -129,10 +129,10 @@ def test_a_server_that_answers_prose_decides_nothing(asked) -> None:
     assert "warning: 100% of the answers name no document (first: '2 passages have been provided.')" in found.notes
     assert "first" in table(found)
     with refused(
-        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failed=0.5): 100% of 96 answers could not be read, "
-        "max_failed=0.5 allows 50% (first: '2 passages have been provided.')"
+        "pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5): 100% of 96 answers could not be read, "
+        "max_failures=0.5 allows 50% (first: '2 passages have been provided.')"
     ):
-        asked(Judge(prose=1), pairs=1, text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failed=0.5)")
+        asked(Judge(prose=1), pairs=1, text="pairwise:openai:tiny(prompt=pairwise-neutral,max_failures=0.5)")
 
 
 def test_a_fair_judge_favours_nobody(asked) -> None:

@@ -36,7 +36,7 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     assert lines["P@20 by chance"].strip() == "0.300"  # a list of 12 fills 12 of 20 ranks
     candidates = f"replay:{place}/candidates.trec"
     assert err.splitlines()[-1] == (
-        f"Next: ranktilt audit {place} --by gender --pair female,male -m P@20 -m ExposureRatio@12 "
+        f"Next: ranktilt audit {place} --by gender --protected female -m P@20 -m ExposureRatio@12 "
         f"-r {candidates} -r '{candidates}>>bm25'"
     )
     collection = load(place)
@@ -48,7 +48,7 @@ def test_a_folder_is_built_and_told_of(cli: Cli, tmp_path: Path) -> None:
     runs = [Run.load(place / name) for name in ("candidates.trec", "initial.trec")]
     assert [run.spec["ranker"] for run in runs] == ["shuffled items", "initial ranking"]
     assert all(set(np.diff(run.offsets)) == {12} for run in runs)
-    shown = cli("audit", place, "--by", "gender", "--pair", "female,male", "-m", "P@20", "-r", f"{candidates}>>bm25")
+    shown = cli("audit", place, "--by", "gender", "--protected", "female", "-m", "P@20", "-r", f"{candidates}>>bm25")
     assert shown.code == 0
 
 

@@ -33,7 +33,7 @@ def test_more_failures_than_allowed_end_each_verb_that_meets_them(cli: Cli, tmp_
     for verb in (("rank", folder, "-o", run), ("audit", folder)):
         done = cli(*verb, "-r", RANKER, *few)
         assert done.code == 2
-        assert "could not be read, max_failed=0.1 allows 10% (first: '" in done.err
+        assert "could not be read, max_failures=0.1 allows 10% (first: '" in done.err
         assert not (tmp_path / "run.trec").exists() or verb[0] == "audit"
         assert cli(*verb, "-r", RANKER, *many).code == 0
     assert cli("audit", folder, "--run", run, "--json", audit).code == 0
@@ -58,10 +58,10 @@ def test_a_limit_that_nothing_could_break_is_refused(cli: Cli, tmp_path: Path) -
 def test_the_limit_reaches_every_ranker_that_has_one_and_sets_none() -> None:
     from ranktilt.cli.options import RankerOptions
 
-    specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failed=0.5)", "tfidf"]
+    specs = ["bm25@5>>setwise:openai:m", "engine:my_engine:search(max_failures=0.5)", "tfidf"]
     found = RankerOptions(max_failures=0.025).rankers(specs)
     assert list(map(repr, found)) == [
-        "bm25@5>>setwise:openai:m(max_failed=0.025)", "engine:my_engine:search(max_failed=0.5)", "tfidf",
+        "bm25@5>>setwise:openai:m(max_failures=0.025)", "engine:my_engine:search(max_failures=0.5)", "tfidf",
     ]  # fmt: skip
 
 

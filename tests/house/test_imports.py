@@ -19,6 +19,7 @@ LEVELS: list[list[str]] = [
     ["rankers"],
     ["auditing"],
     ["probes", "generation", "training"],
+    ["mitigation"],
     ["reporting"],
     ["registry"],
     ["cli"],

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
+from tests.mitigation.planted import swept
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of
@@ -221,6 +222,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, papers' rules": asked,
     "audit, controls": controlled,
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
+    "bench": partial(swept, budget=0.05),
+    "bench, none": lambda: swept(alone=False),
     "calibration": failed,
     "calibration, passed": lambda: failed(passed=True),
     "check": refused,

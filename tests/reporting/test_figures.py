@@ -1,13 +1,19 @@
 """Figures as plain JSON: the numbers are where plotly.js looks for them, and no text is read as markup."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.llm_log.result import PARTS
+from ranktilt.reporting.document import Figure
 from ranktilt.reporting.figures.charts import PATTERNS, ForestRow, Point, clouds, forest, histogram, lines
+from ranktilt.reporting.views import replay_log
+from tests.reporting.results import replayed
 
 NAN = float("nan")
 HOSTILE = '<b>&amp;</b><a href="javascript:x">\u202e'
@@ -176,3 +182,19 @@ def test_lines_differ_in_colour_dash_and_mark() -> None:
 
 def test_patterns_are_enough_for_eight() -> None:
     assert len(set(PATTERNS)) == 8
+
+
+def test_the_parts_of_a_replayed_log_are_drawn_as_its_table_says() -> None:
+    split = replayed()
+    (section,) = replay_log.view(split).sections
+    (figure,) = (block for block in section.blocks if isinstance(block, Figure))
+    marks = [mark for mark in figure.drawing["data"] if mark["error_x"]["thickness"] == 2]
+    assert [mark["name"] for mark in marks] == [
+        "the model's part", "the parser's part", "both: the published run", "strict reading",
+    ]  # fmt: skip
+    parts = [change for part in PARTS if (change := split.change(part, "nDCG@10", (ALL, ALL))) is not None]
+    np.testing.assert_allclose([mark["x"][0] for mark in marks], [one.value for one in parts], atol=0.01)
+    assert figure.title.startswith("Who changes the input order's nDCG@10, ")
+    assert "the parser's part −12.5 [−30.0, 0.0]" in figure.says
+    unjudged = replace(split, changes=(), measures=())
+    assert not any(isinstance(block, Figure) for block in replay_log.view(unjudged).sections[0].blocks)

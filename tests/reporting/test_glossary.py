@@ -13,6 +13,7 @@ from ranktilt.reporting.glossary.glossary import Glossary, visible
 from ranktilt.reporting.glossary.measure_pages import NAMES, measure_pages
 from ranktilt.reporting.glossary.terms import TERMS, Term
 from ranktilt.reporting.reload import Opened
+from tests.auditing.test_pairwise import chosen
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, uneven
 from tests.reporting.openings import audit_page
@@ -69,6 +70,11 @@ JARGON = {
     r"cut-off endings": "cut-off endings",
     r"uery words": "query words",
     r"Jaccard": "Jaccard similarity",
+    r"nconsistent": "inconsistent",
+    r"oth orders agree": "consistent",
+    r"nparsed": "unparsed",
+    r"osition bias": "position bias",
+    r"irst named|first is named": "first named",
 }
 """What a reader from another field may not know, and the entry that explains it."""
 
@@ -95,6 +101,7 @@ PAGES = {
     "Bonferroni": lambda: of(small(correction="bonferroni", ties="trec_eval")),
     "a validation": lambda: html(toy_validation()),
     "a study": lambda: html(toy_study()),
+    "pairs": lambda: html(chosen()),
 }
 
 

@@ -177,7 +177,7 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
     assert "A difference between texts does not show that a ranker goes by it." in shown.text
 
 
-_VERBS = "audit, validate, study, explain, pairwise, compare, gate, calibrate, check and replay-log"
+_VERBS = "audit, validate, study, explain, pairwise, train retriever, compare, gate, calibrate, check and replay-log"
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"
 

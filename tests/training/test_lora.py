@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt import Collection
+from ranktilt import Collection, pairwise
 from ranktilt.errors import UserError
 from ranktilt.llm.base import Prompt, llm
 from ranktilt.llm.transformers import Transformers
@@ -95,6 +95,17 @@ def test_another_adapter_is_another_model(stories: Path, trained: Path) -> None:
     assert llm(f"transformers:{stories}", adapter=str(trained)).identity.startswith("transformers:")
     with refused(f"{stories}: no adapter: expected adapter_config.json and weights, as ranktilt train lora saves them"):
         Transformers(stories, adapter=stories).check()
+
+
+def test_choices_before_and_after_say_which_they_are(stories: Path, trained: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
+    before = Pairwise(llm=f"transformers:{stories}", text="text", passage_tokens=20)
+    for one, name in ((before, f"transformers:{stories}"), (replace(before, adapter=str(trained)), None)):
+        found = pairwise(grouped(2), one, by="gender", protected="female", pairs=1, resamples=100)
+        shown = name or f"transformers:{stories}(adapter={trained})"
+        assert found.model == shown
+        assert all(found.sentence(kind).startswith((f"{shown}:", f"{shown} ")) for kind in found.outcomes)
+        assert found.spec["llm"].get("adapter") == (None if name else "adapter")
 
 
 def test_an_interrupted_training_ends_with_the_same_weights(

@@ -34,16 +34,16 @@ _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "level")
 class LimitCheck:
     """One question put to one comparison: whether the tilt is small, or has not grown."""
 
-    name: Literal["tilt", "growth"]
+    name: Literal["tilt", "growth", "cost"]
     outcome: Outcome
     value: float
-    """Relative Δ in percent, or the growth of its distance from level in points."""
+    """Relative Δ in percent, the growth of its distance from level in points, or the change of effectiveness."""
     low: float
     high: float
     """95 % bootstrap interval."""
     floor: float
     ceiling: float
-    """What is allowed, both ends included; `floor` is −inf for the growth."""
+    """What is allowed, both ends included; `floor` is −inf for the growth, `ceiling` inf for the cost."""
     reason: str
     """In one line."""
 

@@ -149,9 +149,7 @@ def _beside(built: FairRanking) -> dict[str, bytes]:
 
 def _note_next(built: FairRanking, output: Path, protected: str) -> None:
     by = str(built.collection.spec["by"])
-    others = [name for name in built.collection.docs[by].unique().sort() if name != protected]
-    pairs = [part for other in others[:3] for part in ("--pair", f"{protected},{other}")]
     candidates = f"replay:{output / CANDIDATES}"
     measures = ["-m", "P@20", "-m", f"ExposureRatio@{built.counts['items']}"]
-    command = ["ranktilt", "audit", str(output), "--by", by, *pairs, *measures]
+    command = ["ranktilt", "audit", str(output), "--by", by, "--protected", protected, *measures]
     note(f"Next: {shlex.join([*command, '-r', candidates, '-r', f'{candidates}>>bm25'])}")

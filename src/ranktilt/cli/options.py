@@ -126,7 +126,7 @@ class RankerOptions(Compute):
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:
         """Read rankers and give each these options and `more`, where it has them and does not set them itself."""
         most = self.max_failures
-        found = read_rankers(specs, text=self.text, device=self.device, max_failed=most, **more)
+        found = read_rankers(specs, text=self.text, device=self.device, max_failures=most, **more)
         if most is not None and specs and not any(_can_fail(stage) for one in found for stage in stages_of(one)):
             raise UserError(
                 "--max-failures is about rankers that ask an engine or a language model, or about their runs; here "
@@ -244,7 +244,7 @@ def _options_of(group: type[OptionGroup]) -> list[inspect.Parameter]:
 
 
 def _can_fail(stage: Ranker) -> bool:
-    return hasattr(stage, "max_failed") or stage.name == "replay"
+    return hasattr(stage, "max_failures") or stage.name == "replay"
 
 
 def require_answers(specs: Iterable[Any], max_failures: float | None) -> None:

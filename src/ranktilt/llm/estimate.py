@@ -91,8 +91,10 @@ class Rehearsal:
     """Answers in place of a model, as `journalled` does: from the journal, or by `answers` to the next requests.
 
     Nothing is asked and nothing written. `prompts` counts all, `requests` equal ones once, `journalled` those of them
-    that have an answer; tokens are those of the others.
+    that have an answer; tokens are those of the others. `looked_up` says whether answers that are kept were looked for.
     """
+
+    looked_up = True
 
     def __init__(self, llm: LLM) -> None:
         self.llm, self._counting = llm, counting(llm)
@@ -131,9 +133,12 @@ class Rehearsal:
         left = self.requests - self.journalled
         cost = price_of(self.tokens_in, self.tokens_out, price)
         seconds, pace = time_of(self.llm, (left, self.tokens_in, self.tokens_out))
+        kept = f"{self.journalled:,} of {self.requests:,} are answered already"
+        if not self.looked_up:
+            kept = "scores that are kept already are not looked up, and cost nothing"
         more = f"; at most {most:,}, as the answers go" if most > self.prompts else ""
         return (
-            ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){more}"),
+            ("requests", f"{left:,} ({kept}){more}"),
             ("tokens in", f"{self.tokens_in:,}, {self._counting.how}"),
             ("tokens out", f"{self.tokens_out:,}, if every answer has its form"),
             ("price", "give one with --price IN,OUT per million tokens" if cost is None else f"{cost:,.2f}"),

@@ -85,8 +85,12 @@ class Transformers(LLM):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What a data card says about it; the folder's place is not part of it."""
-        return {"llm": self.identity, "model": self.name, "revision": self.revision, "precision": self._precision}
+        """What a data card says about it; the folders' places are no part of it."""
+        adapted = {} if self.adapter is None else {"adapter": self.adapter.resolve().name}
+        return {
+            "llm": self.identity, "model": self.name, **adapted, "revision": self.revision,
+            "precision": self._precision,
+        }  # fmt: skip
 
     def check(self) -> None:
         """Check packages, folder, tokenizer and device; loads no weights.

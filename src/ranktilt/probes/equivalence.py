@@ -45,12 +45,13 @@ def split_by_source(collection: Collection, reference: str, source: str) -> Spli
     origins = [set(docs.filter(pl.col("source") == name)["origin"]) for name in (reference, source)]
     shared = pl.Series(sorted(origins[0] & origins[1]), dtype=pl.String)
     paired = docs.filter(pl.col("origin").is_in(shared.implode()))
-    alone = [_alone(collection, paired.filter(pl.col("source") == name), name) for name in (reference, source)]
+    sides = [alone(collection, paired.filter(pl.col("source") == name), name) for name in (reference, source)]
     both = docs.filter(pl.col("source").is_in([reference, source])).height
-    return SplitBySource(alone[0], alone[1], len(shared), both - alone[0].docs.height - alone[1].docs.height)
+    return SplitBySource(sides[0], sides[1], len(shared), both - sides[0].docs.height - sides[1].docs.height)
 
 
-def _alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
+def alone(collection: Collection, docs: pl.DataFrame, source: str) -> Collection:
+    """The collection of some documents only, which `source` names: all queries, and the judgments of these."""
     judged = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi", maintain_order="left")
     return Collection(docs, collection.queries, judged, {**collection.spec, "only": source})
 

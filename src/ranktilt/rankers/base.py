@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
@@ -15,7 +16,7 @@ import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.collection import TEXT_CHOICES, Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import DataWarning, UserError, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.candidates import Candidates, append_tail, check_reranked
 from ranktilt.rankers.self_exclusion import exclusion_spec, self_documents
@@ -41,6 +42,10 @@ class Ranker(ABC):
     name: ClassVar[str]
     argument: ClassVar[str | None] = None
     """Field that takes what stands behind the colon."""
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """What ``preset=NAME`` stands for: options as text. Options beside it come first; what it means is printed."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """New names of options by their earlier ones, which are understood for one version more."""
 
     def __init_subclass__(cls) -> None:
         # A dataclass would print itself in its own way, and what is printed must be what one types.
@@ -74,9 +79,9 @@ class Ranker(ABC):
         options = {f.name: f for f in fields(cls) if f.name not in ("k", cls.argument)}  # type: ignore[arg-type]
         hints = get_type_hints(cls)
         given: dict[str, Any] = {}
-        for name, value in stage.options.items():
+        for name, value in cls._options_of(stage).items():
             if name not in options:
-                raise unknown(f"option of {cls.name}", name, options)
+                raise unknown(f"option of {cls.name}", name, [*options, *(["preset"] if cls.presets else [])])
             given[name] = _convert(value, hints[name], f"option {name!r} of {cls.name}")
         if stage.argument is not None and cls.argument is None:
             raise UserError(f"{cls.name} takes no argument, got {stage.argument!r}")
@@ -87,6 +92,25 @@ class Ranker(ABC):
         if stage.k is not None:
             given["k"] = stage.k
         return cls(**given)
+
+    @classmethod
+    def _options_of(cls, stage: Stage) -> dict[str, str]:
+        """A stage's options by their present names, and with those that its preset stands for."""
+        given: dict[str, str] = {}
+        for name, value in stage.options.items():
+            now = cls.renamed.get(name, name)
+            if now != name:
+                text = (
+                    f"option {name!r} of {cls.name} is now called {now!r}; the old name will go with the next version"
+                )
+                warnings.warn(text, DataWarning, stacklevel=4)
+            given[now] = value
+        if cls.presets and "preset" in given:
+            name = given.pop("preset")
+            if name not in cls.presets:
+                raise unknown(f"preset of {cls.name}", name, cls.presets)
+            given = {**cls.presets[name], **given}
+        return given
 
     def stage(self) -> Stage:
         """Return the text of this ranker in parts: options that have their defaults are left out."""

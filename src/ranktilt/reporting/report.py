@@ -23,6 +23,7 @@ from ranktilt.datasets.check_result import CheckResult
 from ranktilt.errors import DataError, UserError, counted, join_words, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
+from ranktilt.mitigation.result import Bench
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Document, Explorer, Section, Sentence
@@ -42,6 +43,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Study: ("study", "studies"),
     Explanation: ("explanation", "explanations"),
     PairwiseAudit: ("pairwise audit", "pairwise audits"),
+    Bench: ("bench", "benches"),
     Comparison: ("comparison", "comparisons"),
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),

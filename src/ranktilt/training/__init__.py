@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ranktilt.training.evaluator import SourceBiasEvaluator
     from ranktilt.training.losses import DebiasedLoss
 
-__all__ = ["DebiasedLoss"]
+__all__ = ["DebiasedLoss", "SourceBiasEvaluator"]
 
-_NAMES = {"DebiasedLoss": "losses"}
+_NAMES = {"DebiasedLoss": "losses", "SourceBiasEvaluator": "evaluator"}
 
 
 def __getattr__(name: str) -> Any:

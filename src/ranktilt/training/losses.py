@@ -16,27 +16,27 @@ from ranktilt.optional import need
 _FOR = "DebiasedLoss"
 REFERENCES = ("paper", "code")
 
-torch = need("torch", extra="neural", for_=_FOR)
+torch: Any = need("torch", extra="neural", for_=_FOR)
 
 
-class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional, so its classes have no type here
+class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional: no types
     """A ranking loss, and what it costs that an LLM's rewrite outscores the human document that it was made from.
 
     The total is L_rank + α · Σ max(0, r̂(q, d_G) − r̂(q, d_H)): the wrapped loss, which does not see the rewrites, and
     a hinge for each row whose LLM-written twin d_G scores above its human document d_H (Dai et al., KDD 2024, eq. 1–2).
     A small α levels a ranker that favours rewrites; a larger one turns it towards human text.
 
-    It is a loss like any other of sentence-transformers: ``SentenceTransformerTrainer`` and ``CrossEncoderTrainer`` take
-    it unchanged.
+    It is a loss like any other of sentence-transformers: ``SentenceTransformerTrainer`` and ``CrossEncoderTrainer``
+    take it unchanged.
 
     Parameters
     ----------
     model : SentenceTransformer or CrossEncoder
         The model that is trained.
     loss : torch.nn.Module
-        Any loss of sentence-transformers that learns from a query, a relevant document and, perhaps, further ones. Where
-        it takes embeddings (most do; so do the cached ones, in mini-batches) each text is encoded once for both terms;
-        otherwise the constraint has a forward pass of its own.
+        Any loss of sentence-transformers that learns from a query, a relevant document and, perhaps, further ones.
+        Where it takes embeddings (most do; so do the cached ones, in mini-batches) each text is encoded once for both
+        terms; otherwise the constraint has a forward pass of its own.
     alpha : float
         Weight of the constraint, at least 0, on the scale of the scores that it compares: the model's own similarity
         (``similarity_fn_name``; a cosine lies between −1 and 1, ANCE's dot products are in the hundreds, so that the

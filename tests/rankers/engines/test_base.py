@@ -188,7 +188,7 @@ def test_a_failed_query_is_left_out_and_told_of_and_never_empty() -> None:
 def test_queries_that_fail_alike_are_named_together() -> None:
     texts = [f"words {i}" for i in range(2, 7)]
     with told() as lines:
-        Fake(answer=failing(*texts), attempts=1, max_failed=0.2, k=3).rank(many(40))
+        Fake(answer=failing(*texts), attempts=1, max_failures=0.2, k=3).rank(many(40))
     assert lines == [
         "fake: 5 of 40 queries failed, not in the run: 'q2', 'q3', 'q4' and 2 more: ConnectionError: no line"
     ]
@@ -198,8 +198,8 @@ def test_queries_that_fail_alike_are_named_together() -> None:
 def test_more_failures_than_allowed_make_no_run(share: float, allowed: int) -> None:
     texts = [f"words {i}" for i in range(10, 11 + allowed)]
     with pytest.raises(UserError) as caught:
-        Fake(answer=failing(*texts), attempts=1, max_failed=share, concurrency=1).rank(many(40))
-    start = f"fake: {allowed + 1} of 40 queries failed after 1 attempt, max_failed={share:g} allows {allowed}: 'q10'"
+        Fake(answer=failing(*texts), attempts=1, max_failures=share, concurrency=1).rank(many(40))
+    start = f"fake: {allowed + 1} of 40 queries failed after 1 attempt, max_failures={share:g} allows {allowed}: 'q10'"
     assert str(caught.value).startswith(start)
 
 
@@ -211,7 +211,7 @@ def test_an_engine_that_never_answers_is_given_up_soon() -> None:
         "fake: the first 3 of 40 queries failed after 1 attempt, none got an answer: "
         "'q0', 'q1', 'q2': ConnectionRefusedError: nobody there"
     ):
-        Fake(answer=answer, attempts=1, max_failed=1.0, concurrency=1).rank(many(40))
+        Fake(answer=answer, attempts=1, max_failures=1.0, concurrency=1).rank(many(40))
 
 
 def test_repeated_calls_are_counted() -> None:
@@ -302,7 +302,7 @@ def test_progress_is_told() -> None:
         ({"attempts": -1}, "fake: expected attempts of at least 1, got -1"),
         ({"timeout": 0.0}, "fake: expected a timeout of up to 86400 seconds, got 0"),
         ({"timeout": float("nan")}, "fake: expected a timeout of up to 86400 seconds, got nan"),
-        ({"max_failed": 1.5}, "fake: expected max_failed between 0 and 1, got 1.5"),
+        ({"max_failures": 1.5}, "fake: expected max_failures between 0 and 1, got 1.5"),
         ({"unknown": "guess"}, "unknown choice of fake for unknown documents 'guess' (valid: drop, keep)"),
     ],
 )
@@ -328,5 +328,5 @@ def test_a_share_that_may_fail_is_not_rounded_down() -> None:
 
     share = 1 / 3 - 1e-12  # a third of three queries, as floating point has it
     with told():
-        run = Fake(answer=answer, k=2, attempts=1, max_failed=share).rank(toy())
+        run = Fake(answer=answer, k=2, attempts=1, max_failures=share).rank(toy())
     assert list(run.spec["failed"]) == ["q3"]

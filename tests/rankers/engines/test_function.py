@@ -74,9 +74,11 @@ GOOD = "def search(query, k):\n    return [('d1-human', 2.0), ('d2-llm', 1.0)][:
 
 
 def test_the_text_is_read_and_printed() -> None:
-    one = ranker("engine:my_engine:search(concurrency=2,timeout=5,attempts=1,max_failed=0.1,unknown=drop)@50")
-    assert one == Engine("my_engine:search", k=50, concurrency=2, timeout=5, attempts=1, max_failed=0.1, unknown="drop")
-    assert repr(one) == "engine:my_engine:search(concurrency=2,timeout=5.0,attempts=1,max_failed=0.1,unknown=drop)@50"
+    one = ranker("engine:my_engine:search(concurrency=2,timeout=5,attempts=1,max_failures=0.1,unknown=drop)@50")
+    assert one == Engine(
+        "my_engine:search", k=50, concurrency=2, timeout=5, attempts=1, max_failures=0.1, unknown="drop"
+    )
+    assert repr(one) == "engine:my_engine:search(concurrency=2,timeout=5.0,attempts=1,max_failures=0.1,unknown=drop)@50"
     assert ranker(repr(one)) == one
 
 

@@ -564,7 +564,7 @@ def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: 
     address = context.__enter__()
     stack.append(lambda: context.__exit__(None, None, None))
     with pytest.raises(UserError, match=r"first 3 of 3 queries failed after 1 attempt, none got an answer: 'q1', 'q2'"):
-        Milvus(address, mode="bm25", attempts=1, timeout=1, max_failed=1, concurrency=1).rank(toy())
+        Milvus(address, mode="bm25", attempts=1, timeout=1, max_failures=1, concurrency=1).rank(toy())
 
 
 # Real data.

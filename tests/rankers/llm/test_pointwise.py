@@ -167,13 +167,25 @@ def test_a_folders_query_likelihood_is_that_of_the_query_behind_passage_and_prom
         ranker(text).rank(*texts_of({"a": "a very long story " * 100}))
 
 
-@pytest.mark.parametrize("method", ["yes-no", "query-likelihood"])
-def test_a_rehearsal_counts_equal_prompts_once(method: str, own_cache: Path) -> None:
+@pytest.mark.parametrize(
+    ("method", "kept"),
+    [
+        ("yes-no", "0 of 2 are answered already"),
+        ("query-likelihood", "scores that are kept already are not looked up, and cost nothing"),
+    ],
+)
+def test_a_rehearsal_counts_equal_prompts_once(method: str, kept: str, own_cache: Path) -> None:
     candidates = texts_of({"a": "worth 5", "b": "worth 5", "c": "worth 7"})
     _, rehearsal, most = ranker(f"pointwise:openai:tiny(method={method})").rehearse(*candidates)
     said = dict(rehearsal.lines(None, most=most))
-    assert said["requests"] == "2 (0 of 2 are answered already)"
+    assert said["requests"] == f"2 ({kept})"
     assert int(said["tokens in"].split(",")[0]) > 2 * 12
+
+
+def test_an_adapter_that_would_not_be_read_is_refused() -> None:
+    with refused("pointwise: query likelihood is that of the folder's own weights; leave adapter out", UserError):
+        ranker("pointwise:transformers:m(method=query-likelihood,adapter=a)")
+    assert ranker("pointwise:transformers:m(adapter=a)").model_text == "transformers:m(adapter=a)"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ranktilt import Collection, Ranker, Run, ranker
-from ranktilt.errors import UserError
+from ranktilt.errors import DataWarning, UserError
 from ranktilt.rankers.llm.listwise import borda, kemeny, windows
 from tests.llm.server import Server
 from tests.rankers.llm.judge import Judge
@@ -181,11 +181,11 @@ def test_kinds_are_counted_as_they_come(asked) -> None:
 
 def test_more_unreadable_answers_than_allowed_are_refused(asked) -> None:
     message = (
-        "listwise:openai:tiny(max_failed=0.5): 100% of 2 answers could not be read, max_failed=0.5 allows 50% "
+        "listwise:openai:tiny(max_failures=0.5): 100% of 2 answers could not be read, max_failures=0.5 allows 50% "
         "(first: '3 passages have been provided.')"
     )
     with refused(message, UserError):
-        asked("listwise:openai:tiny(max_failed=0.5)", worths(3), Judge(prose=1.0))
+        asked("listwise:openai:tiny(max_failures=0.5)", worths(3), Judge(prose=1.0))
 
 
 def test_what_was_asked_before_is_not_asked_again(asked) -> None:
@@ -219,7 +219,7 @@ def test_a_context_too_small_is_said_before_anything_is_asked(asked) -> None:
             "listwise: expected a step from 1 to 4, below the window of 5, so that passages can move on, got 5",
         ),
         ("listwise:openai:m(shuffles=101)", "listwise: expected 0 to 100 shuffles, got 101"),
-        ("listwise:openai:m(max_failed=2)", "listwise: expected max_failed between 0 and 1, got 2"),
+        ("listwise:openai:m(max_failures=2)", "listwise: expected max_failures between 0 and 1, got 2"),
         (
             "setwise:openai:m(size=2)",
             "setwise: expected a size of at least 3 passages a prompt, got 2; of two: pairwise",
@@ -230,6 +230,36 @@ def test_a_context_too_small_is_said_before_anything_is_asked(asked) -> None:
 def test_impossible_options_are_refused(text: str, message: str) -> None:
     with refused(message, UserError):
         ranker(text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("listwise:openai:m(preset=wang)", "listwise:openai:m(text=title,prompt=neutral,window=5,step=1)"),
+        (
+            "listwise:openai:m(step=3,preset=wang,window=10,prompt=sensitive,attribute=female)",
+            "listwise:openai:m(text=title,prompt=sensitive,attribute=female,window=10,step=3)",
+        ),
+        ("pairwise:openai:m(preset=wang)", "pairwise:openai:m(text=title,prompt=pairwise-neutral)"),
+    ],
+)
+def test_a_preset_prints_as_what_it_stands_for(typed: str, printed: str) -> None:
+    assert repr(ranker(typed)) == printed
+    assert ranker(printed) == ranker(typed)
+
+
+def test_what_a_preset_is_not_is_refused() -> None:
+    with refused("unknown preset of listwise 'wan'; did you mean 'wang'? (valid: wang)", UserError):
+        ranker("listwise:openai:m(preset=wan)")
+    with pytest.raises(UserError, match="unknown option of setwise 'preset'"):
+        ranker("setwise:openai:m(preset=wang)")
+
+
+@pytest.mark.parametrize("name", ["listwise:openai:m", "engine:my:search"])
+def test_an_option_by_its_former_name_is_understood_with_a_warning(name: str) -> None:
+    said = "option 'max_failed' of .* is now called 'max_failures'; the old name will go with the next version"
+    with pytest.warns(DataWarning, match=said):
+        assert ranker(f"{name}(max_failed=0.5)") == ranker(f"{name}(max_failures=0.5)")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from ranktilt.io.files import invalid_utf8, read_bytes, write_bytes
 from ranktilt.llm.journal import journalled
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.answers import Reading, read_choice
-from ranktilt.rankers.llm.base import Asker, Shown, Task
+from ranktilt.rankers.llm.base import Task
+from ranktilt.rankers.llm.dialogue import Asker, Shown
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 
@@ -85,7 +86,7 @@ def ask_pairs(collection: Collection, drawn: DrawnPairs, ranker: Pairwise, *, as
         for order, reading in zip(((one, two), (two, one)), readings, strict=True)
     ]
     spec = {"asker": repr(ranker), "pairs": drawn.wanted, **said}
-    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, ranker.llm, spec, drawn.notes)
+    return Decisions(pl.DataFrame(rows, SCHEMA, orient="row"), drawn.sides, ranker.model_text, spec, drawn.notes)
 
 
 def _both_orders() -> Generator[list[Shown], list[Reading], list[Reading]]:

@@ -50,7 +50,7 @@ class LiveEngine(TemplatedQueries):
 
     `concurrency` calls run at once, each given up after `timeout` seconds, and a query is worth `attempts` of them;
     between them it waits half a second, a second, two, … with jitter, or as long as a header Retry-After says.
-    `max_failed` is the share of the queries that may fail after all attempts: they are left out of the run, listed in
+    `max_failures` is the share of the queries that may fail after all attempts: they are left out of the run, listed in
     its spec under ``failed`` and warned of, never counted as empty. One more, and there is no run. `unknown` results,
     which the collection does not hold, keep their places, as in a saved run, or are left out (``drop``), so that the
     others move up.
@@ -58,13 +58,14 @@ class LiveEngine(TemplatedQueries):
 
     live: ClassVar[bool] = True
     """Ranks what it has indexed, in its own way: identical texts may get different scores."""
+    renamed: ClassVar[Mapping[str, str]] = {"max_failed": "max_failures"}
 
     k: int = DEPTH
     exclude_self: bool | None = None
     concurrency: int = 8
     timeout: float = 30.0
     attempts: int = 3
-    max_failed: float = 0.05
+    max_failures: float = 0.05
     unknown: str = "keep"
 
     def __post_init__(self) -> None:
@@ -75,8 +76,8 @@ class LiveEngine(TemplatedQueries):
                 raise UserError(f"{self.name}: expected {option} of at least 1, got {getattr(self, option)}")
         if not 0 < self.timeout <= 86_400:
             raise UserError(f"{self.name}: expected a timeout of up to 86400 seconds, got {self.timeout:g}")
-        if not 0 <= self.max_failed <= 1:
-            raise UserError(f"{self.name}: expected max_failed between 0 and 1, got {self.max_failed:g}")
+        if not 0 <= self.max_failures <= 1:
+            raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
         if self.unknown not in UNKNOWN:
             raise unknown(f"choice of {self.name} for unknown documents", self.unknown, UNKNOWN)
 
@@ -136,7 +137,7 @@ class _Gathering:
             self.replies[reply.number] = checked(reply.value, self.names[reply.number], repr(self.ranker))
             return
         self.failed[reply.number] = reply.failure
-        total, allowed = len(self.names), math.floor(self.ranker.max_failed * len(self.names) + 1e-9)
+        total, allowed = len(self.names), math.floor(self.ranker.max_failures * len(self.names) + 1e-9)
         hopeless = not self.replies and len(self.failed) >= min(max(self.ranker.concurrency, _FEWEST), total)
         if len(self.failed) <= allowed and not hopeless:
             return
@@ -146,7 +147,7 @@ class _Gathering:
             raise UserError(
                 f"{self.ranker!r}: the first {failures} of {queries} {after}, none got an answer: {self._why()}"
             )
-        rule = f"max_failed={self.ranker.max_failed:g} allows {allowed}"
+        rule = f"max_failures={self.ranker.max_failures:g} allows {allowed}"
         raise UserError(f"{self.ranker!r}: {failures} of {queries} {after}, {rule}: {self._why()}")
 
     def _why(self) -> str:

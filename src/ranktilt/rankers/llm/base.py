@@ -6,47 +6,29 @@ import hashlib
 import math
 import random
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.io.journal import Journal
-from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Prompt, Reply, Sampling, llm
+from ranktilt.llm.base import LARGEST_SEED, LLM, Answer, Reply, Sampling, llm
 from ranktilt.llm.estimate import Rehearsal
-from ranktilt.llm.journal import Request, journal_of, journalled, request_key
+from ranktilt.llm.journal import journal_of, journalled
 from ranktilt.llm.prompts import BYTES_A_TOKEN, Slots, cut_tokens, fill, find_prompt, parse_slots
-from ranktilt.llm.responses import UnsupportedParameter
 from ranktilt.rankers.base import Ranker, readable_texts, require_choices, require_depth, reranked_run
 from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates
-from ranktilt.rankers.llm.answers import (
-    KINDS,
-    READABLE,
-    REFUSED,
-    UNANSWERED,
-    Reading,
-    read_choice,
-    read_ranking,
-    require_answers,
-)
+from ranktilt.rankers.llm.answers import REFUSED, UNANSWERED, Reading, read_choice, read_ranking, require_answers
+from ranktilt.rankers.llm.dialogue import Asker, Found, Rounds, Shown, answer_schema, request, takes_schema
 from ranktilt.rankers.llm.passages import one_line
 from ranktilt.run import Run
 
-Shown = tuple[int, ...]
-"""Candidates of a query, by their place in the first stage's ranking, in the order in which a prompt lists them."""
 Scores = npt.NDArray[np.float64]
 Sorting = Generator[list[Shown], list[Reading], Scores]
 """Asks about candidates, some prompts at a time, and ends with a score for each."""
-Found = TypeVar("Found")
-Asker = Callable[..., Generator[Reply, None, None]]
-"""Answers requests: `journalled`, or a `Rehearsal`."""
 
 UNREADABLE = ("shuffle", "keep")
 """What becomes of passages that no readable answer puts in order."""
@@ -73,17 +55,6 @@ _TEMPLATE_TOKENS = 24
 _IDENTIFIER_TOKENS = 8
 
 
-class Dialogue(NamedTuple):
-    """What was asked and answered over all queries: kinds of answers, tokens, and the first unreadable answer."""
-
-    kinds: Counter[str]
-    requests: int
-    fresh: int
-    read: int
-    written: int
-    example: str
-
-
 @dataclass(frozen=True)
 class LLMRanker(Ranker):
     """Asks a language model which passages come first; the base of listwise, pairwise, setwise and pointwise.
@@ -97,11 +68,12 @@ class LLMRanker(Ranker):
 
     Answers are kept: what was asked before costs nothing. What an answer does not put in order is shuffled, with the
     `seed`, so that neither side gains by it; ``unreadable=keep`` leaves it in the first stage's order. More unreadable
-    answers than the share `max_failed` are refused. ``structured=json`` has a server hold its answers to a JSON schema;
-    ``auto`` tries that with one prompt first, and does without where the server does not take it.
+    answers than the share `max_failures` are refused. ``structured=json`` has a server hold its answers to a JSON
+    schema; ``auto`` tries that with one prompt first, and does without where the server does not take it.
     """
 
     argument: ClassVar[str | None] = "llm"
+    renamed: ClassVar[Mapping[str, str]] = {"max_failed": "max_failures"}
     prompts: ClassVar[tuple[str, ...]]
     """Names of its prompts, the default first."""
     chooses: ClassVar[bool] = False
@@ -122,7 +94,7 @@ class LLMRanker(Ranker):
     passage_tokens: int = field(default=300, kw_only=True)
     context: int | None = field(default=None, kw_only=True)
     unreadable: str = field(default="shuffle", kw_only=True)
-    max_failed: float = field(default=1.0, kw_only=True)
+    max_failures: float = field(default=1.0, kw_only=True)
     structured: str = field(default="none", kw_only=True)
     temperature: float = field(default=0.0, kw_only=True)
     seed: int = field(default=0, kw_only=True)
@@ -140,8 +112,8 @@ class LLMRanker(Ranker):
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
         require_choices(self, text=TEXT_CHOICES, tail=TAIL_CHOICES, unreadable=UNREADABLE, structured=STRUCTURED)
-        if not 0 <= self.max_failed <= 1:
-            raise UserError(f"{self.name}: expected max_failed between 0 and 1, got {self.max_failed:g}")
+        if not 0 <= self.max_failures <= 1:
+            raise UserError(f"{self.name}: expected max_failures between 0 and 1, got {self.max_failures:g}")
         if self.passage_tokens < 0:
             raise UserError(f"{self.name}: expected passage_tokens of 0 (all) or more, got {self.passage_tokens}")
         if not 0 <= self.seed <= LARGEST_SEED:
@@ -162,6 +134,11 @@ class LLMRanker(Ranker):
     @abstractmethod
     def requests(self, count: int) -> int:
         """Return how many prompts the order of `count` candidates takes, at most."""
+
+    @property
+    def model_text(self) -> str:
+        """Who is asked, as one types it: an adapter makes another model."""
+        return self.llm if self.adapter is None else f"{self.llm}(adapter={self.adapter})"
 
     # Ranking
 
@@ -250,72 +227,29 @@ class LLMRanker(Ranker):
         self._require_room(model, slots, tasks)
         most = self.answer_tokens(tasks)
         sampling = Sampling(temperature=self.temperature, max_tokens=most, seed=self.seed, logprobs=self.logprobs)
-        found: dict[int, Found] = {}
-        waiting: dict[int, list[Shown]] = {}
-        for number, sorting in enumerate(sortings):
-            _advance(sorting, None, number, waiting, found)
-        dialogue, done = Dialogue(Counter(), 0, 0, 0, 0, ""), 0
+        rounds = Rounds(sortings)
         with journal_of(model) as journal:
-            if waiting and self.structured != "none":
-                number, wanted = next(iter(waiting.items()))
+            if rounds.waiting and self.structured != "none":
+                number, wanted = next(iter(rounds.waiting.items()))
                 json_slots, json_about = self._template(json=True)
-                held = replace(sampling, schema=self._schema())
-                trial = _request(fill(json_slots, self.values(tasks[number], wanted[0])))
-                if self._takes_schema(model, trial, journal, held, asker):
+                held = replace(sampling, schema=answer_schema(chooses=self.chooses))
+                trial = request(fill(json_slots, self.values(tasks[number], wanted[0])))
+                if self.structured == "json" or takes_schema(model, trial, journal, held, asker):
                     slots, (name, digest), sampling = json_slots, json_about, held
-            while waiting:
-                asked = [(number, shown) for number, wanted in waiting.items() for shown in wanted]
-                requests = [_request(fill(slots, self.values(tasks[number], shown))) for number, shown in asked]
-                label, total = f"{self!r}: asking", max(planned, done + len(asked))
-                replies: list[Reply | None] = [None] * len(asked)
-                readings = [Reading(UNANSWERED, ())] * len(asked)
-                if isinstance(asker, Rehearsal):
-                    asker.answers = [self.pretended(shown) for _, shown in asked]
-                with closing(
-                    asker(model, requests, journal, sampling=sampling, label=label, total=total, before=done)
-                ) as arriving:
-                    for reply in arriving:
-                        replies[reply.number] = reply
-                        readings[reply.number] = self._read(reply, len(asked[reply.number][1]))
-                dialogue, done = _together(dialogue, replies, readings), done + len(asked)
-                answered: dict[int, list[Reading]] = {}
-                for (number, _), reading in zip(asked, readings, strict=True):
-                    answered.setdefault(number, []).append(reading)
-                waiting = {}
-                for number, read in answered.items():
-                    _advance(sortings[number], read, number, waiting, found)
-        counts = self._said(dialogue)
-        most_failed = 1.0 if rehearsed else self.max_failed
-        require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failed={self.max_failed:g}")
+            counts = rounds.ask(
+                model, journal, asker, sampling=sampling, planned=planned, label=f"{self!r}: asking",
+                write=lambda number, shown: fill(slots, self.values(tasks[number], shown)),
+                read=self._read, pretend=self.pretended,
+            ).spec  # fmt: skip
+        most_failed = 1.0 if rehearsed else self.max_failures
+        require_answers(repr(self), counts["llm_answers"], most_failed, f"max_failures={self.max_failures:g}")
         form = {} if self.structured == "none" else {"structured": "json" if sampling.schema else "none"}
         said = {"llm": {**model.spec, "prompt": name, "prompt_sha256": digest, **form}, **counts}
-        return [found[number] for number in range(len(tasks))], said
+        return [rounds.found[number] for number in range(len(tasks))], said
 
     def _require_schemas(self, model: LLM) -> None:
         if self.structured == "json" and not model.takes_schemas:
             raise UserError(f"{self!r}: a model in a folder cannot be held to a JSON schema; leave structured=json out")
-
-    def _schema(self) -> str:
-        """The JSON schema of an answer: an object with one value, which `read` takes as it takes words."""
-        kind: dict[str, Any] = {"type": "integer"}
-        name, value = ("choice", kind) if self.chooses else ("ranking", {"type": "array", "items": kind})
-        shape = {"type": "object", "properties": {name: value}, "required": [name], "additionalProperties": False}
-        return orjson.dumps(shape).decode()
-
-    def _takes_schema(self, model: LLM, trial: Request, journal: Journal, sampling: Sampling, asker: Asker) -> bool:
-        """Whether answers can be held to a schema; for ``auto`` one prompt is asked, whose answer counts like any."""
-        if self.structured == "json" or not model.takes_schemas:
-            return model.takes_schemas
-        if isinstance(asker, Rehearsal):
-            return request_key(model, trial.prompt, sampling) in journal
-        try:
-            with closing(journalled(model, [trial], journal, sampling=sampling)) as arriving:
-                failures = [reply.failure for reply in arriving]
-        except UnsupportedParameter as error:
-            if error.parameter != "response_format":
-                raise
-            return False
-        return not any(failure is not None and failure.kind == "refused" for failure in failures)
 
     def _read(self, reply: Reply, count: int) -> Reading:
         if reply.answer is None:
@@ -403,14 +337,6 @@ class LLMRanker(Ranker):
                     f"{fewer}cut {'it' if shown == 1 else 'them'} (passage_tokens)"
                 )
 
-    # What is said of it
-
-    def _said(self, dialogue: Dialogue) -> dict[str, Any]:
-        counts = {kind: dialogue.kinds[kind] for kind in KINDS if dialogue.kinds[kind]}
-        example = {"unreadable": dialogue.example} if dialogue.example else {}
-        asked = {"requests": dialogue.requests, "fresh": dialogue.fresh, "tokens_read": dialogue.read}
-        return {"llm_answers": {"kinds": counts, **asked, "tokens_written": dialogue.written, **example}}
-
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -418,44 +344,6 @@ class Task:
 
     query: str
     passages: list[str]
-
-
-def _request(text: str) -> Request:
-    prompt = Prompt(text)
-    return Request(prompt, prompt.digest[:32])
-
-
-def _advance(
-    sorting: Generator[list[Shown], list[Reading], Found],
-    readings: list[Reading] | None,
-    number: int,
-    waiting: dict[int, list[Shown]],
-    found: dict[int, Found],
-) -> None:
-    """Tell one task's sorting what was answered, and note what it asks next, or what it ends with."""
-    try:
-        while not (wanted := next(sorting) if readings is None else sorting.send(readings)):
-            readings = []
-        waiting[number] = wanted
-    except StopIteration as end:
-        found[number] = end.value
-
-
-def _together(dialogue: Dialogue, replies: Iterable[Reply | None], readings: Sequence[Reading]) -> Dialogue:
-    kinds, example = dialogue.kinds + Counter(reading.kind for reading in readings), dialogue.example
-    asked = fresh = read = written = 0
-    for reply, reading in zip(replies, readings, strict=True):
-        if reply is None:
-            continue
-        asked, fresh = asked + 1, fresh + reply.fresh
-        if reply.answer is not None:
-            read, written = read + (reply.answer.prompt_tokens or 0), written + (reply.answer.completion_tokens or 0)
-        if not example and reading.kind not in READABLE:
-            example = reply.answer.text if reply.answer is not None else reply.failure.message if reply.failure else ""
-    return Dialogue(
-        kinds, dialogue.requests + asked, dialogue.fresh + fresh, dialogue.read + read, dialogue.written + written,
-        example[:2_000],
-    )  # fmt: skip
 
 
 def in_order(order: Sequence[int]) -> Scores:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from ranktilt.errors import UserError
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import READABLE, Reading
-from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
+from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
+from ranktilt.rankers.llm.dialogue import Shown
 
 AGGREGATES = ("kemeny", "borda")
 _MOST_SHUFFLES = 100
@@ -28,13 +29,19 @@ class Listwise(LLMRanker):
     times in different orders, and what the answers say together counts: the order with the fewest disagreements
     (``kemeny``), or by mean place (``borda``).
 
+    ``preset=wang`` stands for the setting of Wang et al.: titles, their neutral prompt, and windows of 5 by steps of 1.
+
     References
     ----------
-    Sun et al., EMNLP 2023 (sliding window); Tang et al., NAACL 2024 (permutation self-consistency).
+    Sun et al., EMNLP 2023 (sliding window); Tang et al., NAACL 2024 (permutation self-consistency);
+    Wang et al., NAACL 2024 (group fairness).
     """
 
     name: ClassVar[str] = "listwise"
     prompts: ClassVar[tuple[str, ...]] = ("relevance", "neutral", "sensitive")
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "wang": {"text": "title", "prompt": "neutral", "window": "5", "step": "1"}
+    }
 
     window: int = field(default=20, kw_only=True)
     step: int = field(default=10, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -12,7 +12,8 @@ import numpy as np
 from ranktilt.errors import UserError
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import Reading
-from ranktilt.rankers.llm.base import LLMRanker, Shown, Sorting, in_order
+from ranktilt.rankers.llm.base import LLMRanker, Sorting, in_order
+from ranktilt.rankers.llm.dialogue import Shown
 
 METHODS = ("heapsort", "allpairs", "sliding")
 Asking = Generator[list[Shown], list[Reading], int]
@@ -26,6 +27,7 @@ class Pairwise(LLMRanker):
     ``allpairs`` compares all of them; a passage's score is the pairs it wins, and half of its ties. ``heapsort`` finds
     the best `top` with about as many comparisons as a heap takes, ``sliding`` with `top` passes from the end to the
     beginning; a tie leaves both where they are, and what lies below the best `top` stays in the first stage's order.
+    ``preset=wang`` stands for the setting of Wang et al. (NAACL 2024): titles, and their neutral prompt.
 
     References
     ----------
@@ -34,6 +36,7 @@ class Pairwise(LLMRanker):
 
     name: ClassVar[str] = "pairwise"
     prompts: ClassVar[tuple[str, ...]] = ("choice", "pairwise-neutral", "pairwise-sensitive")
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {"wang": {"text": "title", "prompt": "pairwise-neutral"}}
     chooses: ClassVar[bool] = True
 
     method: str = field(default="heapsort", kw_only=True)

@@ -21,7 +21,8 @@ from ranktilt.llm.prompts import fill
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import OK, UNANSWERED, Reading, read_yes_no
-from ranktilt.rankers.llm.base import Asker, Dialogue, LLMRanker, Scores, Shown, Sorting, Task
+from ranktilt.rankers.llm.base import LLMRanker, Scores, Sorting, Task
+from ranktilt.rankers.llm.dialogue import AnswerCounts, Asker, Shown
 
 YES_NO, QUERY_LIKELIHOOD = "yes-no", "query-likelihood"
 YES_NO_FORMAT = "Answer with one word, Yes or No."
@@ -59,6 +60,8 @@ class Pointwise(LLMRanker):
         require_choices(self, method=(YES_NO, QUERY_LIKELIHOOD))
         if self.structured != "none":
             raise UserError("pointwise: answers are words or none at all, never JSON; leave structured out")
+        if self.method == QUERY_LIKELIHOOD and self.adapter is not None:
+            raise UserError("pointwise: query likelihood is that of the folder's own weights; leave adapter out")
 
     @property
     def needed(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -143,9 +146,9 @@ class Pointwise(LLMRanker):
         pairs = [(task, place) for task in tasks for place in range(len(task.passages))]
         given = [fill(slots, self.values(task, (place,))) for task, place in pairs]
         queries = [self.values(task, (place,))["query"] for task, place in pairs]
-        if isinstance(asker, Rehearsal):  # what is cached is not looked up: a server's way of answering is not known
+        if isinstance(asker, Rehearsal):  # a cache is found by the server's way of answering, which is not known yet
             texts = list({before + query for before, query in zip(given, queries, strict=True)})
-            asker.prompts += len(pairs)
+            asker.prompts, asker.looked_up = asker.prompts + len(pairs), False
             asker.add(texts, [""] * len(texts))
             return [np.zeros(len(task.passages)) for task in tasks], {}
         scorer = self._scorer()
@@ -158,7 +161,7 @@ class Pointwise(LLMRanker):
             for part, chance in zip(np.split(-found.perplexity, ends), chances, strict=True)
         ]
         kinds = Counter(np.where(np.isnan(found.perplexity), UNANSWERED, OK).tolist())
-        counts = self._said(Dialogue(kinds, len(pairs), 0, int(found.tokens.sum()), 0, ""))
+        counts = AnswerCounts(kinds, len(pairs), read=int(found.tokens.sum())).spec
         return scores, {"llm": {**self.model().spec, "prompt": name, "prompt_sha256": digest}, **counts}
 
     def _scorer(self) -> Likelihood | LikelihoodServer:

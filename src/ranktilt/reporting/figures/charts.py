@@ -175,8 +175,19 @@ def forest(
     return {"data": data, "layout": layout}
 
 
-def lines(series: Mapping[str, Sequence[Point]], *, x: str, y: str, band: float = 0.0, dodge: float = 0.0) -> Drawing:
-    """Draw a line a series through points with intervals, the zero line, and a shaded band around it."""
+def lines(
+    series: Mapping[str, Sequence[Point]],
+    *,
+    x: str,
+    y: str,
+    band: float = 0.0,
+    dodge: float = 0.0,
+    names: Mapping[float, str] | None = None,
+) -> Drawing:
+    """Draw a line a series through points with intervals, the zero line, and a shaded band around it.
+
+    `names` stand at the places along x where these are no numbers to be read.
+    """
     data = []
     middle = (len(series) - 1) / 2
     for number, (name, points) in enumerate(series.items()):
@@ -203,7 +214,11 @@ def lines(series: Mapping[str, Sequence[Point]], *, x: str, y: str, band: float 
     ticks = sorted({point.x for points in series.values() for point in points})
     room = _ROOM * (ticks[-1] - ticks[0] or 1.0)
     layout["xaxis"]["range"] = [ticks[0] - room, ticks[-1] + room]
-    layout["xaxis"] |= {"tickmode": "array", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+    layout["xaxis"] |= {
+        "tickmode": "array",
+        "tickvals": ticks,
+        "ticktext": [(names or {}).get(t, f"{t:g}") for t in ticks],
+    }
     return {"data": data, "layout": layout}
 
 

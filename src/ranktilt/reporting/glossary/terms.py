@@ -397,5 +397,31 @@ _STATISTICS = (
         "counts: distances between far points, the axes and the sizes of clusters mean nothing.",
     ),
 )
-TERMS = (_PIPELINE, *_ESTIMANDS, *_QUESTIONS, *_STATISTICS, *_RANKING, *_TEXTS)
+_PAIRS = (
+    Term(
+        "inconsistent",
+        "Of a pair that was shown in both orders: the answers name different documents, mostly the one in the same "
+        "place both times.",
+        r"[Ii]nconsistent",
+    ),
+    Term(
+        "consistent",
+        "Of a pair that was shown in both orders: both answers name the same document, wherever it stood. "
+        "Unless each answer counts by itself, only such pairs count for a side.",
+        r"[Cc]onsistent|[Bb]oth orders agree",
+    ),
+    Term("unparsed", "Of an answer: no document can be read from it. Of a pair: one of its two.", r"[Uu]nparsed"),
+    Term(
+        "position bias",
+        "Preferring a document for its place in the question. Each pair is shown in both orders, so that it cannot "
+        "pass for a preference between groups.",
+        r"[Pp]osition bias",
+    ),
+    Term(
+        "first named",
+        "The share of the answers that name the document shown first: half of them without position bias.",
+        r"[Ff]irst named|shown first is named",
+    ),
+)
+TERMS = (_PIPELINE, *_ESTIMANDS, *_QUESTIONS, *_STATISTICS, *_RANKING, *_TEXTS, *_PAIRS)
 """Where two could begin at one place, the first is taken: so the longer ones come first."""

@@ -10,6 +10,7 @@ from ranktilt.reporting.document import Document
 
 _VIEWS = {
     "Audit": "audit",
+    "Bench": "bench",
     "CacheInventory": "cache",
     "Calibration": "calibrate",
     "CheckResult": "check",

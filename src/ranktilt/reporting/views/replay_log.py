@@ -13,7 +13,8 @@ from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STR
 from ranktilt.errors import counted, shorten
 from ranktilt.measures.base import Measure
 from ranktilt.rankers.llm.answers import MISSING, READABLE
-from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
+from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Sentence, Table, printed
+from ranktilt.reporting.figures.charts import ForestRow, forest
 from ranktilt.reporting.numbers import decimal, ends, p_value, signed
 
 _MEANINGS = {
@@ -39,7 +40,7 @@ def view(replayed: ReplayedLog) -> Document:
         title="Replayed log",
         kind="Stored answers of an LLM ranker, read again",
         headline=said[0] if gate is None else gate.text,
-        sections=printed([_answers(replayed), *([_split(replayed)] if replayed.changes else [])]),
+        sections=printed([_answers(replayed), *(_parts(replayed) if replayed.changes else [])]),
         sentences=tuple(Sentence(one, emphasis="" if n else "strong") for n, one in enumerate(said)),
         legend=tuple(_legend(replayed)),
         notes=replayed.notes,
@@ -132,6 +133,11 @@ def _questions(replayed: ReplayedLog) -> list[tuple[str, Pair]]:
     return list(dict.fromkeys((c.measure, (c.a, c.b)) for c in replayed.changes))
 
 
+def _parts(replayed: ReplayedLog) -> Iterator[Block]:
+    yield _split(replayed)
+    yield _figure(replayed)
+
+
 def _split(replayed: ReplayedLog) -> Table:
     columns = (
         Column("part", number=False, header=True), Column("value"), Column("difference"), Column("95 % interval"),
@@ -155,6 +161,22 @@ def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
             Cell(p_value(change.p_corrected), change.p_corrected), blank,
         )  # fmt: skip
         yield Row(cells, group, rule=name == f"{PUBLISHED} run")
+
+
+def _figure(replayed: ReplayedLog) -> Figure:
+    """The parts of the primary measure, each with its interval."""
+    measure, pair = _questions(replayed)[0]
+    parts = [change for part in PARTS if (change := replayed.change(part, measure, pair)) is not None]
+    names = ("the model's part", "the parser's part", "both: the published run", "strict reading")
+    start, (scale, _) = parts[0], _units(parts[0])
+    rows = [
+        ForestRow(name, scale * change.value, scale * change.low, scale * change.high)
+        for name, change in zip(names, parts, strict=True)
+    ]
+    said = "; ".join(f"{name} {_difference(c)} {_interval(c)}" for name, c in zip(names, parts, strict=True))
+    drawing = forest(rows, x=f"change of {_heading(start)}", margin=0)
+    title = f"Who changes the input order's {_heading(start)}, {_value(start, start.old)}"
+    return Figure(title, f"Changes with their 95 % intervals: {said}.", drawing)
 
 
 def _heading(change: Change) -> str:

@@ -1,0 +1,1 @@
+"""Interventions against a tilt, and what they cost."""

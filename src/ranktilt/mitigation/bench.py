@@ -1,0 +1,223 @@
+"""The bench of interventions, made of their runs: it ranks and trains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
+from ranktilt.auditing.compare import Match, RunPair, change_tasks
+from ranktilt.auditing.effects import LEVEL, Change, Effect
+from ranktilt.auditing.groups import ALL, Pair, grouping
+from ranktilt.auditing.inference import InferenceOptions, Sample, corrected, effects, mean_changes, tilt_changes
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.base import Measure, measure
+from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
+from ranktilt.probes.equivalence import alone
+from ranktilt.run import Run, collection_rows
+from ranktilt.statistics.bootstrap import RESAMPLES
+
+EFFECTIVENESS = "nDCG@10"
+
+
+class Trial(NamedTuple):
+    """An intervention and what its ranker found."""
+
+    intervention: Intervention
+    mixed: Run
+    """Of all documents."""
+    alone: Run | None = None
+    """Of the reference's documents alone (`reference_alone`)."""
+
+
+def reference_alone(mixed: Collection, reference: str = "human", by: str = "source") -> Collection:
+    """Return the reference's documents with all queries and the judgments of these, to be searched alone."""
+    found = alone(mixed, mixed.docs.filter(pl.col(by).cast(pl.String) == reference), reference)
+    if not found.docs.height:
+        raise unknown(by, reference, mixed.docs[by].cast(pl.String).unique().drop_nulls().sort())
+    return found
+
+
+def bench(
+    mixed: Collection,
+    trials: Iterable[Trial],
+    measures: Iterable[str | Measure] = DEFAULT_MEASURES,
+    *,
+    effectiveness: str | Measure = EFFECTIVENESS,
+    budget: float = BUDGET,
+    reference: str = "human",
+    by: str = "source",
+    pairs: Sequence[Pair] | None = None,
+    ties: str = "expected",
+    test: str = "permutation",
+    correction: str = "holm",
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Bench:
+    """Hold effectiveness against tilt for interventions of rising strength, and find the smallest that reaches level.
+
+    Parameters
+    ----------
+    mixed : Collection
+        What all of them ranked; best with queries that no intervention was made on.
+    trials : iterable of Trial
+        The baseline, whose method is empty, and one intervention at least; each with its run of `mixed`, and either
+        all or none with one of the reference's documents alone.
+    measures : iterable of str or Measure, optional
+        The first is the primary one, on which level is judged.
+    effectiveness : str or Measure, optional
+        On which the cost is judged.
+    budget : float, optional
+        Effectiveness that an intervention may cost, 0 to 1: over all documents, and on the reference's alone.
+    reference : str, optional
+        The group that all others are held against, favoured by positive values.
+    by : str, optional
+        Document column of the groups.
+    pairs : sequence of (str, str), optional
+        Groups to compare; by default the reference and each other group. Level is level on all of them.
+    ties, test, correction, level, resamples, seed
+        As in `audit`; p of the changes are corrected over all changes of the bench.
+
+    Returns
+    -------
+    Bench
+        Tilts, effectiveness, and how each differs from the baseline's.
+
+    Raises
+    ------
+    UserError
+        If there is no baseline or nothing beside it, names or strengths come twice, runs are over other queries or
+        documents, or an option is out of range.
+    """
+    check_limits(level, budget)
+    trials = _ordered([Trial(*one) for one in trials])
+    valued = measure(effectiveness)
+    asked = list(dict.fromkeys([*map(measure, measures), valued]))
+    if pairs is None:
+        names = grouping(mixed, by).names
+        if reference not in names:
+            raise unknown(by, reference, names)
+        pairs = [(reference, name) for name in names if name != reference]
+    how = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
+    runs = [_renamed(one.mixed, one.intervention) for one in trials]
+    _refuse_other_queries(runs)
+    audited = [audit(mixed, runs, asked, by=by, pairs=pairs, level=level, confounds=False, heads=0, **how)]  # type: ignore[arg-type]
+    if lists := _alone(mixed, trials, reference, by):
+        own = reference_alone(mixed, reference, by)
+        audited.append(audit(own, lists, asked, by=None, heads=0, **how))  # type: ignore[arg-type]
+    interventions = tuple(one.intervention for one in trials)
+    options = InferenceOptions(resamples, seed, test, correction, "none")
+    changes = _changes(audited, reference, options)
+    own_spec = {"reference": reference, "effectiveness": repr(valued), "budget": budget}
+    spec = {**_spec(audited[0], trials), **own_spec, "tests": sum(change.p == change.p for change in changes)}
+    means = [_means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)]
+    notes = tuple(dict.fromkeys(note for one in audited for note in one.notes))
+    return Bench(
+        spec, interventions, tuple(map(repr, asked)), audited[0].tilts, tuple(chain(*means)), changes,
+        (*notes, *_notes(trials, reference)),
+    )  # fmt: skip
+
+
+def _ordered(trials: list[Trial]) -> list[Trial]:
+    """The baseline, then by method and rising strength."""
+    names = [one.intervention.name for one in trials]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"intervention {twice!r} is given twice")
+    baselines = [one for one in trials if not one.intervention.method]
+    if len(baselines) != 1:
+        came = ", ".join(repr(one.intervention.name) for one in baselines) or "none"
+        raise UserError(f"a bench needs one baseline, the ranker without any intervention (no method); got {came}")
+    others = [one for one in trials if one.intervention.method]
+    if not others:
+        raise UserError(f"a bench needs an intervention beside the baseline {names[0]!r}")
+    methods = list(dict.fromkeys(one.intervention.method for one in others))
+    others.sort(key=lambda one: (methods.index(one.intervention.method), one.intervention.strength))
+    dials = [(one.intervention.method, one.intervention.strength) for one in others]
+    equal = next((dial for dial in dials if dials.count(dial) > 1), None)
+    if equal is not None:
+        raise UserError(f"{equal[0]} of strength {equal[1]:g} is given twice")
+    return [*baselines, *others]
+
+
+def _renamed(run: Run, intervention: Intervention) -> Run:
+    return replace(run, spec={**run.spec, "ranker": intervention.name})
+
+
+def _refuse_other_queries(runs: Sequence[Run]) -> None:
+    """Refuse a run over other queries than the baseline's: nothing could be paired."""
+    for run in runs[1:]:
+        other = sorted(set(run.queries) ^ set(runs[0].queries))
+        if other:
+            raise UserError(
+                f"{run.name} and {runs[0].name} ranked other queries ({counted(len(other), 'query is', 'queries are')} "
+                f"in one of them only, first {other[0]!r}); rank the same queries with both"
+            )
+
+
+def _alone(mixed: Collection, trials: Sequence[Trial], reference: str, by: str) -> list[Run]:
+    """Runs of the reference's documents alone; none where there are none."""
+    found = [_renamed(one.alone, one.intervention) for one in trials if one.alone is not None]
+    if not found:
+        return []
+    if len(found) < len(trials):
+        lacking = next(one.intervention.name for one in trials if one.alone is None)
+        raise UserError(f"{lacking} has no run of {reference} documents alone, others have; rank them with all or none")
+    _refuse_other_queries(found)
+    own = reference_alone(mixed, reference, by)
+    for run in found:
+        rows = collection_rows(run, own)[run.docs]
+        if (rows < 0).any():
+            strange = run.ids[int(run.docs[int(np.argmax(rows < 0))])]
+            raise UserError(
+                f"{run.name}: its run of {reference} documents alone holds {strange!r}, which is none of them"
+            )
+    return found
+
+
+def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) -> tuple[Change, ...]:
+    """Every tilt and effectiveness less the baseline's, over the same queries; p corrected over all of them."""
+    found = list[Change]()
+    for one, over in zip(audited, (ALL, reference), strict=False):
+        rows = np.arange(len(one.queries))
+        runs = tuple(RunPair(run, one.runs[0]) for run in one.runs[1:])
+        names = tuple(map(repr, one.measures))
+        side = Match(one, one, runs, names, one.tilted_pairs, (rows, rows), (), ())
+        found += tilt_changes(change_tasks(side, side.pairs), resamples=how.resamples, seed=how.seed)
+        means = mean_changes(change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed)
+        found += [replace(change, a=over, b=over) for change in means]
+    return corrected(found, how.correction)
+
+
+def _means(found: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ...]:
+    """Effectiveness of every run and measure with its interval; that a mean is above 0 is not tested."""
+    samples = []
+    for run, of_run in zip(found.runs, found.values[:, :, 0], strict=True):
+        for one, values in zip(found.measures, of_run, strict=True):
+            known = ~np.isnan(values)
+            total, weight = np.where(known, values, 0.0), known.astype(np.float64)
+            samples.append(Sample(run, one, over, over, total, weight, twins=False, distinct=found.distinct(run)))
+    return effects(samples, how)
+
+
+def _spec(audited: Audit, trials: Sequence[Trial]) -> Mapping[str, Any]:
+    """How it was made, with the rankers' own texts."""
+    kept = {name: value for name, value in audited.spec.items() if name not in ("missing", "rounding")}
+    return {**kept, "runs": [dict(one.mixed.spec) for one in trials]}
+
+
+def _notes(trials: Sequence[Trial], reference: str) -> Iterator[str]:
+    if trials[0].alone is None:
+        yield f"effectiveness on {reference} documents alone is not known: they were not ranked alone"
+    yield (
+        f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
+        "more likely one of them is called level by chance"
+    )

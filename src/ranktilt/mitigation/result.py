@@ -1,0 +1,395 @@
+"""The bench: effectiveness against tilt for interventions of rising strength, as one versioned file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from ranktilt.auditing.effects import LEVEL, Change, Effect
+from ranktilt.auditing.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, worst
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.verdict import bounds
+from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.io.artifact import Result
+from ranktilt.measures.base import signed
+
+BUDGET = 0.01
+_Row = TypeVar("_Row", bound=Effect)
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """One way to level a ranker, at one strength.
+
+    Parameters
+    ----------
+    name : str
+        As printed, such as ``α = 0.001``; no two of a bench share it.
+    method : str
+        What it is a strength of, such as ``debias``; empty for the baseline, which nothing was done to.
+    strength : float
+        Its place on the method's dial: the smaller, the less is done.
+    ranker : str
+        The text of the ranker that has it, such as ``dense:models/alpha-0.001``.
+    dial : str, optional
+        What the strength is called, such as ``α``.
+
+    Raises
+    ------
+    UserError
+        If it has no name, or the strength is no number.
+    """
+
+    name: str
+    method: str
+    strength: float
+    ranker: str
+    dial: str = "strength"
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise UserError("an intervention needs a name, such as 'α = 0.001'")
+        if not math.isfinite(self.strength):
+            raise UserError(f"intervention {self.name!r}: expected a number as strength, got {self.strength:g}")
+        object.__setattr__(self, "strength", float(self.strength))
+
+
+@dataclass(frozen=True, eq=False)
+class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt train retriever"):
+    """What `bench` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: options, collection, runs, the number of tests in the family, versions.
+    interventions : tuple of Intervention
+        The baseline, then by method and rising strength.
+    measures : tuple of str
+        The first is the primary one, on which level is judged.
+    tilts : tuple of Effect
+        Relative Δ of every intervention, pair of groups and measure.
+    effectiveness : tuple of Effect
+        Mean of every intervention and measure, 0 to 1, with its interval: where both groups are ``all`` over all
+        documents, where both are the reference on its documents alone.
+    changes : tuple of Change
+        Every one of these less the baseline's, in points, paired over queries; p corrected over all of them.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    spec: Mapping[str, Any]
+    interventions: tuple[Intervention, ...]
+    measures: tuple[str, ...]
+    tilts: tuple[Effect, ...]
+    effectiveness: tuple[Effect, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def baseline(self) -> Intervention:
+        """The ranker as it is without any intervention."""
+        return self.interventions[0]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, in order."""
+        return tuple(dict.fromkeys(one.method for one in self.interventions[1:]))
+
+    def strengths(self, method: str) -> tuple[Intervention, ...]:
+        """Return the baseline and one method's interventions by rising strength."""
+        return (self.baseline, *(one for one in self.interventions if one.method == method))
+
+    @property
+    def level(self) -> float:
+        """Half-width, in percent, of what counts as level."""
+        return float(self.spec.get("level", LEVEL))
+
+    @property
+    def budget(self) -> float:
+        """Effectiveness that an intervention may cost, 0 to 1."""
+        return float(self.spec.get("budget", BUDGET))
+
+    @property
+    def valued(self) -> str:
+        """Measure of effectiveness, on which the cost is judged."""
+        return str(self.spec.get("effectiveness", self.measures[0]))
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pairs of groups with a Relative Δ."""
+        return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """What effectiveness is measured over: ``all`` documents, and the reference's alone where that was ranked."""
+        return tuple(dict.fromkeys(e.a for e in self.effectiveness))
+
+    def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
+        """Return Relative Δ of an intervention for one pair of groups, by default on the primary measure."""
+        return _found(self.tilts, name, pair, measure or self.measures[0])
+
+    def mean(self, name: str, over: str = ALL, measure: str | None = None) -> Effect:
+        """Return the effectiveness of an intervention, by default on the measure on which the cost is judged."""
+        return _found(self.effectiveness, name, (over, over), measure or self.valued)
+
+    def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
+        """Return how an intervention moved a Relative Δ, or an effectiveness (a group twice); None of the baseline."""
+        if name == self.baseline.name:
+            return None
+        usual = self.valued if pair[0] == pair[1] else self.measures[0]
+        return _found(self.changes, name, pair, measure or usual)
+
+    def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
+        """Say which interventions reach level within the budget, and which of them is the smallest.
+
+        Parameters
+        ----------
+        level : float, optional
+            Half-width, in percent, of what counts as level; the bench's own by default.
+        budget : float, optional
+            Effectiveness that an intervention may cost, 0 to 1; the bench's own by default.
+
+        Returns
+        -------
+        Choice
+            The outcome of every intervention, and the sentences.
+
+        Raises
+        ------
+        UserError
+            If a limit is out of range.
+        """
+        limits = self.level if level is None else level, self.budget if budget is None else budget
+        check_limits(*limits)
+        return Choice(self, *limits)
+
+    def derived(self) -> dict[str, Any]:
+        """The choice, for those who read the file."""
+        found = self.choose()
+        chosen = None if found.chosen is None else found.chosen.name
+        said = {"headline": found.headline, "sentences": found.sentences}
+        return {"outcome": found.outcome, "chosen": chosen, **said}
+
+    def require_whole(self) -> None:
+        """Refuse a file that lacks a number that its tables and sentences rest on."""
+        if len(self.interventions) < 2 or self.baseline.method or not (self.measures and self.pairs and self.over):
+            raise ValueError("expected a baseline, an intervention, a measure and a pair of groups at least")
+        if type(self.spec.get("level", 0)) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
+            raise TypeError("level and budget: expected numbers")
+        check_limits(self.level, self.budget)
+        for one in self.interventions:
+            for measure in (*self.measures, self.valued):
+                for over in self.over:
+                    self.mean(one.name, over, measure)
+                    self.change(one.name, (over, over), measure)
+                for pair in self.pairs:
+                    self.tilt(one.name, pair, measure)
+                    self.change(one.name, pair, measure)
+
+
+def check_limits(level: float, budget: float) -> None:
+    """Refuse what is no half-width of level, or no share of effectiveness."""
+    if not 0 <= level < MOST:
+        raise UserError(f"expected a level of at least 0 and below {MOST:g} points, got {level:g}")
+    if not 0 <= budget < 1:
+        raise UserError(f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}")
+
+
+def _found(rows: Sequence[_Row], name: str, pair: Pair, measure: str) -> _Row:
+    found = next((r for r in rows if (r.run, r.a, r.b, r.measure) == (name, *pair, measure)), None)
+    if found is None:
+        names = dict.fromkeys(f"{r.run}, {r.a}, {r.b}, {r.measure}" for r in rows)
+        raise unknown("intervention, groups and measure", f"{name}, {pair[0]}, {pair[1]}, {measure}", names)
+    return found
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which interventions of a bench reach level within a budget.
+
+    An intervention is *level* where the whole interval of every Relative Δ on the primary measure lies within ±`level`,
+    and no loss of effectiveness beyond the budget is left in its paired interval; *tilted* where one of these lies
+    wholly beyond its limit, so that it is excluded; *inconclusive* otherwise.
+    """
+
+    bench: Bench
+    level: float
+    budget: float
+
+    @cached_property
+    def rows(self) -> dict[str, tuple[GateRow, ...]]:
+        """What was asked of each intervention, by its name: its tilts, then its costs."""
+        return {one.name: (*self._tilts(one.name), *self._costs(one.name)) for one in self.bench.interventions}
+
+    def _tilts(self, name: str) -> Iterator[GateRow]:
+        for pair in self.bench.pairs:
+            tilt = self.bench.tilt(name, pair)
+            yield GateRow(name, tilt.measure, *pair, tilt.queries, (check_tilt(tilt, self.level),))
+
+    def _costs(self, name: str) -> Iterator[GateRow]:
+        for over in self.bench.over:
+            change = self.bench.change(name, (over, over))
+            if change is not None:  # the baseline costs nothing
+                check = check_cost(change, self.budget)
+                yield GateRow(name, change.measure, over, over, change.queries, (check,))
+
+    def outcome_of(self, name: str) -> Outcome:
+        """Return the worst of what was asked of an intervention: tilted before inconclusive before level."""
+        return worst(row.outcome for row in self.rows[name])
+
+    @property
+    def passing(self) -> tuple[Intervention, ...]:
+        """The baseline where it is level; otherwise the smallest of each method that is, the least costly first."""
+        if self.outcome_of(self.bench.baseline.name) == "level":
+            return (self.bench.baseline,)
+        level = [one for one in self.bench.interventions[1:] if self.outcome_of(one.name) == "level"]
+        smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
+        return tuple(sorted(smallest.values(), key=lambda one: -min(c.value for c in self.costs(one.name))))
+
+    @property
+    def chosen(self) -> Intervention | None:
+        """The smallest intervention that reaches level within the budget; None where none is shown to."""
+        return next(iter(self.passing), None)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Level where one is chosen, tilted where every intervention is excluded, else inconclusive."""
+        if self.chosen is not None:
+            return "level"
+        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.interventions)
+        return "inconclusive" if open_ones else "tilted"
+
+    @property
+    def decisive(self) -> tuple[GateRow, ...]:
+        """Rows behind the outcome: those of the chosen intervention, of the open ones, or of all."""
+        if self.chosen is not None:
+            return self.rows[self.chosen.name]
+        names = [one.name for one in self.bench.interventions if self.outcome_of(one.name) == self.outcome]
+        return tuple(row for name in names for row in self.rows[name])
+
+    def costs(self, name: str) -> list[Change]:
+        """Return how an intervention changed the effectiveness that the budget is about; none of the baseline."""
+        changes = [self.bench.change(name, (over, over)) for over in self.bench.over]
+        return [change for change in changes if change is not None]
+
+    def overcorrected(self, name: str) -> list[Effect]:
+        """Return the tilts of an intervention that lie wholly beyond level, on the side opposite to the baseline's."""
+        found = []
+        for pair in self.bench.pairs:
+            before, now = self.bench.tilt(self.bench.baseline.name, pair), self.bench.tilt(name, pair)
+            turned = (before.value - before.level) * (now.value - now.level) < 0
+            if turned and now.leans and check_tilt(now, self.level).outcome != "level":
+                found.append(now)
+        return found
+
+    @property
+    def limits(self) -> str:
+        """What is asked, in words."""
+        return f"within ±{self.level:g} points at a loss of at most {points(self.budget)} of {self.bench.valued}"
+
+    @property
+    def headline(self) -> str:
+        """The choice in one sentence."""
+        baseline, chosen = self.bench.baseline, self.chosen
+        if chosen is baseline:
+            return f"{baseline.name}, the baseline, is level already: within ±{self.level:g} points"
+        if chosen is not None:
+            return self._reached(chosen)
+        if self.outcome == "tilted":
+            return f"No intervention is level {self.limits}: each is excluded"
+        return f"No intervention is shown to be level {self.limits}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is said below the headline: the numbers behind it, the choices of other methods, and over-correction."""
+        others = (f"{self._reached(one)}; {self._tilt_words(one.name)}" for one in self.passing[1:])
+        return (self._detail(), *others, *self._beyond())
+
+    def _detail(self) -> str:
+        baseline, chosen = self.bench.baseline.name, self.chosen
+        if chosen is not None:
+            against = "" if chosen.name == baseline else f", against {self._tilt_words(baseline)} of {baseline}"
+            return f"{chosen.name}: {self._tilt_words(chosen.name)}{against}"
+        nearest = self._nearest()
+        reasons = [r.reason for r in self.rows[nearest.name] if r.outcome == self.outcome_of(nearest.name)]
+        within = self._margin(nearest.name)
+        need = f"; its interval fits into ±{within:.1f} points" if self.level < within < MOST else ""
+        return f"Nearest is {nearest.name}: {'; '.join(reasons)}{need}"
+
+    def _reached(self, one: Intervention) -> str:
+        costs = [*map(cost_words, self.costs(one.name))]
+        several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
+        return f"{one.name} is the smallest intervention{several} that is level {self.limits}: {join_words(costs)}"
+
+    def _tilt_words(self, name: str) -> str:
+        tilts = [(pair, self.bench.tilt(name, pair)) for pair in self.bench.pairs]
+        several = len(tilts) > 1
+        said = [
+            f"{signed(t.value)} % {bounds(t.low, t.high)}" + (f" between {a} and {b}" if several else "")
+            for (a, b), t in tilts
+        ]
+        return f"Relative Δ({self.bench.measures[0]}) {join_words(said)}"
+
+    def _nearest(self) -> Intervention:
+        """The intervention whose largest tilt is the smallest, among those that are open, where there are any."""
+        every = self.bench.interventions
+        left = [one for one in every if self.outcome_of(one.name) == self.outcome]
+        return min(left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name)))
+
+    def _margin(self, name: str) -> float:
+        """The smallest limit within which an intervention would be level."""
+        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
+        return max(abs(end - t.level) for t in tilts for end in (t.low, t.high))
+
+    def _largest(self, name: str) -> float:
+        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
+        return max(abs(t.value - t.level) for t in tilts)
+
+    def _beyond(self) -> Iterator[str]:
+        """One sentence a pair of groups: what over-corrects, with the numbers of the smallest."""
+        baseline = self.bench.baseline.name
+        for pair in self.bench.pairs:
+            found = [t for one in self.bench.interventions for t in self.overcorrected(one.name) if (t.a, t.b) == pair]
+            if found:
+                first, before = found[0], self.bench.tilt(baseline, pair)
+                numbers = f"Relative Δ({first.measure}) {signed(first.value)} % {bounds(first.low, first.high)}"
+                others = [tilt.run for tilt in found[1:]]
+                more = f"; so {'does' if len(others) == 1 else 'do'} {join_words(others)}" if others else ""
+                yield (
+                    f"{first.run} over-corrects: it tilts toward {first.side(first.leans)}, {numbers}, where "
+                    f"{baseline} had {signed(before.value)} %{more}"
+                )
+
+
+def check_cost(change: Change, budget: float) -> LimitCheck:
+    """Hold the interval of a change of effectiveness against the loss that is allowed."""
+    floor = -100 * budget
+    found = cost_words(change)
+    outcome: Outcome = "inconclusive"
+    loss = f"a loss of more than {points(budget)}"
+    if any(math.isnan(v) for v in (change.value, change.low, change.high)):
+        reason = f"no query has a value of {change.measure} under both rankers"
+    elif not replace(change, tests=1).testable:
+        reason = f"{counted(change.sample, 'distinct query is', 'distinct queries are')} too few to test; {found}"
+    elif change.low >= floor:
+        outcome, reason = "level", f"{change.measure} {found}: {loss} is excluded"
+    elif change.high < floor:
+        outcome, reason = "tilted", f"{change.measure} {found}: {loss} is shown"
+    else:
+        reason = f"{change.measure} {found}: {loss} is neither shown nor excluded"
+    return LimitCheck("cost", outcome, change.value, change.low, change.high, floor, math.inf, reason)
+
+
+def cost_words(change: Change) -> str:
+    """Print a change of effectiveness with its interval, and over which documents."""
+    over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
+    return f"{signed(change.value)} points {bounds(change.low, change.high)} {over}"
+
+
+def points(budget: float) -> str:
+    """Print a share of effectiveness in points."""
+    number = f"{100 * budget:g}"
+    return f"{number} {'point' if number == '1' else 'points'}"

@@ -1,0 +1,258 @@
+"""What a model favours while it is trained, as sentence-transformers' trainers ask their evaluators.
+
+Only `ranktilt.training.SourceBiasEvaluator` imports this module, so that sentence-transformers is loaded when needed.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.io.files import cannot_write
+from ranktilt.measures.base import Measure, estimand
+from ranktilt.models.pairs import TextPairs
+from ranktilt.optional import need
+from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, reranked_run
+from ranktilt.rankers.candidates import Candidates
+from ranktilt.rankers.dense.search import Vectors, search
+from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.run import Run
+
+_FOR = "SourceBiasEvaluator"
+_RESAMPLES = 2_000
+
+evaluation: Any = need("sentence_transformers.base.evaluation", extra="train", for_=_FOR)
+
+
+class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an optional package: no types
+    """Measures, at each evaluation of a training, which source a model favours and what that costs.
+
+    A bi-encoder searches the collection exactly; a cross-encoder re-ranks BM25's documents. For each measure M, the
+    reference source H and each other source S there are the numbers
+
+    - ``M_H`` and ``M_S``: effectiveness (0 to 1) where only this source's documents count as relevant, on the ranking
+      of all sources;
+    - ``relative_delta_M_S``, ``relative_delta_M_S_low`` and ``relative_delta_M_S_high``: Relative Δ in percent and its
+      95 % interval; positive values favour H;
+    - ``M_H_only``: effectiveness (0 to 1) where the documents of H are ranked alone. That of the first measure is the
+      primary metric, by which a trainer may choose its best checkpoint.
+
+    They are NaN where they are not defined.
+
+    Parameters
+    ----------
+    collection : Collection
+        The mixed collection with the queries and judgments to evaluate on, such as ``load(DIR, split="dev")``.
+    measures : sequence of str, optional
+        Measures of relevance.
+    source : str, optional
+        The reference source, with which each other one is compared.
+    name : str, optional
+        Put before the keys; a trainer puts ``eval_`` before it.
+    depth : int, optional
+        Documents a query that are ranked; of a cross-encoder: that BM25 finds for it.
+    text : {"title+text", "text", "title"}, optional
+        What of a document is read.
+    batch_size : int, optional
+        Texts, or pairs of texts, that the model reads at once.
+    write_csv : bool, optional
+        Whether a row is added to a CSV file where the trainer names a folder for it.
+
+    Raises
+    ------
+    UserError
+        If the collection has no other source, nothing is judged, or an option is unknown.
+
+    Examples
+    --------
+    >>> import ranktilt as rt
+    >>> from ranktilt.training import SourceBiasEvaluator  # doctest: +SKIP
+    >>> evaluator = SourceBiasEvaluator(rt.load("DIR", split="dev"), name="dev")  # doctest: +SKIP
+    >>> evaluator(model)["dev_relative_delta_nDCG@10_llama-2-7b-chat"]  # doctest: +SKIP
+    -12.9
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        *,
+        measures: Sequence[str] = ("nDCG@10",),
+        source: str = "human",
+        name: str = "",
+        depth: int = 100,
+        text: str = "title+text",
+        batch_size: int = 32,
+        write_csv: bool = True,
+    ) -> None:
+        super().__init__()
+        if not isinstance(collection, Collection):
+            raise UserError(f"{_FOR}: expected a collection, got {shorten(collection)}; load it first: load(folder)")
+        if source not in collection.sources:
+            raise unknown("source", source, collection.sources)
+        self.others = tuple(one for one in collection.sources if one != source)
+        if not self.others:
+            raise UserError(f"{_FOR}: the collection has one source ({source}); mix it with rewrites first")
+        self.measures = [repr(_relevance(one)) for one in ([measures] if isinstance(measures, str) else measures)]
+        self.mixed, self.alone = collection, _only(collection, source)
+        self.source, self.name, self.depth, self.text = source, name, depth, text
+        self.batch_size, self.write_csv = batch_size, write_csv
+        self.first_stage = BM25(k=depth, text=text)
+        self.csv_file = f"SourceBias_evaluation{'_' * bool(name) + name}_results.csv"
+        self.primary_metric = f"{self.measures[0]}_{source}_only"
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Rank with the model as it is now; see `SourceBiasEvaluator` for the keys of what comes back."""
+        mixed, alone = self._runs(model)
+        pairs = [(self.source, other) for other in self.others]
+        found = audit(self.mixed, mixed, self.measures, pairs=pairs, confounds=False, resamples=_RESAMPLES, heads=0)
+        means = {(one["measure"], one["group"]): one["mean"] for one in found.by_group().iter_rows(named=True)}
+        metrics = {f"{name}_{source}": means[name, source] for name in self.measures for source in self.mixed.sources}
+        for effect in found.tilts:
+            key = f"relative_delta_{effect.measure}_{effect.b}"
+            metrics |= {key: effect.value, f"{key}_low": effect.low, f"{key}_high": effect.high}
+        only = audit(self.alone, alone, self.measures, by=None, heads=0).by_group()
+        metrics |= {f"{one['measure']}_{self.source}_only": one["mean"] for one in only.iter_rows(named=True)}
+        if output_path is not None and self.write_csv:
+            self._write(Path(output_path), {"epoch": epoch, "steps": steps, **metrics})
+        named: dict[str, float] = self.prefix_name_to_metrics(metrics, self.name)
+        self.store_metrics_in_model_card_data(model, named, epoch, steps)
+        return named
+
+    def _runs(self, model: Any) -> tuple[Run, Run]:
+        """Rank all documents, and those of the reference source alone."""
+        library = need("sentence_transformers", extra="train", for_=_FOR)
+        if isinstance(model, library.CrossEncoder):
+            scorer = _LoadedCrossEncoder(model, self.text, self.batch_size)
+            return scorer.rank(self.mixed, self._first(self.mixed)), scorer.rank(self.alone, self._first(self.alone))
+        retriever = _LoadedEncoder(k=self.depth, text=self.text, model=model, batch_size=self.batch_size, vectors={})
+        return retriever.rank(self.mixed), retriever.rank(self.alone)
+
+    def _first(self, collection: Collection) -> Run:
+        """BM25's documents, which no training changes."""
+        return collection.memo((_FOR, self.first_stage), lambda: self.first_stage.rank(collection))
+
+    def _write(self, folder: Path, row: dict[str, Any]) -> None:
+        file = folder / self.csv_file
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            fresh = not file.exists()
+            with file.open("a", newline="", encoding="utf-8") as stream:
+                writer = csv.writer(stream)
+                writer.writerows([row, row.values()] if fresh else [row.values()])
+        except OSError as error:
+            raise cannot_write(file, error) from error
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return what a model card says of the evaluation."""
+        return {"measures": self.measures, "source": self.source, "depth": self.depth, "text": self.text}
+
+
+def _relevance(text: str) -> Measure:
+    found = estimand(text)
+    if not isinstance(found, Measure):
+        raise UserError(f"{_FOR}: {found!r} is no measure of relevance; expected one such as nDCG@10")
+    return found
+
+
+def _only(collection: Collection, source: str) -> Collection:
+    """The documents of one source, and the judgments of these."""
+    docs = collection.docs.filter(pl.col("source") == source)
+    qrels = collection.qrels.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
+    if not (qrels["grade"] > 0).any():
+        raise UserError(f"{_FOR}: no document of source {source!r} is judged relevant")
+    return Collection(docs, collection.queries, qrels, collection.spec)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _LoadedEncoder(FirstStage):
+    """Exact search with a bi-encoder that is in memory; each distinct text is encoded once."""
+
+    name: ClassVar[str] = "loaded-encoder"
+
+    model: Any
+    batch_size: int
+    vectors: dict[str, npt.NDArray[np.float32]]
+    """Of documents that have been encoded."""
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        """Encode what is new, and search; see `FirstStage.candidates`."""
+        texts = collection.texts(self.text).to_list()
+        new = [one for one in dict.fromkeys(texts) if one not in self.vectors]
+        self.vectors.update(zip(new, self._encode(self.model.encode_document, new), strict=True))
+        queries = self._encode(self.model.encode_query, collection.judged["text"].to_list())
+        documents = _Documents(np.stack([self.vectors[one] for one in texts]))
+        for rows, scores in search(queries, documents, self.depth + slack, cosine=self._cosine, label=""):
+            yield rows, scores.astype(np.float64)
+
+    @property
+    def _cosine(self) -> bool:
+        similarity = self.model.similarity_fn_name
+        if similarity not in ("cosine", "dot"):
+            raise UserError(f"{_FOR}: the model compares by {similarity!r}; expected cosine or dot")
+        return bool(similarity == "cosine")
+
+    def _encode(self, encode: Any, texts: list[str]) -> Vectors:
+        if not texts:
+            return np.empty((0, 0), dtype=np.float32)
+        found = encode(texts, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True)
+        vectors: Vectors = found.float().cpu().numpy()
+        if not np.isfinite(vectors).all():
+            raise UserError(f"{_FOR}: the model gives NaN or infinite vectors")
+        return vectors
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """Vectors in memory, as `search` reads them."""
+
+    vectors: Vectors
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.vectors.shape[0], self.vectors.shape[1]
+
+    def read(self, start: int, stop: int) -> Vectors:
+        return self.vectors[start:stop]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _LoadedCrossEncoder(Ranker):
+    """Re-ranking with a cross-encoder that is in memory; each distinct pair is read once."""
+
+    name: ClassVar[str] = "loaded-cross-encoder"
+
+    model: Any
+    text: str
+    batch_size: int
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Score the candidates again; see `Ranker.rank`."""
+        found = Candidates.of(collection, run, self)
+        pairs = TextPairs.of(found.texts.to_list(), collection.texts(self.text).to_list(), found.query, found.rows)
+        both = [(pairs.queries[q], pairs.documents[d]) for q, d in zip(pairs.query, pairs.document, strict=True)]
+        bare = need("torch", extra="neural", for_=_FOR).nn.Identity()  # in float32 an activation would tie high scores
+        options = {"batch_size": self.batch_size, "activation_fn": bare, "show_progress_bar": False}
+        scores = np.asarray(self.model.predict(both, **options))
+        if scores.ndim != 1:
+            raise UserError(f"{_FOR}: expected a model with one score for a pair, got {scores.shape[1]}")
+        if not np.isfinite(scores).all():
+            raise UserError(f"{_FOR}: the model gives NaN or infinite scores")
+        return reranked_run(self, collection, found, scores.astype(np.float64)[pairs.entry], {})

@@ -1,0 +1,303 @@
+"""The debiased loss: its gradients by hand, the losses it wraps, rows without twins, and what it refuses."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ranktilt.training import DebiasedLoss
+from tests.rankers.tiny import tiny_model
+from tests.rankers.tiny_rerankers import tiny_classifier
+from tests.refusals import refused
+
+pytestmark = pytest.mark.neural
+torch = pytest.importorskip("torch")
+library = pytest.importorskip("sentence_transformers")
+bi_losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
+cross_losses = pytest.importorskip("sentence_transformers.cross_encoder.losses")
+
+QUERIES = ["abc", "def", "ghi", "jkl"]
+HUMAN = ["abc de", "def ab", "hig k", "lj kk"]
+LLM = ["aabc dd", "dee fab", "", "jkl kl"]
+NEGATIVES = ["xyz", "uvw a", "rst", "opq b"]
+TWINS = np.array([1, 1, 0, 1], dtype=bool)
+COLUMNS = [QUERIES, HUMAN, LLM, NEGATIVES]
+ALPHA = 0.7
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A bi-encoder in float64, compared by dot product."""
+    folder = tiny_model(tmp_path_factory.mktemp("dot"), similarity="dot")
+    return library.SentenceTransformer(str(folder), device="cpu").double().eval()
+
+
+@pytest.fixture(scope="module")
+def reranker(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A cross-encoder in float64."""
+    return library.CrossEncoder(str(tiny_classifier(tmp_path_factory.mktemp("pairs"))), device="cpu").double().eval()
+
+
+def features(model: Any, columns: list[list[str]] = COLUMNS, **options: Any) -> list[Any]:
+    return [model.preprocess(column, **options) for column in columns]
+
+
+def gradient(model: Any, loss: Any) -> Any:
+    """The gradient of a loss with respect to all weights, and its value."""
+    model.zero_grad(set_to_none=True)
+    loss.backward()
+    parts = [p.grad.flatten() if p.grad is not None else torch.zeros(p.numel()).double() for p in model.parameters()]
+    return torch.cat(parts)
+
+
+def pulled_back(model: Any, outputs: list[Any], slopes: list[np.ndarray]) -> Any:
+    """The gradient with respect to all weights, from what is known by hand: slopes of the loss at the outputs."""
+    return gradient(
+        model, sum((out * torch.from_numpy(slope)).sum() for out, slope in zip(outputs, slopes, strict=True))
+    )
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def cross_entropy(scores: np.ndarray, right: np.ndarray) -> tuple[float, np.ndarray]:
+    """Mean cross-entropy and its slope at the scores, by hand."""
+    chances, rows = softmax(scores), np.arange(len(scores))
+    value = -np.log(chances[rows, right]).mean()
+    chances[rows, right] -= 1
+    return float(value), chances / len(scores)
+
+
+def code_by_hand(tables: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+    """The released loss and its slopes at the scores: human documents, twins and negatives by query."""
+    rows, own = np.arange(4), np.eye(4, dtype=bool)
+    human, llm, hard = (table.copy() for table in tables)
+    llm[:, ~TWINS] = -np.inf
+    first, slope = cross_entropy(np.hstack([human, np.where(own, -np.inf, llm), hard]), rows)
+    slopes = np.split(slope, 3, axis=1)
+    second, slope = cross_entropy(np.hstack([llm, np.where(own, -np.inf, human), hard])[TWINS], rows[TWINS])
+    of_llm, of_human, of_hard = np.split(slope, 3, axis=1)
+    for total, part in zip(slopes, (of_human, of_llm, of_hard), strict=True):
+        total[TWINS] += part
+    gap = np.where(TWINS, llm.diagonal() - human.diagonal(), -1)
+    over = (gap > 0) * ALPHA / TWINS.sum()
+    slopes[0] -= np.diag(over)
+    slopes[1] += np.diag(over)
+    return first + second + float((over * np.maximum(gap, 0)).sum()), slopes
+
+
+def test_gradient_of_the_paper_by_hand(encoder: Any) -> None:
+    vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
+    query, human, llm, hard = (one.detach().numpy() for one in vectors)
+    value, slope = cross_entropy(0.1 * query @ np.vstack([human, hard]).T, np.arange(4))
+    gap = ((llm - human) * query).sum(axis=1)
+    over = ((gap > 0) & TWINS)[:, None] * ALPHA
+    assert 0 < over.sum() < ALPHA * TWINS.sum()  # some rows break the constraint, and some keep it
+    slopes = [
+        0.1 * slope @ np.vstack([human, hard]) + over * (llm - human),
+        0.1 * slope[:, :4].T @ query - over * query,
+        over * query,
+        0.1 * slope[:, 4:].T @ query,
+    ]
+    inner = bi_losses.MultipleNegativesRankingLoss(encoder, scale=0.1, similarity_fct=library.util.dot_score)
+    loss = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
+    assert loss.item() == pytest.approx(value + (over[:, 0] * gap).sum(), rel=1e-12)
+    expected = pulled_back(encoder, vectors, slopes)
+    loss = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
+    torch.testing.assert_close(gradient(encoder, loss), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_gradient_of_the_released_code_by_hand(encoder: Any) -> None:
+    vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
+    query, *documents = (one.detach().numpy() for one in vectors)
+    value, tables = code_by_hand([0.1 * query @ one.T for one in documents])
+    slopes = [0.1 * sum(table @ one for table, one in zip(tables, documents, strict=True))]
+    slopes += [0.1 * table.T @ query for table in tables]
+    inner = bi_losses.MultipleNegativesRankingLoss(encoder, scale=0.1, similarity_fct=library.util.dot_score)
+    loss = DebiasedLoss(encoder, inner, alpha=ALPHA, reference="code")(features(encoder), None)
+    assert loss.item() == pytest.approx(value, rel=1e-12)
+    found = gradient(encoder, loss)
+    vectors = [encoder(one)["sentence_embedding"] for one in features(encoder)]
+    torch.testing.assert_close(found, pulled_back(encoder, vectors, slopes), rtol=1e-9, atol=1e-12)
+
+
+def logits(model: Any, queries: list[str], documents: list[str]) -> Any:
+    return model(model.preprocess(list(zip(queries, documents, strict=True))))["scores"].view(-1)
+
+
+def test_gradient_of_the_paper_by_hand_of_a_cross_encoder(reranker: Any) -> None:
+    labels = np.array([1.0, 0.0, 1.0, 1.0])
+    human, llm = logits(reranker, QUERIES, HUMAN), logits(reranker, QUERIES, LLM)
+    of_human, of_llm = human.detach().numpy(), llm.detach().numpy()
+    gap = of_llm - of_human
+    over = ((gap > 0) & TWINS) * ALPHA
+    assert 0 < over.sum() < ALPHA * TWINS.sum()
+    chance = 1 / (1 + np.exp(-of_human))
+    value = -(labels * np.log(chance) + (1 - labels) * np.log(1 - chance)).mean() + (over * gap).sum()
+    expected = pulled_back(reranker, [human, llm], [(chance - labels) / 4 - over, over])
+    loss = DebiasedLoss(reranker, cross_losses.BinaryCrossEntropyLoss(reranker), alpha=ALPHA)
+    found = loss(COLUMNS[:3], torch.from_numpy(labels))
+    assert found.item() == pytest.approx(value, rel=1e-8)
+    torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_gradient_of_the_released_code_by_hand_of_a_cross_encoder(reranker: Any) -> None:
+    every = [(logits(reranker, [q for q in QUERIES for _ in range(4)], column * 4)) for column in COLUMNS[1:]]
+    chances = [1 / (1 + np.exp(-one.detach().numpy().reshape(4, 4))) for one in every]
+    value, tables = code_by_hand([10 * one for one in chances])
+    slopes = [(10 * one * (1 - one) * table).ravel() for one, table in zip(chances, tables, strict=True)]
+    expected = pulled_back(reranker, every, slopes)
+    inner = cross_losses.MultipleNegativesRankingLoss(reranker)
+    found = DebiasedLoss(reranker, inner, alpha=ALPHA, reference="code")(COLUMNS, None)
+    assert found.item() == pytest.approx(value, rel=1e-8)
+    torch.testing.assert_close(gradient(reranker, found), expected, rtol=1e-6, atol=1e-8)
+
+
+MARGINS = torch.tensor([0.5, 1.0, -0.5, 0.25]).double()
+GRADES = torch.tensor([1.0, 0.0, 0.5, 0.25]).double()
+WRAPPED = [
+    ("MultipleNegativesRankingLoss", {}, 4, None),
+    ("CachedMultipleNegativesRankingLoss", {"mini_batch_size": 3}, 4, None),
+    ("MegaBatchMarginLoss", {"mini_batch_size": 3}, 3, None),
+    ("MarginMSELoss", {}, 4, MARGINS),
+    ("TripletLoss", {}, 4, None),
+    ("CoSENTLoss", {}, 3, GRADES),
+    ("CosineSimilarityLoss", {}, 3, GRADES),
+    ("OnlineContrastiveLoss", {}, 3, torch.tensor([1, 0, 1, 0])),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "columns", "labels"), WRAPPED, ids=[one[0] for one in WRAPPED])
+def test_any_loss_of_a_bi_encoder_is_wrapped(
+    encoder: Any, name: str, options: dict[str, Any], columns: int, labels: Any
+) -> None:
+    inner = getattr(bi_losses, name)(encoder, **options)
+    given = COLUMNS[:columns]
+    alone = gradient(encoder, inner(features(encoder, [*given[:2], *given[3:]]), labels))
+    query, human, llm = (encoder(one)["sentence_embedding"] for one in features(encoder, given[:3]))
+    over = torch.relu((query * (llm - human)).sum(dim=1))[torch.from_numpy(TWINS)].sum()
+    expected = alone + ALPHA * gradient(encoder, over)
+    found = gradient(encoder, DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder, given), labels))
+    torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-9)
+    without = gradient(encoder, DebiasedLoss(encoder, inner, alpha=0)(features(encoder, given), labels))
+    torch.testing.assert_close(without, alone, rtol=0, atol=0)
+
+
+def test_a_loss_that_takes_features_only_is_wrapped(encoder: Any) -> None:
+    inner = bi_losses.MatryoshkaLoss(encoder, bi_losses.MultipleNegativesRankingLoss(encoder), [32, 8])
+    once = DebiasedLoss(encoder, inner, alpha=ALPHA)(features(encoder), None)
+    alone = inner(features(encoder, [QUERIES, HUMAN, NEGATIVES]), None)
+    plain = DebiasedLoss(encoder, bi_losses.MultipleNegativesRankingLoss(encoder), alpha=ALPHA)
+    added = plain(features(encoder), None) - plain.loss(features(encoder, [QUERIES, HUMAN, NEGATIVES]), None)
+    assert added.item() > 0.1
+    assert once.item() == pytest.approx((alone + added).item(), rel=1e-9)
+
+
+def test_the_released_code_is_the_same_with_gradient_caching(encoder: Any) -> None:
+    found = []
+    for name, options in (("MultipleNegativesRankingLoss", {}), WRAPPED[1][:2]):
+        inner = getattr(bi_losses, name)(encoder, **options)
+        loss = DebiasedLoss(encoder, inner, alpha=ALPHA, reference="code")
+        found.append(gradient(encoder, loss(features(encoder), None)))
+    torch.testing.assert_close(*found, rtol=1e-8, atol=1e-9)
+
+
+PAIRWISE = [
+    ("MultipleNegativesRankingLoss", {"num_negatives": None}, 4, None),
+    ("CachedMultipleNegativesRankingLoss", {"num_negatives": None, "mini_batch_size": 3}, 4, None),
+    ("BinaryCrossEntropyLoss", {}, 3, torch.tensor([1.0, 1.0, 0.0, 1.0])),
+    ("MSELoss", {}, 3, torch.tensor([1.0, 1.0, 0.0, 1.0])),
+    ("MarginMSELoss", {}, 4, torch.tensor([0.5, 1.0, -0.5, 0.25])),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "columns", "labels"), PAIRWISE, ids=[one[0] for one in PAIRWISE])
+def test_any_loss_of_a_cross_encoder_is_wrapped(
+    reranker: Any, name: str, options: dict[str, Any], columns: int, labels: Any
+) -> None:
+    model = reranker.float()
+    try:
+        inner = getattr(cross_losses, name)(model, **options)
+        given = COLUMNS[:columns]
+        over = torch.relu(logits(model, QUERIES, LLM) - logits(model, QUERIES, HUMAN))[torch.from_numpy(TWINS)].sum()
+        expected = inner([*given[:2], *given[3:]], labels, prompt=None) + 100 * over
+        found = DebiasedLoss(model, inner, alpha=100)(given, labels, prompt=None)
+        assert 100 * over.item() > 1
+        assert found.item() == pytest.approx(expected.item(), rel=1e-4)
+    finally:
+        model.double()
+
+
+def test_a_row_without_a_twin_costs_nothing(encoder: Any, reranker: Any) -> None:
+    plain = bi_losses.MultipleNegativesRankingLoss(encoder)
+    loss = DebiasedLoss(encoder, plain, alpha=1e6)
+    none = [QUERIES, HUMAN, [""] * 4]
+    assert loss(features(encoder, none), None).item() == plain(features(encoder, none[:2]), None).item()
+    encoder.prompts = {"document": "passage "}
+    try:
+        prompted = features(encoder, none, prompt="passage ")
+        loss = DebiasedLoss(encoder, plain, alpha=1e6)
+        assert loss(prompted, None).item() == plain(features(encoder, none[:2], prompt="passage "), None).item()
+    finally:
+        encoder.prompts = {}
+    pairwise = cross_losses.BinaryCrossEntropyLoss(reranker)
+    grades = torch.ones(4).double()
+    found = DebiasedLoss(reranker, pairwise, alpha=1e6)([QUERIES, HUMAN, [None, "", None, ""]], grades)
+    assert found.item() == pairwise([QUERIES, HUMAN], grades).item()
+
+
+def test_a_batch_without_any_twin_has_the_human_half_of_the_released_code(encoder: Any) -> None:
+    inner = bi_losses.MultipleNegativesRankingLoss(encoder)
+    found = DebiasedLoss(encoder, inner, alpha=1e6, reference="code")(
+        features(encoder, [QUERIES, HUMAN, [""] * 4]), None
+    )
+    assert found.item() == pytest.approx(inner(features(encoder, [QUERIES, HUMAN]), None).item(), rel=1e-12)
+
+
+def test_what_a_model_card_says(encoder: Any) -> None:
+    loss = DebiasedLoss(encoder, bi_losses.TripletLoss(encoder), alpha=0.5)
+    assert loss.get_config_dict() == {"loss": "TripletLoss", "alpha": 0.5, "reference": "paper"}
+    assert "Neural Retrievers are Biased" in loss.citation
+
+
+@pytest.mark.parametrize("alpha", [-0.1, float("nan"), float("inf"), "much"])
+def test_an_alpha_out_of_range_is_refused(encoder: Any, alpha: Any) -> None:
+    with refused(f"DebiasedLoss: expected an alpha of at least 0, got {alpha}"):
+        DebiasedLoss(encoder, bi_losses.TripletLoss(encoder), alpha=alpha)
+
+
+def test_what_does_not_fit_is_refused(encoder: Any, reranker: Any) -> None:
+    inner = bi_losses.TripletLoss(encoder)
+    with refused("unknown reference of DebiasedLoss 'papr'; did you mean 'paper'? (valid: paper, code)"):
+        DebiasedLoss(encoder, inner, alpha=1, reference="papr")
+    with refused(
+        "DebiasedLoss: reference='code' is a softmax over the batch: expected MultipleNegativesRankingLoss, "
+        "got TripletLoss"
+    ):
+        DebiasedLoss(encoder, inner, alpha=1, reference="code")
+    with refused("DebiasedLoss: TripletLoss trains another model; make it of the one given here"):
+        DebiasedLoss(reranker, inner, alpha=1)
+    message = "DebiasedLoss: expected columns query, human document, its LLM twin (and negatives), got 2"
+    with refused(message):
+        DebiasedLoss(encoder, inner, alpha=1)(features(encoder, COLUMNS[:2]), None)
+    listwise = DebiasedLoss(reranker, cross_losses.LambdaLoss(reranker), alpha=1)
+    with refused("DebiasedLoss: expected one human document in a row, got list"):
+        listwise([QUERIES, [HUMAN] * 4, LLM], None)
+
+
+def test_without_torch_the_extra_is_named(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "import ranktilt.training\n"
+        "assert not {'torch', 'sentence_transformers'} & set(sys.modules)\n"
+        "sys.modules['torch'] = None\n"
+        "try:\n    from ranktilt.training import DebiasedLoss\n"
+        "except Exception as error:\n    print(error)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert found.stdout == 'DebiasedLoss needs torch. Install it with: pip install "ranktilt[neural]"\n'
