@@ -68,9 +68,11 @@ class Miner:
         """Negatives for an epoch."""
         if self.asked.mine == "in-batch":
             return Mined(tuple(np.empty(0, np.int64) for _ in self.found.positives))
-        return self._searched(number) if self.asked.mine == "ann" else self._fixed
+        if self.asked.mine == "ann":
+            return self._searched(number)
+        key = (__name__, self.asked.depth, self.asked.text, repr(self.teacher))
+        return self.found.part.memo(key, self._fixed)
 
-    @cached_property
     def _fixed(self) -> Mined:
         part = self.found.part
         run = BM25(k=self.asked.depth, text=self.asked.text).rank(part)

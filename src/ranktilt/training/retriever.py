@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,8 @@ from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
 from ranktilt.training.mining import Miner, RetrieverBatch, RetrieverBatches, character_lengths
 from ranktilt.training.options import RetrieverTraining, Trained
-from ranktilt.training.retriever_set import RetrieverSet, retriever_set
+from ranktilt.training.retriever_set import RetrieverSet, shared_set
 from ranktilt.training.training_set import Ints, origin_of
-
-if TYPE_CHECKING:
-    import torch
 
 FOR = "train retriever"
 ROWS, SCORES, PAIRS = "rows", "scores", "pairs"
@@ -109,16 +106,14 @@ def train_retriever(
     directory = TrainingDirectory(Path(folder))
     device = device_of(options.device, FOR)
     precision = choose_precision(options.precision, for_=FOR, device=device)
-    base = Dense(str(model), device=device, precision="float32")
-    if not isinstance(base.encoder, Encoder):
-        raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
+    base, encoder = _base(model, device)
     spec = {
         "kind": "retriever", **asdict(options), "teacher": None if teacher is None else repr(teacher),
-        "body": base.encoder.fingerprint, "device": device.partition(":")[0], "precision": precision,
+        "body": encoder.fingerprint, "device": device.partition(":")[0], "precision": precision,
         "packages": {name: version(name) for name in _PACKAGES},
     }  # fmt: skip
     directory.require_same(spec)
-    found = retriever_set(collection, options)
+    found = shared_set(collection, options)
     spec["data"], spec["twins"] = found.digest(), found.twin_source
     directory.require_same(spec)
     if directory.record is not None:
@@ -127,7 +122,7 @@ def train_retriever(
     set_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
-        trainable = _Trainable(base, base.encoder, found, options, precision)
+        trainable = _Trainable(base, encoder, found, options, precision == "bfloat16")
         trainable.prepare(directory, teacher)
     loop = TrainingLoop(
         trainable.module, trainable.batches, trainable.loss, lambda batch: batch.documents.size, options.rate, FOR,
@@ -156,6 +151,23 @@ def train_retriever(
     return Trained(directory.folder, record, resumed)
 
 
+def score_scale(collection: Collection, model: str | Path, options: RetrieverTraining) -> float:
+    """Return the mean absolute score of relevant documents before training: the scale that alpha is on."""
+    device = device_of(options.device, FOR)
+    base, encoder = _base(model, device)
+    precision = choose_precision(options.precision, for_=FOR, device=device)
+    return _Trainable(
+        base, encoder, shared_set(collection, options), options, precision == "bfloat16"
+    ).positive_scores()
+
+
+def _base(model: str | Path, device: str) -> tuple[Dense, Encoder]:
+    base = Dense(str(model), device=device, precision="float32")
+    if not isinstance(base.encoder, Encoder):
+        raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
+    return base, base.encoder
+
+
 def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collection | None) -> None:
     if (asked.mine == "cross") != (teacher is not None):
         raise UserError(
@@ -174,7 +186,7 @@ def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collecti
 
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
-    """Read ``Name(option=value,…)`` as a loss of `LOSSES` and its options; the values are numbers, booleans or words."""
+    """Read ``Name(option=value,…)`` as a loss of `LOSSES` and its options: numbers, booleans or words."""
     stages = parse_stages(text)
     if len(stages) != 1 or stages[0].argument is not None or stages[0].k is not None:
         raise UserError(f"cannot read loss {text!r}: expected Name(option=value,…)")
@@ -194,28 +206,24 @@ def _value(text: str) -> Any:
     return text
 
 
-@dataclass(eq=False)
 class _Trainable:
     """The encoder, what it learns from, and the loss of a batch."""
 
-    base: Dense
-    encoder: Encoder
-    found: RetrieverSet
-    asked: RetrieverTraining
-    precision: str
+    def __init__(self, base: Dense, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining, low: bool) -> None:
+        self.base, self.encoder, self.found, self.asked, self.low = base, encoder, found, asked, low
+        self.queries = found.queries
+        # For inference: without dropout, which on a processor costs half of the speed. Gradients flow all the same.
+        self.module = encoder.module.float()
+        self.module.similarity_fn_name = "cosine" if base.cosine else "dot"
+        self.longest = self.module.max_seq_length or 1 << 20
 
     def prepare(self, directory: TrainingDirectory, teacher: Ranker | None) -> None:
-        """Load the model, and make the loss and the batches."""
-        # For inference: without dropout, which on a processor costs half of the speed. Gradients flow all the same.
-        self.module = self.encoder.module.float()
-        self.queries = self.found.queries
-        self.module.similarity_fn_name = "cosine" if self.base.cosine else "dot"
-        self.longest = self.module.max_seq_length or 1 << 20
+        """Make the loss and the batches."""
         self.name, given = parse_loss(self.asked.loss)
         self.criterion = self._criterion(given)
         miner = Miner(self.found, self.asked, teacher, self._vectors, directory.work)
         most = (self.asked.max_query_tokens, self.asked.max_document_tokens)
-        lengths = [character_lengths(t, n) for t, n in zip((self.found.queries, self.found.texts), most, strict=True)]
+        lengths = [character_lengths(t, n) for t, n in zip((self.queries, self.found.texts), most, strict=True)]
         self.batches = RetrieverBatches(self.found, miner, self.asked, (lengths[0], lengths[1]))
 
     def _criterion(self, given: dict[str, Any]) -> Any:
@@ -230,13 +238,13 @@ class _Trainable:
 
         return DebiasedLoss(self.module, loss, alpha=self.asked.alpha, reference=self.asked.reference)
 
-    def loss(self, batch: RetrieverBatch) -> torch.Tensor:
+    def loss(self, batch: RetrieverBatch) -> Any:
         """A batch's loss, by sentence-transformers' own code."""
         torch = need("torch", extra="neural", for_=FOR)
         columns, labels = self._columns(batch)
         features = [self._features(texts, kind) for texts, kind in columns]
         target = None if labels is None else torch.tensor(labels, dtype=torch.float32, device=self.module.device)
-        low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
+        low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low)
         if self.asked.constrained:  # a sum over the rows of a whole batch, so that smaller ones weigh less, not more
             self.criterion.alpha = self.asked.alpha * self.asked.batch / len(batch.queries)
         with low, _separate_columns(self.module.device):
@@ -281,7 +289,7 @@ class _Trainable:
         parts = []
         for start in range(0, len(order), _ENCODED_TEXTS):
             features = self._features([texts[i] for i in order[start : start + _ENCODED_TEXTS]], kind)
-            low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.precision == "bfloat16")
+            low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low)
             with torch.inference_mode(), low:
                 parts.append(self.module(features)["sentence_embedding"].float().cpu().numpy())
             report(label, min(start + _ENCODED_TEXTS, len(order)), len(order))

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 from ranktilt.training.options import RetrieverTraining
-from ranktilt.training.training_set import Ints, collection_name, copies_of_text, relevant_documents
+from ranktilt.training.training_set import Ints, copies_of_text, no_twins, relevant_documents, twin_source, twin_texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class RetrieverSet:
         return whole.hexdigest()
 
 
-def retriever_set(collection: Collection, asked: RetrieverTraining) -> RetrieverSet:
-    """Find what a retriever can learn from a collection's judgments; a grade above 0 is relevant.
+def shared_set(collection: Collection, asked: RetrieverTraining) -> RetrieverSet:
+    """Find what a retriever can learn from a collection's judgments, once for all trainings on it.
 
     Raises
     ------
@@ -59,6 +59,14 @@ def retriever_set(collection: Collection, asked: RetrieverTraining) -> Retriever
         If nothing is relevant among the sources' documents, or the constraint is asked for and none has a twin.
     """
     chosen = asked.sources or collection.sources[:1]
+    key = (__name__, chosen, asked.twins, asked.text)
+    found = collection.memo(key, lambda: _retriever_set(collection, asked, chosen))
+    if asked.constrained and not found.paired:
+        raise UserError(no_twins(collection, chosen, found.twin_source))
+    return found
+
+
+def _retriever_set(collection: Collection, asked: RetrieverTraining, chosen: tuple[str, ...]) -> RetrieverSet:
     relevant, wanted, part = relevant_documents(collection, chosen)
     rows = pl.int_range(part.docs.height, eager=True).alias("row")
     docs = part.docs.select("origin", doc_id="id").with_columns(rows, copy=copies_of_text(part, asked.text))
@@ -70,12 +78,10 @@ def retriever_set(collection: Collection, asked: RetrieverTraining) -> Retriever
     positives = _by_query(good.sort("row"))
     queries = part.queries.join(wanted.select(id="query_id").unique(), on="id", how="semi", maintain_order="left")
     ids = queries["id"].to_list()
-    source = _twin_source(collection, asked, chosen)
-    twins, texts = _twins(collection, part, source, asked.text)
+    source = twin_source(collection, asked.twins, chosen)
+    twins, texts = twin_texts(collection, part, source, asked.text)
     used = np.unique(np.concatenate([positives[q] for q in ids]))
     paired = int((twins[used] != used).sum())
-    if asked.constrained and not paired:
-        raise UserError(_no_twins(collection, chosen, source))
     return RetrieverSet(
         Collection(part.docs, queries, part.qrels, part.spec), texts, tuple(positives[q] for q in ids),
         tuple(barred[q] for q in ids), twins, source, paired, relevant["query_id"].n_unique() - len(ids),
@@ -85,39 +91,3 @@ def retriever_set(collection: Collection, asked: RetrieverTraining) -> Retriever
 def _by_query(rows: pl.DataFrame) -> dict[str, Ints]:
     grouped = rows.group_by("query_id", maintain_order=True).agg("row")
     return {query: np.array(found, dtype=np.int64) for query, found in grouped.iter_rows()}
-
-
-def _twin_source(collection: Collection, asked: RetrieverTraining, chosen: tuple[str, ...]) -> str | None:
-    """The source of the twins: the one that is named, else the first other one that has a version of any document."""
-    if asked.twins is not None:
-        if asked.twins not in collection.sources:
-            raise unknown("source", asked.twins, collection.sources)
-        if asked.twins in chosen:
-            raise UserError(f"training: {asked.twins!r} is learned from, so it cannot hold the twins too")
-        return asked.twins
-    origins = collection.docs.filter(pl.col("source").is_in(list(chosen)))["origin"].unique()
-    others = collection.docs.filter(~pl.col("source").is_in(list(chosen)) & pl.col("origin").is_in(origins.implode()))
-    return next((name for name in collection.sources if name in set(others["source"])), None)
-
-
-def _twins(collection: Collection, part: Collection, source: str | None, text: str) -> tuple[Ints, list[str]]:
-    own = np.arange(part.docs.height, dtype=np.int64)
-    texts = part.texts(text).to_list()
-    if source is None:
-        return own, texts
-    of_source = pl.Series(collection.docs["source"] == source)
-    versions = pl.DataFrame({"origin": collection.docs["origin"], "text": collection.texts(text)}).filter(of_source)
-    versions = versions.unique("origin", keep="first", maintain_order=True)
-    places = versions.select("origin", place=pl.int_range(pl.len()) + len(texts))
-    found = part.docs.select("origin").join(places, on="origin", how="left", maintain_order="left")["place"]
-    return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions["text"].to_list()
-
-
-def _no_twins(collection: Collection, chosen: tuple[str, ...], source: str | None) -> str:
-    split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
-    of = f" of source {source!r}" if source else ""
-    return (
-        f"{collection_name(collection)}: no relevant document of source {' or '.join(map(repr, chosen))} has a twin"
-        f"{of}, and the constraint compares the two; write them: ranktilt rewrite {path} --split {split} --llm MODEL "
-        "-o NEW"
-    )
