@@ -23,6 +23,7 @@ from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
+from ranktilt.rankers.dense.embedding_server import PREFIX
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.spec import parse_stages
 from ranktilt.training.directory import TrainingDirectory
@@ -37,8 +38,6 @@ ROWS, SCORES, PAIRS = "rows", "scores", "pairs"
 LOSSES = {
     "MultipleNegativesRankingLoss": ROWS,
     "CachedMultipleNegativesRankingLoss": ROWS,
-    "MultipleNegativesSymmetricRankingLoss": ROWS,
-    "CachedMultipleNegativesSymmetricRankingLoss": ROWS,
     "TripletLoss": ROWS,
     "MarginMSELoss": SCORES,
     "DistillKLDivLoss": SCORES,
@@ -114,7 +113,7 @@ def train_retriever(
     }  # fmt: skip
     directory.require_same(spec)
     found = shared_set(collection, options)
-    spec["data"], spec["twins"] = found.digest(), found.twin_source
+    spec["data"], spec["twin_source"] = found.digest(), found.twin_source
     directory.require_same(spec)
     if directory.record is not None:
         directory.clear()
@@ -162,7 +161,8 @@ def score_scale(collection: Collection, model: str | Path, options: RetrieverTra
 
 
 def _base(model: str | Path, device: str) -> tuple[Dense, Encoder]:
-    base = Dense(str(model), device=device, precision="float32")
+    precision = "auto" if str(model).startswith(PREFIX) else "float32"
+    base = Dense(str(model), device=device, precision=precision)
     if not isinstance(base.encoder, Encoder):
         raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
     return base, base.encoder
@@ -363,7 +363,7 @@ def _card(record: dict[str, Any]) -> str:
     if spec["alpha"] > 0:
         constraint = (
             f"the debiased constraint of Dai et al. (KDD 2024), α = {spec['alpha']:g} on the scale of its scores "
-            f"(relevant documents: {figures['mean_score_before']:.2f} on average before), against {spec['twins']}"
+            f"(relevant documents: {figures['mean_score_before']:.2f} on average before), against {spec['twin_source']}"
         )
     return f"""---
 library_name: sentence-transformers
