@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ranktilt.measures.recall import R
     from ranktilt.measures.reciprocal_rank import RR
     from ranktilt.measures.twins import TwinEstimand
+    from ranktilt.mitigation.bench import bench
+    from ranktilt.mitigation.result import Bench
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "AP": "measures.average_precision",
     "Audit": "auditing.result",
+    "Bench": "mitigation.result",
     "Calibration": "auditing.calibration.result",
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
@@ -79,6 +82,7 @@ _NAMES = {
     "UserError": "errors",
     "Validation": "probes.validation",
     "audit": "auditing.audit",
+    "bench": "mitigation.bench",
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",
     "check": "datasets.check",
@@ -111,6 +115,7 @@ __all__ = [
     "AP",
     "RR",
     "Audit",
+    "Bench",
     "Calibration",
     "CheckResult",
     "Collection",
@@ -137,6 +142,7 @@ __all__ = [
     "Validation",
     "__version__",
     "audit",
+    "bench",
     "bundled",
     "calibrate",
     "check",

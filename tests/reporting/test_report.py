@@ -249,8 +249,8 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
     path = result("gate").save(tmp_path / "found.json")
     with pytest.raises(DataError) as error:
         read_result(path, PAPER_RESULTS)
-    said = "expected an audit, a validation, a study, an explanation or a pairwise audit, got a gate's report"
-    verbs = "ranktilt audit, validate, study, explain and pairwise"
+    said = "expected an audit, a validation, a study, an explanation, a pairwise audit or a bench, got a gate's report"
+    verbs = "ranktilt audit, validate, study, explain, pairwise and train retriever"
     assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
 
 

@@ -64,8 +64,8 @@ def markdown_cells(line: str) -> list[str]:
 
 UNTEX = {
     r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textbar{}": "|",
-    r"\textless{}": "<", r"\textgreater{}": ">", "$-$": "−", r"$\Delta$": "Δ", r"$\pm$": "±", "--": "–",
-    r"\ldots{}": "…",
+    r"\textless{}": "<", r"\textgreater{}": ">", "$-$": "−", r"$\Delta$": "Δ", r"$\alpha$": "α", r"$\pm$": "±",
+    "--": "–", r"\ldots{}": "…",
     r"\&": "&", r"\%": "%", r"\$": "$", r"\#": "#", r"\_": "_", r"\{": "{", r"\}": "}",
 }  # fmt: skip
 

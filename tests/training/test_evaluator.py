@@ -102,6 +102,7 @@ def test_a_model_that_cannot_be_compared_is_refused(mixed: Collection, tiny: Pat
     model = library.SentenceTransformer(str(tiny), device="cpu", similarity_fn_name="euclidean")
     with refused("SourceBiasEvaluator: the model compares by 'euclidean'; expected cosine or dot"):
         evaluator(model)
+    model.similarity_fn_name = "cosine"
     model[0].auto_model.embeddings.word_embeddings.weight.data[:] = float("nan")
     with refused("SourceBiasEvaluator: the model gives NaN or infinite vectors"):
         evaluator(model)

@@ -27,6 +27,7 @@ MOST = 200.0
 """The most Relative Δ can be, either way: no interval lies beyond such a limit."""
 POLICIES = ("fail", "pass")
 EXIT: dict[Outcome, int] = {"level": 0, "tilted": 1, "inconclusive": 3}
+_COST = {"level": "within", "tilted": "beyond"}
 _WORST: tuple[Outcome, ...] = ("tilted", "inconclusive", "level")
 
 
@@ -47,6 +48,11 @@ class LimitCheck:
     reason: str
     """In one line."""
 
+    @property
+    def word(self) -> str:
+        """The outcome in a word: a cost is within its limit, or beyond it."""
+        return _COST.get(self.outcome, self.outcome) if self.name == "cost" else self.outcome
+
 
 @dataclass(frozen=True)
 class GateRow:
@@ -63,6 +69,16 @@ class GateRow:
     def outcome(self) -> Outcome:
         """The worst of its checks: tilted before inconclusive before level."""
         return worst(c.outcome for c in self.checks)
+
+    @property
+    def word(self) -> str:
+        """The outcome in a word, as the check says it that gave it."""
+        return next(c.word for c in self.checks if c.outcome == self.outcome)
+
+    @property
+    def groups(self) -> str:
+        """What is compared, or the group on which a cost is judged."""
+        return self.a if self.a == self.b else f"{self.a} | {self.b}"
 
     @property
     def reason(self) -> str:
@@ -120,6 +136,9 @@ class Gate(Result, format="ranktilt-gate", version=1, noun="a gate's report", co
     def questions(self) -> list[str]:
         """What was asked of every comparison, in words."""
         limit, least = self.spec["max_tilt"], self.spec["min_effect"]
+        if "budget" in self.spec:
+            loss = f"{points(self.spec['budget'])} of {self.spec['effectiveness']}"
+            return [f"an intervention within ±{limit:g} points of level", f"a loss of at most {loss}"]
         asked = [] if limit is None else [f"tilt within ±{limit:g} points of level"]
         grown = "no growth" if least == 0 else f"growth of at most {least:g} points"
         return [*asked, f"{grown} since the baseline"] if self.spec["baseline"] else asked
@@ -209,6 +228,12 @@ def gate(
         "audit": audit.spec.get("command"),
     }
     return Gate(spec, tuple(rows), (*notes, *_notes(chosen.tilts)))
+
+
+def points(share: float) -> str:
+    """Print a share in points: ``1 point``."""
+    number = f"{100 * share:g}"
+    return f"{number} {'point' if number == '1' else 'points'}"
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.output import Output, check_paths, text_of, with_command
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.auditing.gate import Gate
 
 
 @options.verb
@@ -40,7 +45,9 @@ def compare(
 
 @options.verb
 def gate(
-    audit: Annotated[Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json).")],
+    audit: Annotated[
+        Path, typer.Argument(metavar="AUDIT.json", help="An audit (ranktilt audit --json), or a bench.")
+    ],
     *,
     max_tilt: Annotated[
         float | None,
@@ -66,6 +73,12 @@ def gate(
     pair: Annotated[
         list[str] | None, typer.Option("--pair", metavar="A,B", help="Two groups of the audit (default: all pairs).")
     ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", metavar="X", help="Of a bench: effectiveness that levelling may cost (default: its own)."
+        ),
+    ] = None,
     inconclusive: Annotated[
         options.OnInconclusive, typer.Option("--inconclusive", help="Exit 3 or 0 where nothing is decided.")
     ] = options.OnInconclusive.fail_,
@@ -86,23 +99,48 @@ def gate(
     Level: the 95 % interval lies inside the limit. Tilted: it lies wholly beyond. Inconclusive: anything else. With
     --baseline, of the growth of the tilt on the same queries: tilted if its interval lies above --min-effect, level if
     no part of it does. The worst of all comparisons counts, 1 before 3 before 0.
+
+    A bench is level where one intervention is, at a loss of effectiveness within the --budget; tilted where each of
+    them is excluded.
     """
     pairs = options.read_pairs(pair)
     from ranktilt.auditing.gate import gate as gate_audit
     from ranktilt.auditing.result import Audit
-    from ranktilt.reporting.render.junit import junit as junit_xml
+    from ranktilt.mitigation.bench_gate import gate_bench
+    from ranktilt.mitigation.result import Bench
+    from ranktilt.reporting.report import read_result
 
     paths = {"--junit": junit, "--markdown": markdown, "--json": output.json}
     check_paths(paths, stdout=("--markdown", "--json"), inputs=[audit] if baseline is None else [audit, baseline])
-    audits = [Audit.load(one) for one in (audit, baseline) if one is not None]
-    for one in audits:
+    given = read_result(audit, (Audit, Bench))
+    before = None if baseline is None else Audit.load(baseline)
+    for one in filter(None, (given, before)):
         options.require_answers(one.spec.get("runs", ()), max_failures)
-    found = gate_audit(
-        audits[0], max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs,
-        baseline=None if baseline is None else audits[1], min_effect=min_effect,
-        inconclusive=inconclusive, resamples=resamples, seed=seed,
-    )  # fmt: skip
-    found = with_command(found)
+    audits = {"--baseline": baseline, "--min-effect": min_effect or None, "--measure": measure or None,
+              "--run": run or None, "--pair": pair or None}  # fmt: skip
+    _refuse_misplaced(audit, {"--budget": budget} if isinstance(given, Audit) else audits, isinstance(given, Audit))
+    if isinstance(given, Bench):
+        found = gate_bench(given, max_tilt=max_tilt, budget=budget, inconclusive=inconclusive)
+    else:
+        found = gate_audit(
+            given, max_tilt=max_tilt, measures=measure or None, runs=run or None, pairs=pairs, baseline=before,
+            min_effect=min_effect, inconclusive=inconclusive, resamples=resamples, seed=seed,
+        )  # fmt: skip
+    return _deliver_gate(with_command(found), output, junit, markdown)
+
+
+def _refuse_misplaced(file: Path, given: Mapping[str, object], is_audit: bool) -> None:
+    """Refuse options that are about a bench where an audit is given, or the other way round."""
+    option = next((name for name, value in given.items() if value is not None), None)
+    if option is not None and is_audit:
+        raise UserError(f"{option} is about a bench of interventions; {file} is an audit")
+    if option is not None:
+        raise UserError(f"{option} is about an audit; {file} is a bench, whose limits are --max-tilt and --budget")
+
+
+def _deliver_gate(found: Gate, output: Output, junit: Path | None, markdown: str | None) -> int:
+    from ranktilt.reporting.render.junit import junit as junit_xml
+
     output = replace(output, format=options.Formats.markdown) if markdown == "-" else output
     output.deliver(found, {junit: lambda: junit_xml(found), markdown: lambda: text_of(found, "markdown").encode()})
     return found.exit_code

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from ranktilt.auditing.effects import LEVEL, Change, Effect
-from ranktilt.auditing.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, worst
+from ranktilt.auditing.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, points, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
@@ -276,7 +276,7 @@ class Choice:
         return [change for change in changes if change is not None]
 
     def overcorrected(self, name: str) -> list[Effect]:
-        """Return the tilts of an intervention that lie wholly beyond level, on the side opposite to the baseline's."""
+        """Return the tilts of an intervention that are not level, and wholly on the other side than the baseline's."""
         found = []
         for pair in self.bench.pairs:
             before, now = self.bench.tilt(self.bench.baseline.name, pair), self.bench.tilt(name, pair)
@@ -387,9 +387,3 @@ def cost_words(change: Change) -> str:
     """Print a change of effectiveness with its interval, and over which documents."""
     over = "over all documents" if change.a == ALL else f"on {change.a} documents alone"
     return f"{signed(change.value)} points {bounds(change.low, change.high)} {over}"
-
-
-def points(budget: float) -> str:
-    """Print a share of effectiveness in points."""
-    number = f"{100 * budget:g}"
-    return f"{number} {'point' if number == '1' else 'points'}"

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.io.cache import Stored, Vectors
 from ranktilt.io.files import cannot_write
 from ranktilt.measures.base import Measure, estimand
 from ranktilt.models.pairs import TextPairs
 from ranktilt.optional import need
 from ranktilt.rankers.base import FirstStage, Ranker, Rows, Scores, reranked_run
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.dense.search import Vectors, search
+from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
 
@@ -136,8 +136,24 @@ class SourceBiasEvaluator(evaluation.BaseEvaluator):  # type: ignore[misc]  # an
         if isinstance(model, library.CrossEncoder):
             scorer = _LoadedCrossEncoder(model, self.text, self.batch_size)
             return scorer.rank(self.mixed, self._first(self.mixed)), scorer.rank(self.alone, self._first(self.alone))
-        retriever = _LoadedEncoder(k=self.depth, text=self.text, model=model, batch_size=self.batch_size, vectors={})
+        similarity = model.similarity_fn_name
+        if similarity not in ("cosine", "dot"):
+            raise UserError(f"{_FOR}: the model compares by {similarity!r}; expected cosine or dot")
+        documents = self._vectors(model.encode_document, self.mixed.texts(self.text))
+        queries = self._vectors(model.encode_query, self.mixed.judged["text"])
+        retriever = _EncodedTexts(
+            k=self.depth, text=self.text, documents=documents, queries=queries, cosine=similarity == "cosine"
+        )
         return retriever.rank(self.mixed), retriever.rank(self.alone)
+
+    def _vectors(self, encode: Any, texts: pl.Series) -> dict[str, Vectors]:
+        """Encode each distinct text once."""
+        distinct = texts.unique(maintain_order=True).to_list()
+        found = encode(distinct, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True)
+        vectors = found.float().cpu().numpy()
+        if not np.isfinite(vectors).all():
+            raise UserError(f"{_FOR}: the model gives NaN or infinite vectors")
+        return dict(zip(distinct, vectors, strict=True))
 
     def _first(self, collection: Collection) -> Run:
         """BM25's documents, which no training changes."""
@@ -176,58 +192,25 @@ def _only(collection: Collection, source: str) -> Collection:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class _LoadedEncoder(FirstStage):
-    """Exact search with a bi-encoder that is in memory; each distinct text is encoded once."""
+class _EncodedTexts(FirstStage):
+    """Exact search over vectors in memory, given by text."""
 
     name: ClassVar[str] = "loaded-encoder"
 
-    model: Any
-    batch_size: int
-    vectors: dict[str, npt.NDArray[np.float32]]
-    """Of documents that have been encoded."""
+    documents: dict[str, Vectors]
+    queries: dict[str, Vectors]
+    cosine: bool
 
     def __repr__(self) -> str:
         return self.name
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
-        """Encode what is new, and search; see `FirstStage.candidates`."""
-        texts = collection.texts(self.text).to_list()
-        new = [one for one in dict.fromkeys(texts) if one not in self.vectors]
-        self.vectors.update(zip(new, self._encode(self.model.encode_document, new), strict=True))
-        queries = self._encode(self.model.encode_query, collection.judged["text"].to_list())
-        documents = _Documents(np.stack([self.vectors[one] for one in texts]))
-        for rows, scores in search(queries, documents, self.depth + slack, cosine=self._cosine, label=""):
+        """Search; see `FirstStage.candidates`."""
+        documents = np.stack([self.documents[text] for text in collection.texts(self.text)])
+        queries = np.stack([self.queries[text] for text in collection.judged["text"]])
+        stored = Stored([documents], np.zeros(len(documents), np.int32), np.arange(len(documents)))
+        for rows, scores in search(queries, stored, self.depth + slack, cosine=self.cosine, label=""):
             yield rows, scores.astype(np.float64)
-
-    @property
-    def _cosine(self) -> bool:
-        similarity = self.model.similarity_fn_name
-        if similarity not in ("cosine", "dot"):
-            raise UserError(f"{_FOR}: the model compares by {similarity!r}; expected cosine or dot")
-        return bool(similarity == "cosine")
-
-    def _encode(self, encode: Any, texts: list[str]) -> Vectors:
-        if not texts:
-            return np.empty((0, 0), dtype=np.float32)
-        found = encode(texts, batch_size=self.batch_size, show_progress_bar=False, convert_to_tensor=True)
-        vectors: Vectors = found.float().cpu().numpy()
-        if not np.isfinite(vectors).all():
-            raise UserError(f"{_FOR}: the model gives NaN or infinite vectors")
-        return vectors
-
-
-@dataclass(frozen=True)
-class _Documents:
-    """Vectors in memory, as `search` reads them."""
-
-    vectors: Vectors
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.vectors.shape[0], self.vectors.shape[1]
-
-    def read(self, start: int, stop: int) -> Vectors:
-        return self.vectors[start:stop]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

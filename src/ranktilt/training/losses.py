@@ -122,9 +122,8 @@ class DebiasedLoss(torch.nn.Module):  # type: ignore[misc]  # torch is optional:
                 return self._softmax_loss(vectors, twins)
             rank_loss = self.loss.compute_loss_from_embeddings([*vectors[:2], *vectors[3:]], labels)
             return rank_loss + self._constraint(vectors, twins)
-        apart = [dict(one) for one in columns[:3]]  # a forward pass writes into the features
         rank_loss = self.loss(ranked, labels)
-        return rank_loss + self._constraint([self.model(one)["sentence_embedding"] for one in apart], twins)
+        return rank_loss + self._constraint([self.model(one)["sentence_embedding"] for one in columns[:3]], twins)
 
     def _twin_mask(self, features: Any) -> Any:
         """Which rows have a twin: those whose tokens are not those of an empty text, with or without a prompt."""

@@ -423,5 +423,27 @@ _PAIRS = (
         r"[Ff]irst named|shown first is named",
     ),
 )
-TERMS = (_PIPELINE, *_ESTIMANDS, *_QUESTIONS, *_STATISTICS, *_RANKING, *_TEXTS, *_PAIRS)
+_BENCH = (
+    Term(
+        "intervention",
+        "What is done to a ranker to take its tilt away, such as training it with a constraint; its strength is how "
+        "much of it is done.",
+        r"[Ii]nterventions?",
+    ),
+    Term(
+        "baseline",
+        "What the others are held against: the ranker, or the audit, before anything was done.",
+        r"[Bb]aseline",
+    ),
+    Term(
+        "over-corrected",
+        "Tilted to the other side than before: the intervention does too much.",
+        r"[Oo]ver-correct(?:s|ed|ion)?",
+    ),
+    Term(
+        "Pareto front",
+        "The choices that no other one beats in both respects: what is better in one than these is worse in the other.",
+    ),
+)
+TERMS = (_PIPELINE, *_ESTIMANDS, *_QUESTIONS, *_STATISTICS, *_RANKING, *_TEXTS, *_PAIRS, *_BENCH)
 """Where two could begin at one place, the first is taken: so the longer ones come first."""

@@ -12,6 +12,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import signed
+from ranktilt.mitigation.result import Bench
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.explain import Explanation
@@ -19,13 +20,15 @@ from ranktilt.probes.similarity import Map, Similarity
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.papers import style
 from ranktilt.reporting.papers.figures_audit import audit_figures
+from ranktilt.reporting.papers.figures_bench import bench_figures
 from ranktilt.reporting.papers.layouts import LAYOUTS
+from ranktilt.reporting.papers.results import Result as Bare
 from ranktilt.reporting.papers.results import tables_of
 from ranktilt.reporting.papers.style import COLOURS, COLUMN, DIM, INCH, PAGE, SMALL, PaperFigure
 from ranktilt.reporting.reload import Opened
 from ranktilt.reporting.views.provenance import folder
 
-Result = Opened | Audit | Validation | Study | Explanation | PairwiseAudit
+Result = Opened | Bare
 
 _DODGE = 0.014
 _ABREAST = 3
@@ -41,9 +44,9 @@ def paper_figures(
     """Draw every figure of a paper whose data the results hold.
 
     From a validation Figures 3 to 5 of its first paper (terms, map, similarity), from an explanation Figures 7 to 9
-    (spectrum, perplexity), from a study Relative Δ by temperature, from an audit Relative Δ of rankers × measures,
-    effectiveness beside tilt and, where its collection and runs are there, who stands at which rank. `layout`, such as
-    ``dai-fig7``, draws that figure alone.
+    (spectrum, perplexity), from a bench Figures 10 and 11, from a study Relative Δ by temperature, from an audit
+    Relative Δ of rankers × measures, effectiveness beside tilt and, where its collection and runs are there, who stands
+    at which rank. `layout`, such as ``dai-fig7``, draws that figure alone.
     """
     if format not in style.FORMATS:
         raise unknown("format of a figure", format, style.FORMATS)
@@ -61,6 +64,8 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
     """Draw what a result holds; call it within `paper_style`."""
     if isinstance(result, Explanation):
         return _explanation_figures(result, layout)
+    if isinstance(result, Bench):
+        return bench_figures(result, [layout] if layout else tables_of(result))
     if layout or isinstance(result, PairwiseAudit):
         return iter(())
     if isinstance(result, Validation):
@@ -70,7 +75,7 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
     return audit_figures(result if isinstance(result, Opened) else Opened(result))
 
 
-def _bare(result: Result) -> Audit | Validation | Study | Explanation | PairwiseAudit:
+def _bare(result: Result) -> Bare:
     return result.audit if isinstance(result, Opened) else result
 
 
@@ -106,6 +111,7 @@ def _nothing(results: Sequence[Result], layout: str) -> str:
         Study: "a study needs a source whose temperature is known",
         Explanation: "an explanation needs a spectrum or perplexities",
         PairwiseAudit: "a pairwise audit has a table (wang-3)",
+        Bench: "a bench needs a defined Relative Δ",
     }
     kinds = dict.fromkeys(type(_bare(result)) for result in results)
     return f"nothing to draw: {'; '.join(needs[kind] for kind in kinds)}"

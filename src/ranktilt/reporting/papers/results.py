@@ -14,6 +14,7 @@ from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
+from ranktilt.mitigation.result import Bench
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
@@ -42,7 +43,7 @@ _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
-Result = Audit | Validation | Study | Explanation | PairwiseAudit
+Result = Audit | Validation | Study | Explanation | PairwiseAudit | Bench
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
@@ -55,6 +56,8 @@ def cells_of(result: Result, table: str) -> list[PaperCell]:
         found = list(_of_explanation(result, table))
     elif isinstance(result, PairwiseAudit):
         found = list(_of_pairs(result)) if table == "wang-3" else []
+    elif isinstance(result, Bench):
+        found = list(_of_bench(result, table))
     else:
         found = _of_study(result, table)
     scale = LAYOUTS[table].scale
@@ -67,6 +70,8 @@ def tables_of(result: Result) -> list[str]:
         return ["dai-9"]
     if isinstance(result, PairwiseAudit):
         return ["wang-3"]
+    if isinstance(result, Bench):
+        return [table for table in ("dai-fig10", "dai-fig11") if any(_of_bench(result, table))]
     if isinstance(result, Explanation):
         spectrum = "dai-fig8" if len(result.sources) > 1 else "dai-fig7"
         return [table for table in (spectrum, "dai-fig9") if any(_of_explanation(result, table))]
@@ -204,7 +209,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    if isinstance(result, Validation | Explanation | PairwiseAudit) or table not in _MIXED:
+    if isinstance(result, Validation | Explanation | PairwiseAudit | Bench) or table not in _MIXED:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]
@@ -295,6 +300,21 @@ def _of_explanation(found: Explanation, table: str) -> Iterator[PaperCell]:
                 cell = {"system": str(found.spec["ranker"]), "target": source, "measure": "relative singular value"}
                 for index, height in enumerate(heights, start=1):
                     yield PaperCell(**front, **cell, condition=str(index), value=height)
+
+
+def _of_bench(found: Bench, table: str) -> Iterator[PaperCell]:
+    """Relative Δ of each source, or effectiveness on the reference's documents alone, by strength."""
+    reference = str(found.spec.get("reference"))
+    for method in found.methods:
+        for one in found.strengths(method):
+            front = {"table": table, "dataset": folder(found.spec), "system": method, "condition": f"{one.strength:g}"}
+            for measure in found.measures:
+                for pair in found.pairs if table == "dai-fig10" else ():
+                    model, degree = generator(pair[1])
+                    keys = {"generator": model, "temperature": degree, "measure": measure}
+                    yield PaperCell(**front, **keys, value=found.tilt(one.name, pair, measure).value)
+                if table == "dai-fig11" and reference in found.over:
+                    yield PaperCell(**front, measure=measure, value=found.mean(one.name, reference, measure).value)
 
 
 def _of_pairs(found: PairwiseAudit) -> Iterator[PaperCell]:

@@ -12,6 +12,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import ROUNDINGS
+from ranktilt.mitigation.result import Bench
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
@@ -24,7 +25,7 @@ from ranktilt.reporting.papers.results import Result, belongs, cells_of, left_ou
 from ranktilt.reporting.papers.texts import chosen_pairs, has_pairs, has_texts
 from ranktilt.reporting.reload import Opened
 
-Source = Opened | Audit | Validation | Study | Explanation | PairwiseAudit | CellFile
+Source = Opened | Result | CellFile
 FORMATS = ("latex", "markdown", "csv")
 PROSE = ("dai-10", "dai-11")
 """Tables of texts: of the first collection that came with its texts, and of the second."""
@@ -50,6 +51,7 @@ _KINDS = {
     Study: ("study", "studies"),
     Explanation: ("explanation", "explanations"),
     PairwiseAudit: ("pairwise audit", "pairwise audits"),
+    Bench: ("bench", "benches"),
     CellFile: ("file of cells", "files of cells"),
 }
 

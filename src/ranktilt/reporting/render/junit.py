@@ -34,7 +34,7 @@ def junit(gate: Gate) -> bytes:
         if value:
             ElementTree.SubElement(properties, "property", {"name": name, "value": _writable(str(value))})
     for row in gate.rows:
-        name = f"{row.measure}: {row.a} | {row.b}"
+        name = f"{row.measure}: {row.groups}"
         case = {"classname": _writable(row.run), "name": _writable(name), "time": "0"}
         found = ElementTree.SubElement(suite, "testcase", case)
         if row.outcome in kinds:

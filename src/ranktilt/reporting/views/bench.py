@@ -8,10 +8,10 @@ from itertools import accumulate
 import polars as pl
 
 from ranktilt.auditing.effects import ALPHA, Effect
-from ranktilt.auditing.gate import Outcome, check_tilt, worst
+from ranktilt.auditing.gate import Outcome, check_tilt, points, worst
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted, join_words
-from ranktilt.mitigation.result import Bench, Choice, Intervention, points
+from ranktilt.mitigation.result import Bench, Choice, Intervention
 from ranktilt.reporting.document import (
     ELSEWHERE,
     TEXT,
@@ -35,7 +35,6 @@ from ranktilt.reporting.views.audit_legend import twin_test
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _TONES: dict[Outcome, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
-_COST: dict[Outcome, str] = {"level": "within", "tilted": "beyond", "inconclusive": "inconclusive"}
 _LABEL, _DODGE, _MOST_PLANES = 24, 0.06, 4
 
 
@@ -81,7 +80,7 @@ def _table(bench: Bench, choice: Choice) -> Table:
     columns = (
         Column("intervention", number=False, header=True, width=_LABEL),
         *(Column(title, spread=True) for title in front),
-        *(Column(f"{valued}, {over_name(over)}", spread=True) for over in bench.over),
+        *(Column(f"{valued}, {'all' if over == ALL else f'{over} alone'}", spread=True) for over in bench.over),
         Column("tilt", number=False),
         Column("cost", number=False, hint="against the budget"),
     )
@@ -96,8 +95,8 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
     group = (one.method or "none",) if len(bench.methods) > 1 else ()
     chosen = one == choice.chosen
     rows = choice.rows[one.name]
-    costs = [row.outcome for row in rows[len(tilts) :]]
-    tilt, cost = worst(row.outcome for row in rows[: len(tilts)]), worst(costs or ["level"])
+    costs = rows[len(tilts) :]
+    tilt, cost = (worst(["level", *(row.outcome for row in some)]) for some in (rows[: len(tilts)], costs))
     said = "over-corrected" if choice.overcorrected(one.name) else tilt
     yield Row(
         (
@@ -105,7 +104,11 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
             *map(_tilt_cell, tilts),
             *map(_mean_cell, means),
             Cell(said, None, _TONES[tilt]),
-            Cell(_COST[cost] if costs else "", None, _TONES[cost] if costs else ""),
+            *(
+                [Cell(next(row.word for row in costs if row.outcome == cost), None, _TONES[cost])]
+                if costs
+                else [Cell("")]
+            ),
         ),
         group,
     )

@@ -30,7 +30,7 @@ def view(gate: Gate) -> Document:
     rows = tuple(_row(row, check) for row in gate.rows for check in row.checks)
     return Document(
         title="Gate",
-        kind="Gate on an audit",
+        kind="Gate on a bench" if "budget" in gate.spec else "Gate on an audit",
         headline=gate.headline,
         sections=printed([Table("Checks", columns, rows, groups=("ranker",), optional=True)]),
         sentences=tuple(Sentence(_sentence(row), _TONES[row.outcome]) for row in gate.rows),
@@ -42,19 +42,19 @@ def view(gate: Gate) -> Document:
 
 
 def _sentence(row: GateRow) -> str:
-    return f"{_SIGNS[row.outcome]} {row.run}, {row.measure}, {row.a} | {row.b}: {row.outcome}: {row.reason}"
+    return f"{_SIGNS[row.outcome]} {row.run}, {row.measure}, {row.groups}: {row.word}: {row.reason}"
 
 
 def _row(row: GateRow, check: LimitCheck) -> Row:
     cells = (
         Cell(row.measure),
-        Cell(f"{row.a} | {row.b}"),
+        Cell(row.groups),
         Cell(check.name),
         Cell(signed(check.value), check.value),
         Cell(" … ".join(ends(check.low, check.high))),
         Cell(_allowed(check)),
         Cell(str(row.queries), row.queries),
-        Cell(f"{_SIGNS[check.outcome]} {check.outcome}", None, _TONES[check.outcome]),
+        Cell(f"{_SIGNS[check.outcome]} {check.word}", None, _TONES[check.outcome]),
     )
     return Row(cells, (row.run,), repeats=0 if check is row.checks[0] else 2)
 
@@ -62,6 +62,8 @@ def _row(row: GateRow, check: LimitCheck) -> Row:
 def _allowed(check: LimitCheck) -> str:
     if not math.isfinite(check.floor):  # a file holds no infinity
         return f"≤ {check.ceiling:g}"
+    if not math.isfinite(check.ceiling):
+        return f"≥ {signed(check.floor)}"
     return f"{signed(check.floor)} … {signed(check.ceiling)}"
 
 

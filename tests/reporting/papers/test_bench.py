@@ -1,0 +1,62 @@
+"""Figures 10 and 11 of Dai et al. from a bench: tables of their numbers, and the figures."""
+
+import re
+from xml.etree import ElementTree
+
+from ranktilt.mitigation.bench import bench
+from ranktilt.reporting.papers.figures import paper_figures
+from ranktilt.reporting.papers.results import cells_of, tables_of
+from ranktilt.reporting.papers.tables import paper_tables
+from tests.mitigation.planted import collection, swept, trial
+from tests.refusals import refused
+
+PAIR = ("human", "llm")
+
+
+def test_cells_are_those_of_the_bench() -> None:
+    found = swept()
+    assert tables_of(found) == ["dai-fig10", "dai-fig11"]
+    ten = {(cell.condition, cell.measure): cell for cell in cells_of(found, "dai-fig10")}
+    assert {cell.generator for cell in ten.values()} == {"llm"}
+    eleven = {(cell.condition, cell.measure): cell.value for cell in cells_of(found, "dai-fig11")}
+    assert len(ten) == len(eleven) == 4 * 3
+    for one in found.interventions:
+        for measure in found.measures:
+            place = (f"{one.strength:g}", measure)
+            assert ten[place].value == found.tilt(one.name, PAIR, measure).value
+            assert eleven[place] == 100 * found.mean(one.name, "human", measure).value
+
+
+def test_a_table_has_a_row_a_strength_and_is_part_of_a_paper() -> None:
+    text = paper_tables([swept()], "paper", "markdown")
+    assert "| 0.001 | −100.0 | −33.3 | −22.6 |" in text
+    assert "| 0.1 | 60.0 | 80.0 | 85.2 |" in text
+    assert "$\\alpha$ & NDCG@1" in paper_tables([swept()], "dai-fig10", "latex")
+
+
+def test_each_source_and_each_method_has_a_panel() -> None:
+    sources = ("one", "two")
+    trials = [
+        trial(0, (60, 0, 0), sources=sources), trial(1, (0, 0, 0), sources=sources),
+        trial(1, (0, 60, 0), sources=sources, method="swap", name="swap"),
+    ]  # fmt: skip
+    found = bench(collection(sources), trials, ["nDCG@1"], resamples=200)
+    text = paper_tables([found], "dai-fig10", "markdown")
+    assert len(re.findall(r"^\| 0 \| −200\.0 ", text, re.MULTILINE)) == 4
+    drawn = paper_figures([found])
+    assert list(drawn) == [f"dai-figure-1{n}-{method}.svg" for method in ("debias", "swap") for n in (0, 1)]
+    root = ElementTree.fromstring(drawn["dai-figure-10-swap.svg"])
+    texts = {"".join(one.itertext()).strip() for one in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"one", "two", "nDCG@1", "nDCG@10", "0", "1", "α"} <= texts
+    said = "nDCG@1: one −200.0 at 0, 200.0 at 1; two −200.0 at 0, 200.0 at 1."
+    assert said in drawn["dai-figure-10-swap.svg"].decode()
+
+
+def test_without_runs_of_human_documents_alone_there_is_no_figure_11() -> None:
+    found = swept(alone=False)
+    assert list(paper_figures([found])) == ["dai-figure-10.svg"]
+    said = "dai-fig11 shows interventions of rising strength, ranked on human documents alone too (a bench)"
+    command = "ranktilt train retriever DIR --debias 0 --debias paper --json FILE"
+    with refused(f"{said}; the results given hold none: {command} makes one"):
+        paper_figures([found], layout="dai-fig11")
+    assert list(paper_figures([swept()], layout="dai-fig11")) == ["dai-figure-11.svg"]
