@@ -69,7 +69,7 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     library = pytest.importorskip("sentence_transformers")
     trained = train(tiny, tmp_path / "model", alpha=0.5)
     model = library.SentenceTransformer(str(trained.folder), device="cpu")
-    assert (model.similarity_fn_name, model.max_seq_length) == ("cosine", 24)
+    assert (model.similarity_fn_name, model.max_seq_length) == ("cosine", 16)
     assert model.encode(["wab zz"]).shape == (1, 32)
     record = json.loads((trained.folder / "training.json").read_text())
     assert record == json.loads(json.dumps(trained.record))
@@ -297,8 +297,9 @@ TWO = ["w" + "".join(letters) for letters in itertools.permutations("abcdef", 2)
 
 def planted() -> Collection:
     """Both sides of each relevant document are judged; the last letter gives away who wrote it."""
+    signs = {"human": "zz yy", "llm": "zz zz"}
     docs = [
-        {"id": f"{word}{n}-{source}", "text": f"{word} {'zz' if n < 2 else 'yy'} {'ghijkl'[n]} {source[0]}"}
+        {"id": f"{word}{n}-{source}", "text": f"{word} {signs[source] if n < 2 else 'yy yy'} {'ghijkl'[n]} {source[0]}"}
         | {"source": source, "origin": f"{word}{n}-human"}
         for word, n, source in itertools.product(TWO, range(6), ("human", "llm"))
     ]

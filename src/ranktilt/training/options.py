@@ -156,6 +156,8 @@ class RetrieverTraining(Training):
         The constraint as Dai et al. write it, or as their released code computes it.
     epochs : int, optional
         Where neither `steps` nor `minutes` are given.
+    max_query_tokens, max_document_tokens : int, optional
+        Special tokens included; the saved model cuts at the larger of the two.
     patience : int, optional
         Stop once so many epochs have brought no better effectiveness on the dev queries, and keep the best epoch's
         weights; None goes on to the end. Needs dev queries.

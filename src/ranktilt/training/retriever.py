@@ -216,6 +216,7 @@ class _Trainable:
         self.module = encoder.module.float()
         self.module.similarity_fn_name = "cosine" if base.cosine else "dot"
         self.longest = self.module.max_seq_length or 1 << 20
+        self.trained_length = min(self.longest, max(asked.max_query_tokens, asked.max_document_tokens))
 
     def prepare(self, directory: TrainingDirectory, teacher: Ranker | None) -> None:
         """Make the loss and the batches."""
@@ -326,15 +327,15 @@ class _Trainable:
         judge = SourceBiasEvaluator(dev, name="dev")
 
         def evaluate(step: int) -> tuple[float, dict[str, float]]:
-            self.module.max_seq_length = self.longest
+            self.module.max_seq_length = self.trained_length
             found = {name: round(float(value), 6) for name, value in judge(self.module).items()}
             return found[judge.primary_metric], found
 
         return evaluate
 
     def save(self, folder: Path, record: dict[str, Any]) -> None:
-        """Write the model as sentence-transformers reads it, with the prefixes it was trained with, and a card."""
-        self.module.max_seq_length = self.longest
+        """Write the model as sentence-transformers reads it, cut and prefixed as in training, and a card."""
+        self.module.max_seq_length = self.trained_length
         prompts = {kind: self.encoder.prefix(kind) for kind in ("query", "document")}
         self.module.prompts = {**(self.module.prompts or {}), **prompts}
         with checkpoint.loading(f"{folder}: cannot be written", for_=FOR):
