@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.audit import audit
     from ranktilt.auditing.calibration.calibrate import calibrate
     from ranktilt.auditing.calibration.result import Calibration
-    from ranktilt.auditing.compare import Comparison, compare
+    from ranktilt.auditing.comparison.compare import Comparison, compare
     from ranktilt.auditing.controls import controls
     from ranktilt.auditing.gate import Gate, gate
     from ranktilt.auditing.llm_log.replay import log_runs, replay_log
@@ -59,7 +59,7 @@ _NAMES = {
     "Calibration": "auditing.calibration.result",
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
-    "Comparison": "auditing.compare",
+    "Comparison": "auditing.comparison.compare",
     "DataError": "errors",
     "Estimand": "measures.base",
     "Explanation": "probes.explain",
@@ -86,7 +86,7 @@ _NAMES = {
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",
     "check": "datasets.check",
-    "compare": "auditing.compare",
+    "compare": "auditing.comparison.compare",
     "controls": "auditing.controls",
     "estimand": "measures.base",
     "explain": "probes.explain",

@@ -14,15 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.compare import (
-    Comparison,
-    RunPair,
-    compare,
-    growth_words,
-    match,
-    mean_sentence,
-    tilt_sentence,
-)
+from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.comparison.match import RunPair, match
+from ranktilt.auditing.comparison.sentences import contrast_sentence, growth_words, mean_sentence
 from ranktilt.auditing.effects import Change
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
@@ -88,7 +82,7 @@ class TestByHand:
         assert change.old == pytest.approx(delta([0.5, 1], [0.5, 1]))
         assert (change.queries, change.excluded) == (2, 2)
         assert (mean.queries, mean.excluded, mean.value) == (3, 1, pytest.approx(50 / 3))
-        assert "2 of 4 queries excluded: not both human and llm are defined in both audits" in found.notes
+        assert "2 of 4 queries excluded: not both human and llm are defined under both runs" in found.notes
 
     def test_a_group_without_any_value_leaves_the_tilt_undefined(self) -> None:
         found = compared(one([0, 0, 0], [0, 0, 0]), one([1, 1, 1], [0.5, 1, 1]))
@@ -429,7 +423,7 @@ class TestNotes:
         found = compared(one(values, values), one(np.ones(40), np.ones(40)))
         share = found.tilts[0].dropped / QUICK
         assert share == pytest.approx((39 / 40) ** 40, abs=0.08)
-        assert "resamples dropped: both groups were 0 in one of the audits" in found.notes[-1]
+        assert "resamples dropped: both groups were 0 under one of the runs" in found.notes[-1]
 
 
 class TestVerdicts:
@@ -581,16 +575,16 @@ def test_a_change_seen_from_the_other_side() -> None:
 def test_what_no_difference_could_reach_is_not_given_as_a_number(points: float, says: bool) -> None:
     rng = np.random.default_rng(10)
     found = compared(noisy(rng, 40), noisy(rng, 40))
-    for change, sentence, most in ((found.tilts[0], tilt_sentence, 400), (found.means[0], mean_sentence, 100)):
+    for change, sentence, most in ((found.tilts[0], contrast_sentence, 400), (found.means[0], mean_sentence, 100)):
         error = change.error * points * most / change.detectable
         text = sentence(replace(change, error=error, p_corrected=0.5))
         assert ("40 queries could not detect any difference" in text) is says
 
 
-@pytest.mark.parametrize("sentence", [tilt_sentence, mean_sentence])
+@pytest.mark.parametrize("sentence", [contrast_sentence, mean_sentence])
 def test_a_small_p_beside_nothing_shown_is_explained(sentence: Any) -> None:
     rng = np.random.default_rng(10)
     found = compared(noisy(rng, 40), noisy(rng, 40))
-    change = found.tilts[0] if sentence is tilt_sentence else found.means[0]
+    change = found.tilts[0] if sentence is contrast_sentence else found.means[0]
     text = sentence(replace(change, p_corrected=0.01))
     assert "shown; p is below .05, but the interval reaches across 0; " in text

@@ -11,7 +11,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.compare import compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.gate import gate
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection

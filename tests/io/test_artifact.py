@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranktilt.auditing.calibration.result import Calibration
-from ranktilt.auditing.compare import Comparison
+from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.gate import Gate
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.compare import compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.groups import ALL
+from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
 from ranktilt.mitigation.bench import Trial, bench, reference_alone
 from ranktilt.mitigation.result import Bench, Intervention
+from ranktilt.registry import ranker
 from ranktilt.run import Run
 from tests.mitigation.planted import DIAL, QUERIES, collection, swept, trial
 from tests.refusals import refused
@@ -215,3 +218,36 @@ def test_an_intervention_needs_a_name_and_a_number(name: str, strength: float, s
 
 def test_the_toy_has_so_many_queries() -> None:
     assert {change.queries for change in swept().changes} == {QUERIES}
+
+
+def test_what_is_undefined_is_not_level() -> None:
+    none = trial(1, (0, 0, 0))
+    frame = none.mixed.frame().filter(none.mixed.frame()["doc_id"].str.starts_with("other"))
+    found = bench(collection(), [ONES[0], none._replace(mixed=Run.from_frame(frame))], ["nDCG@1"], resamples=200)
+    assert np.isnan(found.tilt("α = 1", PAIR).value)
+    choice = found.choose()
+    assert [choice.outcome_of(name) for name in ("α = 0", "α = 1")] == ["tilted", "tilted"]  # it finds nothing at all
+    assert choice.sentences[0].startswith("Nearest is α = 0: ")
+    assert json.loads(found.to_json())["outcome"] == "tilted"
+
+
+@pytest.mark.slow
+def test_a_boost_of_one_source_on_a_real_collection(shared_data: Path) -> None:
+    """BM25 with points added to human documents: the tilt rises, and only the mixed ranking changes."""
+    nfcorpus = load(shared_data / "cocktail-nfcorpus")
+    own, bm25 = reference_alone(nfcorpus), ranker("bm25@100")
+    run, alone = bm25.rank(nfcorpus), bm25.rank(own)
+    rows = nfcorpus.docs.select(doc_id="id", source="source")
+    frame = run.frame().join(rows, on="doc_id", maintain_order="left")
+    trials = [Trial(Intervention("+0", "", 0, "bm25@100"), run, alone)]
+    for boost in (0.02, 0.1, 0.5):
+        score = pl.col("score") + boost * (pl.col("source") == "human")
+        boosted = Run.from_frame(frame.with_columns(score), queries=run.queries)
+        trials.append(Trial(Intervention(f"+{boost:g}", "boost", boost, "bm25@100"), boosted, alone))
+    found = bench(nfcorpus, trials, ["nDCG@3"], resamples=500)
+    (pair,) = found.pairs
+    tilts = [found.tilt(one.name, pair).value for one in found.interventions]
+    assert tilts == sorted(tilts)
+    assert tilts[-1] > 50
+    assert found.choose().overcorrected("+0.5")
+    assert {change.value for change in found.changes if change.a == change.b == "human"} == {0.0}

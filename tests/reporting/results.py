@@ -10,12 +10,22 @@ import polars as pl
 
 from ranktilt import Audit, Collection, audit, controls
 from ranktilt.auditing.calibration.result import EXPECTED, SIMULATED, Calibration, Check, CheckOutcome, Verdict
-from ranktilt.auditing.compare import Comparison, compare
+from ranktilt.auditing.comparison.compare import Comparison, compare
 from ranktilt.auditing.gate import Gate, gate
 from ranktilt.auditing.groups import ALL
-from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes
+from ranktilt.auditing.inference import (
+    ChangeTask,
+    Columns,
+    InferenceOptions,
+    Sample,
+    contrast_changes,
+    corrected,
+    effects,
+    mean_changes,
+)
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
+from ranktilt.auditing.result import QueryAnswers
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
@@ -94,6 +104,24 @@ def gone() -> Comparison:
     return compare(new, old, resamples=200)
 
 
+def prompts() -> Comparison:
+    """Three runs of one audit, of which two read another prompt, and estimands beside its measure."""
+    values = np.random.default_rng(1).random((3, 1, 3, 40))
+    runs, rng = ("neutral", "female(query_template={attribute} {query})", "male"), np.random.default_rng(2)
+    ratio, spread = estimand("ExposureRatio@20"), estimand("AWRF@20")
+    counts = {"groups": 2.0, "listed": 400.0, "unlabelled": 0.0, "several": 0.0}
+    asked = [(ratio, "human", "llm", {}, 0.5), (spread, ALL, ALL, counts, 0.0)]
+    samples = [
+        Sample(run, of, a, b, rng.random(40) + lift * place, np.ones(40), parts, twins=False)
+        for of, a, b, parts, lift in asked
+        for place, run in enumerate(runs)
+    ]
+    answers = tuple(QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in samples)
+    found = effects(samples, InferenceOptions(200, 0, "permutation", "holm", "none"))
+    whole = replace(audit_of(values, runs=runs, by="gender"), estimates=found, query_answers=answers)
+    return compare(whole, to="neutral", resamples=200)
+
+
 def gated() -> Gate:
     """Level, tilted and inconclusive, with a baseline and the commands behind it."""
     found = gate(THREE, max_tilt=20, baseline=THREE, min_effect=2.5, resamples=200)
@@ -133,13 +161,17 @@ def replayed(most: float | None = None) -> ReplayedLog:
     )
     runs = {INPUT: [0.2, 0.5, 0.4, 0.3], MODEL: [0.9, 0.5, 0.6, 0.3], PUBLISHED: [0.9, 0.1, 0.6, 0.2],
             STRICT: [0.9, 0.2, 0.5, 0.1]}  # fmt: skip
-    tasks = [
-        ChangeTask(*part, of, *pair, Columns(np.array([runs[name] for name in part]), None))
-        for of, pair in ((measure("nDCG@10"), (ALL, ALL)), (estimand("ExposureRatio"), ("human", "llm")))
-        for part in PARTS
+    values = [np.array([runs[name] for name in part]) for part in PARTS]
+    means = [
+        ChangeTask(*part, measure("nDCG@10"), ALL, ALL, Columns(pair, None))
+        for part, pair in zip(PARTS, values, strict=True)
     ]
-    found = (mean_changes([t], resamples=200, seed=0, scale=100.0 if t.a == ALL else 1.0) for t in tasks)
-    changes = corrected([change for some in found for change in some], "holm")
+    ratios = [
+        ChangeTask(*part, estimand("ExposureRatio"), "human", "llm", Columns(np.vstack([pair, np.ones((2, 4))]), None))
+        for part, pair in zip(PARTS, values, strict=True)
+    ]
+    how = {"resamples": 200, "seed": 0}
+    changes = corrected([*mean_changes(means, **how), *contrast_changes(ratios, **how)], "holm")
     spec = {"seed": 0, "resamples": 200, "correction": "holm", "max_failures": most, "command": "ranktilt replay-log x"}
     return ReplayedLog(
         spec, answers, (UnmatchedCall(7, "shows one document twice"),),
@@ -231,6 +263,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "comparison": changed,
     "comparison, turned": turned,
     "comparison, nothing new": gone,
+    "comparison, runs of one audit": prompts,
     "gate": gated,
     "gate, nothing": lambda: gate(NOTHING),
     "models": lambda: ModelList(MODELS, {"dense:one": "cache"}, [("alpha", "a-package 1.0")]),

@@ -14,7 +14,7 @@ import pytest
 
 from ranktilt import MissingExtra, UserError, table
 from ranktilt.auditing.calibration.result import SIMULATED
-from ranktilt.auditing.compare import compare
+from ranktilt.auditing.comparison.compare import compare
 from ranktilt.auditing.gate import gate
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckLimits, CheckResult, CheckRow

@@ -37,7 +37,7 @@ def vectors(size: int, low: float = -1.0, high: float = 1.0) -> st.SearchStrateg
 
 def swapped_ps(given: list[Systems], **options: int) -> list[float]:
     """Test equal Relative Δ under two systems."""
-    return swap_ps(given, relative_delta, **options)
+    return swap_ps(given, **options)
 
 
 def grid(seed: int, n: int) -> Floats:
@@ -208,7 +208,7 @@ class TestSignFlip:
 
 
 def systems(*columns: object) -> Systems:
-    return Systems(*(np.asarray(c, dtype=np.float64) for c in columns))
+    return Systems(*(np.asarray(c, dtype=np.float64) for c in columns), relative_delta)
 
 
 def drawn(seed: int, n: int) -> Systems:
@@ -225,7 +225,7 @@ def exact_difference(rows: list[tuple[Fraction, ...]]) -> Fraction | None:
 
 def all_swaps(of: Systems) -> float:
     """Enumerate every exchange of the systems, in whole thirds and without rounding."""
-    rows = [tuple(Fraction(round(3 * float(v)), 3) for v in row) for row in zip(*of, strict=True)]
+    rows = [tuple(Fraction(round(3 * float(v)), 3) for v in row) for row in zip(*of[:4], strict=True)]
     observed = exact_difference(rows)
     if observed is None:
         return NAN
@@ -263,7 +263,7 @@ class TestSwap:
     @pytest.mark.parametrize("n", [9, 60])
     def test_exchanging_systems_or_groups_changes_nothing(self, n: int) -> None:
         for seed in range(0, 40, 8):
-            new_a, new_b, old_a, old_b = drawn(seed, n)
+            new_a, new_b, old_a, old_b = drawn(seed, n)[:4]
             turned = [(new_a, new_b, old_a, old_b), (old_a, old_b, new_a, new_b), (new_b, new_a, old_b, old_a)]
             assert len({swapped_ps([systems(*columns)], resamples=499)[0] for columns in turned}) == 1
 

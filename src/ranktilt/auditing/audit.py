@@ -37,7 +37,7 @@ from ranktilt.auditing.notes import (
 )
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_clusters
-from ranktilt.auditing.result import PAIR_COUNTS, Audit
+from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, shorten
 from ranktilt.io.files import sha256
@@ -164,19 +164,18 @@ def audit(
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
     found_tilts = effects(work.samples(aligned, values), how)
-    names = tuple(r.name for r in runs)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
     for number, one in enumerate(aligned):
         lists = work.twin_lists(one, missing)
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
-    primary = [e for e in found_tilts if card and e.measure == repr(found[0])]
+    estimates, kept = work.card(aligned, answers, found_tilts if card else ())
     spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
     if others and asked[0] is others[0]:
         spec["primary"] = repr(asked[0])
     return Audit(
         {**spec, **_provenance(collection, runs)},
-        names,
+        tuple(r.name for r in runs),
         tuple(found),
         (ALL, *groups.names),
         judgments.queries,
@@ -184,10 +183,11 @@ def audit(
         found_tilts,
         pl.concat(counts),
         tuple(work.notes(aligned, values, found_tilts, missing)),
-        work.card(aligned, answers, primary),
+        estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
         heads=Heads.of(runs, heads) if heads else None,
+        query_answers=kept,
     )
 
 
@@ -347,13 +347,17 @@ class _AuditPlan:
                 yield frame.with_columns(relevant=pl.lit(relevant)).select(list(PAIR_COUNTS))
 
     def card(
-        self, aligned: Sequence[Aligned], found: Sequence[tuple[Place, Sample]], first: Iterable[Effect]
-    ) -> tuple[Effect, ...]:
-        """The card of every run and pair, below the effects that come first."""
+        self, aligned: Sequence[Aligned], found: Sequence[tuple[Place, Sample]], tilts: Iterable[Effect]
+    ) -> tuple[tuple[Effect, ...], tuple[QueryAnswers, ...]]:
+        """The card of every run and pair, below the tilts of the primary measure, and what it keeps query by query."""
         if not self.asked.asked:
-            return ()
+            return (), ()
         ordered = sorted([*found, *self.asked.of_groups(aligned)], key=itemgetter(0))
-        return effects([sample for _, sample in ordered], self.how, beside=first)
+        samples = [sample for _, sample in ordered]
+        first = [e for e in tilts if e.measure == repr(self.measures[0])]
+        kept = [s for s in samples if isinstance(s.estimand, GroupEstimand)]
+        answers = (QueryAnswers(s.run, s.estimand, s.a, s.b, s.one, s.two) for s in kept)
+        return effects(samples, self.how, beside=first), tuple(answers)
 
     def notes(
         self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect], missing: str

@@ -151,14 +151,22 @@ class Card:
                     yield run, number, self._sample(one, of, twins, answers).among(band[a] - band[b])
 
     def _lists(self, of: GroupEstimand, aligned: Sequence[Aligned]) -> Iterator[tuple[int, int, Sample]]:
-        """Other questions about groups: each list is shuffled by itself."""
-        numbers = [tuple(self.groups.names.index(name) for name in pair) for pair in self.twins]
+        """Other questions about groups: each list is shuffled by itself; where all are twins, they exchange labels."""
+        numbers = [(self.groups.names.index(a), self.groups.names.index(b)) for a, b in self.twins]
+        paired = [all_paired(signs_of(self.groups, pair), twins.rows) for pair, twins in self.twins.items()]
         for run, one in enumerate(aligned):
             code = one.group_codes(self.groups)
             null = np.full((len(numbers), self.shuffles.count), np.nan)
-            for draw, labels in enumerate(self._shuffled(one, code)):
-                for row, (a, b) in zip(null, numbers, strict=True):
-                    row[draw] = of.value(*of.columns(one.ranking, labels == a, labels == b))
+            draws = [
+                self._turned(one, code, twins, sum(pair)) if alike else None
+                for alike, twins, pair in zip(paired, self.twins.values(), numbers, strict=True)
+            ]
+            shuffled = repeat(code) if all(paired) else self._shuffled(one, code)
+            for draw, labels in zip(range(self.shuffles.count), shuffled, strict=False):
+                for row, (a, b), turned in zip(null, numbers, draws, strict=True):
+                    found = labels if turned is None else next(turned)
+                    row[draw] = of.value(*of.columns(one.ranking, found == a, found == b))
+                report(f"random lists of {one.run.name}", draw + 1, self.shuffles.count)
             for number, (twins, (a, b)) in enumerate(zip(self.twins.values(), numbers, strict=True)):
                 answers = Answers(*of.columns(one.ranking, code == a, code == b))
                 yield run, number, self._sample(one, of, twins, answers).among(null[number])
@@ -188,10 +196,22 @@ class Card:
         """Labels of a run's entries, shuffled within each list; documents without a label keep none."""
         rng, held = np.random.default_rng([self.shuffles.seed, 2]), np.flatnonzero(code >= 0)
         labels, query = code.copy(), aligned.ranking.query[held]
-        for draw in range(self.shuffles.count):
+        while True:
             labels[held] = code[held][np.argsort(query + rng.random(len(held)), kind="stable")]
             yield labels
-            report(f"random lists of {aligned.run.name}", draw + 1, self.shuffles.count)
+
+    def _turned(self, aligned: Aligned, code: Ints, twins: Twins, both: int) -> Iterator[Ints]:
+        """Labels of a run's entries, each pair of twins keeping or exchanging its two, the same way in all lists.
+
+        `both` is the sum of the two labels.
+        """
+        rng, held = np.random.default_rng([self.shuffles.seed, 4]), np.flatnonzero(code >= 0)
+        labels, row = code.copy(), aligned.row[held]
+        while True:
+            exchanging = np.zeros(len(self.groups.code), dtype=bool)
+            exchanging[twins.rows[rng.random(len(twins.rows)) < 0.5]] = True
+            labels[held] = np.where(exchanging[row], both - code[held], code[held])
+            yield labels
 
     def _sample(self, aligned: Aligned, of: Estimand, twins: Twins, found: Answers) -> Sample:
         clusters = twins.clusters(found.clusters)
@@ -210,6 +230,16 @@ class Card:
         null = exchanged(sample.clusters.origin_totals, draws=self.how.resamples, seed=[self.how.seed, 5]) / weight
         chance = Chance.of(sample.value, null)
         return replace(sample, chance=chance if self.banded else Chance(0.0, 0.0, chance.p))
+
+
+def group_samples(
+    aligned: Sequence[Aligned], groups: Groups, pairs: Sequence[Pair], asked: Sequence[GroupEstimand]
+) -> list[Sample]:
+    """Each run's answers to questions about groups, query by query, without what random labels give."""
+    how, judgments = InferenceOptions(0, 0, "permutation", "holm", "none"), aligned[0].judgments
+    twins = {pair: Twins(pair, np.empty((0, 2), dtype=np.int64), None, judgments.documents) for pair in pairs}
+    card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=0), banded=True)
+    return [sample for _, sample in card.of_groups(aligned)]
 
 
 def additive(of: GroupEstimand) -> bool:

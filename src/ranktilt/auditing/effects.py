@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ranktilt.auditing.groups import ALL
 from ranktilt.io.artifact import Coded, register
-from ranktilt.measures.base import Estimand, estimand
+from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.statistics.correction import detectable_effect
 
@@ -229,7 +229,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Effect):
-    """New − old of one run, in points: of its effectiveness, where both groups are ``all``, or of its Relative Δ.
+    """New − old of one run: of its effectiveness or its Relative Δ in points, or of another estimand in its own unit.
 
     `value` above 0: the new run is more effective, or lies further toward `a`, which need not mean that it tilts more:
     that is the `growth`.
@@ -238,7 +238,7 @@ class Change(Effect):
     old_run: str
     new: float
     old: float
-    """What both runs say by themselves over the compared queries, in percent."""
+    """What both runs say by themselves over the compared queries, in percent or the estimand's unit."""
     level_new: float = 0.0
     level_old: float = 0.0
     """What favours nobody: 0 for twins, the middle of each run's random band otherwise."""
@@ -253,6 +253,26 @@ class Change(Effect):
     def of_tilt(self) -> bool:
         """Whether it is one of Relative Δ and not of effectiveness."""
         return isinstance(self.estimand, RelativeDelta)
+
+    @property
+    def level(self) -> float:
+        """No difference."""
+        return 0.0
+
+    @property
+    def unit(self) -> str:
+        """What stands behind a difference."""
+        return " points" if self.of_tilt or isinstance(self.estimand, Measure) else self.estimand.suffix
+
+    def amount(self, value: float, *, sign: bool | None = None) -> str:
+        """Print a value, or with a `sign` a difference, without its unit; a dash where it is undefined."""
+        usual = self.estimand.signed and not isinstance(self.estimand, Measure)
+        return self.estimand.amount(value, sign=usual if sign is None else sign)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The difference's interval, as printed."""
+        return self.amount(self.low, sign=True), self.amount(self.high, sign=True)
 
     @property
     def shown(self) -> bool:

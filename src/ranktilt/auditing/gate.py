@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ranktilt.auditing.compare import Match, change_tasks, match
+from ranktilt.auditing.comparison.match import Match, change_tasks, match
 from ranktilt.auditing.effects import FEW_QUERIES, Change, Effect
 from ranktilt.auditing.groups import Pair
-from ranktilt.auditing.inference import tilt_changes
+from ranktilt.auditing.inference import contrast_changes
 from ranktilt.auditing.options import check_resamples
 from ranktilt.auditing.result import Audit
 from ranktilt.auditing.verdict import bounds, too_few
@@ -212,7 +212,7 @@ def gate(
         alone = len(audit.runs) == len(baseline.runs) == 1  # before some of several were chosen
         found = _whole(match(chosen, baseline, alone=alone))
         notes = found.notes
-        changes = tilt_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed, test=False)
+        changes = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed, test=False)
     rows = []
     for index, tilt in enumerate(chosen.tilts):
         checks = [] if limit is None else [check_tilt(tilt, limit)]

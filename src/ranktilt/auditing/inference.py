@@ -16,7 +16,7 @@ from ranktilt.auditing.effects import Change, Effect, Equivalence, Outcome
 from ranktilt.measures.base import Estimand, Measure
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.statistics.bootstrap import Interval as Spread
-from ranktilt.statistics.bootstrap import interval, resampled_means, together
+from ranktilt.statistics.bootstrap import in_all, interval, resampled_means, together
 from ranktilt.statistics.correction import correct
 from ranktilt.statistics.equivalence import smallest_margin, standard_error, t_interval, tost_p
 from ranktilt.statistics.permutation import Systems, shuffle_p, sign_flip_ps, sign_test_p, swap_ps, t_test_p
@@ -280,7 +280,7 @@ class ChangeTask(NamedTuple):
     a: str
     b: str
     columns: Columns
-    """Of the new and the old run in turn, for each group."""
+    """Of the new and the old run in turn: of both groups, or total and weight; means have one column of each."""
     levels: tuple[float, float] = (0.0, 0.0)
     twins: bool = True
     parts: Mapping[str, float] = MappingProxyType({})
@@ -301,8 +301,16 @@ class ChangeTask(NamedTuple):
         )  # fmt: skip
 
 
-def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, scale: float = 100.0) -> list[Change]:
-    """Compare means, such as effectiveness in percent, both runs resampled together; sign flips test it.
+def contrast_task(new: Sample, old: Sample, levels: tuple[float, float] = (0.0, 0.0)) -> ChangeTask:
+    """Hold two runs' answers to one question side by side, on the queries that count for both."""
+    sides = [np.where(one.mask, (one.one, one.two), np.nan) for one in (new, old)]
+    columns = Columns(np.stack(sides, axis=1).reshape(4, -1), in_all([new.distinct, old.distinct]))
+    twins = new.twins and old.twins
+    return ChangeTask(new.run, old.run, new.estimand, new.a, new.b, columns, levels, twins, new.parts)
+
+
+def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int) -> list[Change]:
+    """Compare effectiveness in percent, both runs resampled together; sign flips test it.
 
     Exchanging the audits negates every difference exactly.
     """
@@ -313,37 +321,38 @@ def mean_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, scal
         differences = [new - old for new, old in zip(columns[::2], columns[1::2], strict=True)]
         ps = sign_flip_ps(differences, resamples=resamples, seed=seed)
         for task, new, old, p in zip(members, sums[::2], sums[1::2], ps, strict=True):
-            now, before = (scale * task.columns.means).tolist()
-            yield task.change(now, before, interval(scale * (new / sizes - old / sizes)), p)
+            now, before = (100 * task.columns.means).tolist()
+            yield task.change(now, before, interval(100 * (new / sizes - old / sizes)), p)
 
     return by_family(tasks, compared)
 
 
-def tilt_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
-    """Compare Relative Δ; the test exchanges the two runs query by query, and p is NaN without `test`.
+def contrast_changes(tasks: Sequence[ChangeTask], *, resamples: int, seed: int, test: bool = True) -> list[Change]:
+    """Compare what two columns make, such as Relative Δ or a ratio of means.
+
+    The test exchanges the two runs query by query, and p is NaN without `test`.
 
     Exchanging the audits negates every difference exactly.
     """
 
     def compared(members: list[ChangeTask]) -> Iterator[Change]:
         means = resampled([task.columns for task in members], resamples=resamples, seed=seed)
-        every = [
-            Systems(new_a, new_b, old_a, old_b) for new_a, old_a, new_b, old_b in (t.columns.sums for t in members)
-        ]
-        ps = swap_ps(every, relative_delta, resamples=resamples, seed=seed) if test else [np.nan] * len(every)
+        sums = [(task.columns.sums, task.estimand.combine) for task in members]
+        every = [Systems(new_a, new_b, old_a, old_b, of) for (new_a, old_a, new_b, old_b), of in sums]
+        ps = swap_ps(every, resamples=resamples, seed=seed) if test else [np.nan] * len(every)
         for task, samples, p in zip(members, means, ps, strict=True):
-            yield _tilt_change(task, samples, p)
+            yield _contrast_change(task, samples, p)
 
     return by_family(tasks, compared)
 
 
-def _tilt_change(task: ChangeTask, samples: Floats, p: float) -> Change:
-    level, old_level = task.levels
-    deltas, old_deltas = relative_delta(samples[:2], samples[2:])
-    grown = interval(np.abs(deltas - level) - np.abs(old_deltas - old_level))
-    new, old = relative_delta(task.columns.means[:2], task.columns.means[2:]).tolist()
+def _contrast_change(task: ChangeTask, samples: Floats, p: float) -> Change:
+    (level, old_level), combine = task.levels, task.estimand.combine
+    values, old_values = combine(samples[:2], samples[2:])
+    grown = interval(np.abs(values - level) - np.abs(old_values - old_level))
+    new, old = combine(task.columns.means[:2], task.columns.means[2:]).tolist()
     return task.change(
-        new, old, interval(deltas - old_deltas), p, level_new=level, level_old=old_level,
+        new, old, interval(values - old_values), p, level_new=level, level_old=old_level,
         growth=abs(new - level) - abs(old - old_level), growth_low=grown.low, growth_high=grown.high,
         growth_error=grown.error,
     )  # fmt: skip

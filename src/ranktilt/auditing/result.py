@@ -68,6 +68,19 @@ class Controlled:
     """One a measure."""
 
 
+@dataclass(frozen=True, eq=False)
+class QueryAnswers:
+    """One run's answers to one question about groups, query by query: two columns, of whose means it is made."""
+
+    run: str
+    estimand: Coded[Estimand]
+    a: str
+    b: str
+    one: npt.NDArray[np.float64]
+    two: npt.NDArray[np.float64]
+    """Total and weight of each query, for most; see `ranktilt.auditing.inference.Sample`."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command="ranktilt audit"):
     """What `audit` found: measure × group on one mixed ranking per run; immutable.
@@ -101,6 +114,8 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
     heads : Heads or None
         The first results of every run, from which reports show lists; None where they are not kept, as in files of
         older versions.
+    query_answers : tuple of QueryAnswers
+        What the card's answers about groups are made of, for `ranktilt.compare`; none in files of older versions.
     """
 
     spec: Mapping[str, Any]
@@ -117,6 +132,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
     controls: tuple[Controlled, ...] = ()
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     heads: Coded[Heads] | None = None
+    query_answers: tuple[QueryAnswers, ...] = ()
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -335,6 +351,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
         if not (((self.values >= -_ROUNDED) & (self.values <= 1 + _ROUNDED)) | np.isnan(self.values)).all():
             raise ValueError("values: expected numbers from 0 to 1")
         _require_rows(self)
+        _require_answers(self)
         _require_counts(self)
 
     def __repr__(self) -> str:
@@ -345,7 +362,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
 def _require_rows(audit: Audit) -> None:
     """Rows speak of the audit's runs, measures and groups; one Relative Δ for each run, pair and measure."""
     measures, queries = tuple(map(repr, audit.measures)), set(audit.queries)
-    rows: list[Any] = [*audit.estimates, *audit.confounds, *audit.controls]
+    rows: list[Any] = [*audit.estimates, *audit.confounds, *audit.controls, *audit.query_answers]
     effects = [*audit.tilts, *(tilt for one in audit.controls for tilt in one.tilts)]
     named = [("run", row.run, audit.runs) for row in (*rows, *effects) if row.run or not isinstance(row, Confound)]
     named += [(side, getattr(row, side), audit.groups) for row in (*rows, *effects) for side in ("a", "b")]
@@ -361,6 +378,17 @@ def _require_rows(audit: Audit) -> None:
     expected = {(*pair, *rest) for pair, *rest in product(audit.tilted_pairs, audit.runs, measures)}
     if len(found) != len(expected) or set(found) != expected:
         raise ValueError("tilts: expected one for each run, measure and pair of groups")
+
+
+def _require_answers(audit: Audit) -> None:
+    """Answers query by query: for what stands on the card, of every run, a number for each query."""
+    found = [(q.run, repr(q.estimand), q.a, q.b) for q in audit.query_answers]
+    expected = {(run, *rest) for run, (_, *rest) in product(audit.runs, found)}
+    known = {(e.run, repr(e.estimand), e.a, e.b) for e in audit.estimates}
+    if len(found) != len(expected) or set(found) != expected or not expected <= known:
+        raise ValueError("query_answers: expected one for each run and question, each on the card")
+    if any(column.shape != (len(audit.queries),) for q in audit.query_answers for column in (q.one, q.two)):
+        raise ValueError("query_answers: expected a number for each query")
 
 
 def _require_counts(audit: Audit) -> None:

@@ -20,27 +20,38 @@ if TYPE_CHECKING:
 @options.verb
 def compare(
     new: Annotated[Path, typer.Argument(metavar="NEW.json", help="The new audit (ranktilt audit --json).")],
-    old: Annotated[Path, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")],
+    old: Annotated[
+        Path | None, typer.Argument(metavar="OLD.json", help="The old audit, over the same queries.")
+    ] = None,
     *,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="RUN",
+            help="In place of OLD.json: compare the audit's other runs with this one, named as it prints it.",
+        ),
+    ] = None,
     correction: options.Correction = options.Corrections.holm,
     resamples: Annotated[int, typer.Option("--resamples", min=100, help="Bootstrap resamples and exchanges.")] = 10_000,
     seed: options.Seed = 0,
     max_failures: options.MaxFailures = None,
     output: Output,
 ) -> None:
-    """Say whether the new ranker tilts more than the old one, from two audits over the same queries.
+    """Say whether the new ranker tilts more than the old one, from two audits over the same queries or from one.
 
-    Differences are new - old, in points, with paired intervals and tests. One run on each side are compared whatever
-    they are called, otherwise runs of one name.
+    Differences are new - old, in points or in an estimand's own unit, with paired intervals and tests. One run on each
+    side are compared whatever they are called, otherwise runs of one name.
     """
-    from ranktilt.auditing.compare import compare as compare_audits
+    from ranktilt.auditing.comparison.compare import compare as compare_audits
     from ranktilt.auditing.result import Audit
 
-    output.check(new, old)
-    audits = Audit.load(new), Audit.load(old)
+    paths = [new] if old is None else [new, old]
+    output.check(*paths)
+    audits = [Audit.load(one) for one in paths]
     for one in audits:
         options.require_answers(one.spec.get("runs", ()), max_failures)
-    output.deliver(compare_audits(*audits, correction=correction, resamples=resamples, seed=seed))
+    output.deliver(compare_audits(*audits, to=to, correction=correction, resamples=resamples, seed=seed))
 
 
 @options.verb

@@ -189,11 +189,12 @@ class Estimand:
         """Whether it needs to know how far scores lie apart, and not only their order."""
         return False
 
-    def amount(self, value: float) -> str:
-        """Print a value in its unit, without the unit; a dash where it is undefined."""
+    def amount(self, value: float, *, sign: bool | None = None) -> str:
+        """Print a value in its unit, without the unit, with a sign where it has one; a dash where it is undefined."""
         if value != value:
             return "–"
-        text = signed(self.scale * value, self.digits) if self.signed else f"{self.scale * value:.{self.digits}f}"
+        value, shown = self.scale * value, self.signed if sign is None else sign
+        text = signed(value, self.digits) if shown else f"{value:.{self.digits}f}"
         return re.sub(r"^([+−]?)0\.", r"\1.", text) if self.digits > 2 else text
 
     def answer(self, value: float) -> str:

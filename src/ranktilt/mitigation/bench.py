@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.compare import Match, RunPair, change_tasks
+from ranktilt.auditing.comparison.match import change_tasks, match
 from ranktilt.auditing.effects import LEVEL, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
-from ranktilt.auditing.inference import InferenceOptions, Sample, corrected, effects, mean_changes, tilt_changes
+from ranktilt.auditing.inference import InferenceOptions, Sample, contrast_changes, corrected, effects, mean_changes
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
@@ -187,11 +187,8 @@ def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) ->
     """Every tilt and effectiveness less the baseline's, over the same queries; p corrected over all of them."""
     found = list[Change]()
     for one, over in zip(audited, (ALL, reference), strict=False):
-        rows = np.arange(len(one.queries))
-        runs = tuple(RunPair(run, one.runs[0]) for run in one.runs[1:])
-        names = tuple(map(repr, one.measures))
-        side = Match(one, one, runs, names, one.tilted_pairs, (rows, rows), (), ())
-        found += tilt_changes(change_tasks(side, side.pairs), resamples=how.resamples, seed=how.seed)
+        side = match(one, one, to=one.runs[0])
+        found += contrast_changes(change_tasks(side, side.pairs), resamples=how.resamples, seed=how.seed)
         means = mean_changes(change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed)
         found += [replace(change, a=over, b=over) for change in means]
     return corrected(found, how.correction)

@@ -17,6 +17,8 @@ from ranktilt.io.artifact import Result
 from ranktilt.measures.base import signed
 
 BUDGET = 0.01
+Place = tuple[str, str, str, str]
+"""Name of an intervention, both groups, and the measure."""
 _Row = TypeVar("_Row", bound=Effect)
 
 
@@ -129,18 +131,30 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
 
     def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
         """Return Relative Δ of an intervention for one pair of groups, by default on the primary measure."""
-        return _found(self.tilts, name, pair, measure or self.measures[0])
+        return _found(self._tilts, (name, *pair, measure or self.measures[0]))
 
     def mean(self, name: str, over: str = ALL, measure: str | None = None) -> Effect:
         """Return the effectiveness of an intervention, by default on the measure on which the cost is judged."""
-        return _found(self.effectiveness, name, (over, over), measure or self.valued)
+        return _found(self._means, (name, over, over, measure or self.valued))
 
     def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
         """Return how an intervention moved a Relative Δ, or an effectiveness (a group twice); None of the baseline."""
         if name == self.baseline.name:
             return None
         usual = self.valued if pair[0] == pair[1] else self.measures[0]
-        return _found(self.changes, name, pair, measure or usual)
+        return _found(self._changes, (name, *pair, measure or usual))
+
+    @cached_property
+    def _tilts(self) -> dict[Place, Effect]:
+        return _by_place(self.tilts)
+
+    @cached_property
+    def _means(self) -> dict[Place, Effect]:
+        return _by_place(self.effectiveness)
+
+    @cached_property
+    def _changes(self) -> dict[Place, Change]:
+        return _by_place(self.changes)
 
     def choose(self, *, level: float | None = None, budget: float | None = None) -> Choice:
         """Say which interventions reach level within the budget, and which of them is the smallest.
@@ -198,12 +212,14 @@ def check_limits(level: float, budget: float) -> None:
         raise UserError(f"expected a budget of at least 0 and below 1, such as {BUDGET:g} (1 point), got {budget:g}")
 
 
-def _found(rows: Sequence[_Row], name: str, pair: Pair, measure: str) -> _Row:
-    found = next((r for r in rows if (r.run, r.a, r.b, r.measure) == (name, *pair, measure)), None)
-    if found is None:
-        names = dict.fromkeys(f"{r.run}, {r.a}, {r.b}, {r.measure}" for r in rows)
-        raise unknown("intervention, groups and measure", f"{name}, {pair[0]}, {pair[1]}, {measure}", names)
-    return found
+def _by_place(rows: Sequence[_Row]) -> dict[Place, _Row]:
+    return {(row.run, row.a, row.b, row.measure): row for row in rows}
+
+
+def _found(rows: Mapping[Place, _Row], place: Place) -> _Row:
+    if place not in rows:
+        raise unknown("intervention, groups and measure", ", ".join(place), map(", ".join, rows))
+    return rows[place]
 
 
 @dataclass(frozen=True)
@@ -356,6 +372,7 @@ class Choice:
             if found:
                 first, before = found[0], self.bench.tilt(baseline, pair)
                 numbers = f"Relative Δ({first.measure}) {signed(first.value)} % {bounds(first.low, first.high)}"
+                numbers += f" between {pair[0]} and {pair[1]}" if len(self.bench.pairs) > 1 else ""
                 others = [tilt.run for tilt in found[1:]]
                 more = f"; so {'does' if len(others) == 1 else 'do'} {join_words(others)}" if others else ""
                 yield (

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from ranktilt.auditing.calibration.result import Calibration
-from ranktilt.auditing.compare import Comparison
+from ranktilt.auditing.comparison.compare import Comparison
 from ranktilt.auditing.gate import Gate
 from ranktilt.auditing.llm_log.result import ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit

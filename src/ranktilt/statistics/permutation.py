@@ -42,22 +42,20 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed:
 
 
 class Systems(NamedTuple):
-    """Per-query values of two groups under two systems, over the same queries; each of shape (n,), without NaN."""
+    """Per-query values of two columns under two systems, over the same queries; each of shape (n,), without NaN."""
 
     new_a: Floats
     new_b: Floats
     old_a: Floats
     old_b: Floats
+    contrast: Callable[[Floats, Floats], Floats]
+    """What makes the means (or sums) of both columns one number, such as Relative Δ in percent."""
 
 
-Contrast = Callable[[Floats, Floats], Floats]
-"""Two means to one number, such as Relative Δ in percent."""
-
-
-def swap_ps(systems: list[Systems], contrast: Contrast, *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
+def swap_ps(systems: list[Systems], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
     """Permutation test of an equal contrast, such as Relative Δ in percent, under two systems, two-sided.
 
-    Which of the two systems gave a query its values of both groups is exchanged at random, query by query; T, a share,
+    Which of the two systems gave a query its values of both columns is exchanged at random, query by query; T, a share,
     is the difference of the contrast between the systems, computed anew from the means each time. The p is that of
     `sign_flip_p`; exchanges for which T is undefined are dropped, and it is NaN where T itself is. Swapping systems or
     groups changes nothing.
@@ -65,26 +63,26 @@ def swap_ps(systems: list[Systems], contrast: Contrast, *, resamples: int = RESA
     n = len(systems[0].new_a) if systems else 0
     if n == 0:
         return [np.nan for _ in systems]
-    observed = [float(_swapped(np.ones((1, n)), one, contrast)[0]) for one in systems]
+    observed = [float(_swapped(np.ones((1, n)), one)[0]) for one in systems]
     hits, defined = (np.zeros(len(systems), dtype=np.int64) for _ in range(2))
     signs, sampled = _sign_blocks(n, resamples, seed)
     for block in signs:
         kept = (1 + block) / 2
         for j, one in enumerate(systems):
-            found = _swapped(kept, one, contrast)
+            found = _swapped(kept, one)
             hits[j] += int((found >= observed[j] - _EPSILON).sum())
             defined[j] += int((~np.isnan(found)).sum())
     counts = zip(observed, hits.tolist(), defined.tolist(), strict=True)
     return [np.nan if t != t else (sampled + hit) / (sampled + total) for t, hit, total in counts]
 
 
-def _swapped(kept: Floats, of: Systems, contrast: Contrast) -> Floats:
+def _swapped(kept: Floats, of: Systems) -> Floats:
     """|T| for rows of 1 (the query keeps its systems) and 0 (they are exchanged)."""
     moved = 1 - kept
     # Sums of values ≥ 0 only: a mean of 0 stays exactly 0, where a difference of sums would leave a rounding error.
     new_a, new_b = (dots(kept, x) + dots(moved, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
     old_a, old_b = (dots(moved, x) + dots(kept, y) for x, y in ((of.new_a, of.old_a), (of.new_b, of.old_b)))
-    difference: Floats = np.abs(contrast(new_a, new_b) - contrast(old_a, old_b)) / 100
+    difference: Floats = np.abs(of.contrast(new_a, new_b) - of.contrast(old_a, old_b)) / 100
     return difference
 
 

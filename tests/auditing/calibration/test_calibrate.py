@@ -69,10 +69,10 @@ def simulated_once() -> Iterator[None]:
     """Coverage rests on no ranker: of the same measures, draws and seed it is simulated once."""
     known: dict[tuple[str, int, int], list[CheckOutcome]] = {}
 
-    def remembered(measures: Any, draws: int, seed: int) -> list[CheckOutcome]:
-        key = repr(measures), draws, seed
+    def remembered(measures: Any, others: Any, draws: int, seed: int) -> list[CheckOutcome]:
+        key = repr((measures, others)), draws, seed
         if key not in known:
-            known[key] = REAL_COVERAGE(measures, draws, seed)
+            known[key] = REAL_COVERAGE(measures, others, draws, seed)
         return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -88,6 +88,22 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def right() -> Calibration:
     return found(pairs(), "bm25", "tfidf")
+
+
+@pytest.mark.slow
+def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POPULATION", 400)
+    monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
+    monkeypatch.setattr("ranktilt.auditing.random_band.SHUFFLES", 400)
+    asked = ["nDCG@1", "ExposureRatio@10", "Share@5", "AWRF@5", "NDSR@20"]
+    made = found(pairs(12, 12), "bm25", measures=asked, depths=(30,))
+    tested = {name: {row.check for row in made.rows if row.estimand == name and row.verdict == "ok"} for name in asked}
+    everywhere = {"null", "antisymmetry", "known tilt", "random labels", "random sources", "coverage"}
+    assert tested["Share@5"] == everywhere
+    assert tested["ExposureRatio@10"] == everywhere - {"antisymmetry"}
+    assert tested["AWRF@5"] == {"antisymmetry", "coverage"}
+    assert made.passed
+    assert made.spec["measures"] == asked[:-1], "the card's own question is asked once"
 
 
 class TestRightInstrument:

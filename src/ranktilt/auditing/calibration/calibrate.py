@@ -28,13 +28,13 @@ from ranktilt.auditing.calibration.synthetic_twins import (
     with_random_sources,
     with_synthetic_twins,
 )
-from ranktilt.auditing.card import DEPTH
+from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, shorten
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import listening, report
 from ranktilt.rankers.base import Pipeline, Ranker
 from ranktilt.run import Run
@@ -60,7 +60,7 @@ _FEWEST_LABELLINGS = 20
 def calibrate(
     collection: Collection,
     rankers: Ranker | Sequence[Ranker],
-    measures: str | Measure | Iterable[str | Measure] | None = None,
+    measures: str | Estimand | Iterable[str | Estimand] | None = None,
     *,
     depths: Iterable[int] = DEPTHS,
     sample: int = SAMPLE,
@@ -90,8 +90,9 @@ def calibrate(
         with a single source, and for how a large one is sampled.
     rankers : Ranker or sequence of Ranker
         What ranks; rankers with a field ``k`` are asked for every depth, others for their own.
-    measures : str, Measure or iterable of them, optional
-        Of Relative Δ; by default those of an audit.
+    measures : str, Estimand or iterable of them, optional
+        Measures of Relative Δ, by default those of an audit; and estimands of groups, such as ``"ExposureRatio@20"``.
+        What is asked of all groups at once favours nobody, so that no null and no known tilt test it.
     depths : iterable of int, optional
         Depths of the rankings and of the page of ΔNDSR.
     sample : int, optional
@@ -119,15 +120,18 @@ def calibrate(
     _check_numbers(depths, sample, draws, labellings)
     judged = collection.qrels.height > 0
     given = (DEFAULT_MEASURES if judged else ()) if measures is None else measures
-    read = [measure(m) for m in ([given] if isinstance(given, str | Measure) else given)]
+    asked = [estimand(one) for one in ([given] if isinstance(given, str | Estimand) else given)]
+    standard = {repr(one) for one in card_estimands(DEPTH, judged=judged)}
+    read = [one for one in asked if isinstance(one, Measure)]
+    others = [one for one in asked if not isinstance(one, Measure) and repr(one) not in standard]
     kept = sampled(collection, pairs=sample, queries=max(sample // 2, 1), seed=seed)
-    how = _Checks(kept, read, depths, labellings=labellings, seed=seed)
+    how = _Checks(kept, read, depths, others=others, labellings=labellings, seed=seed)
     rows = [row for ranker in rankers for row in how.rows(ranker)]
-    rows += _coverage(read, draws, seed)
+    rows += _coverage(read, others, draws, seed)
     spec = {
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
         "sources": kept.sources, "documents": kept.docs.height, "queries": kept.judged.height,
-        "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in read],
+        "rankers": [repr(r) for r in rankers], "measures": [repr(m) for m in (*read, *others)],
         "schemes": [s.name for s in SCHEMES], "depths": depths, "tilts": STEPS, "sample": sample,
         "draws": draws, "draw_queries": QUERIES, "labellings": labellings, "seed": seed, "ranktilt": __version__,
     }  # fmt: skip
@@ -192,9 +196,11 @@ class _Checks:
     """One calibration in the making: what all rankers share."""
 
     def __init__(
-        self, collection: Collection, measures: Sequence[Measure], depths: Sequence[int], *, labellings: int, seed: int
-    ) -> None:
+        self, collection: Collection, measures: Sequence[Measure], depths: Sequence[int], *, others: Sequence[Estimand],
+        labellings: int, seed: int,
+    ) -> None:  # fmt: skip
         self.collection, self.measures, self.depths, self.seed = collection, measures, depths, seed
+        self.others = others
         self.labellings = labellings
         self.copies = [with_synthetic_twins(collection, scheme, seed=seed) for scheme in SCHEMES]
 
@@ -224,8 +230,10 @@ class _Checks:
         """Whether every estimand of a run over copies is exactly level."""
         found = self._audit(copies, run, depth=depth)
         for name, one in _readings(found).items():
-            good = one.value == one.low == one.high == one.error == 0 and one.p == 1 and not one.favours
-            counter.add(name, good, one.value, f"{where}: {_said(one)}")
+            if one.estimand.sided:  # what is asked of all groups at once has no value that chance gives
+                level = one.estimand.level
+                good = one.value == one.low == one.high == level and one.error == 0 and one.p == 1 and not one.favours
+                counter.add(name, good, one.value - level, f"{where}: {_said(one)}")
         favours = found.verdict(run.name).favours
         counter.add(VERDICT, favours is None, 0.0, f"{where}: favours {favours}")
 
@@ -251,6 +259,8 @@ class _Checks:
             with steps:
                 ways = [_readings(self._audit(c, variant.rank(c), resamples=1_000)) for c in both]
             for name, one in ways[0].items():
+                if one.estimand.directed and one.estimand.sided:  # a mean of ratios turned round is another question
+                    continue
                 where = f"depth {depth or 'its own'}: {_said(one)}, swapped {_said(ways[1][name])}"
                 counter.add(name, _negated(one, ways[1][name]), one.value, where)
         yield from counter.rows()
@@ -267,8 +277,11 @@ class _Checks:
                 with steps:
                     readings.append(_readings(self._audit(self.collection, vectors.tilted(step, depth))))
             for name, one in readings[0].items():
-                if not one.estimand.descriptive:
-                    values = np.array([reading[name].value for reading in readings])
+                ratio = one.estimand.directed  # of what a list holds: only over the same lists does it rise
+                if one.estimand.sided and not one.estimand.descriptive and not (ratio and depth):
+                    along = [reading[name] for reading in readings]
+                    most = max(e.queries for e in along) if ratio else 0
+                    values = np.array([e.value if e.queries >= most else np.nan for e in along])
                     counter.add_rise(name, values, f"cut at {depth}" if depth else "whole ranking")
         yield from counter.rows()
 
@@ -285,19 +298,27 @@ class _Checks:
             with steps:
                 try:
                     found = audit(
-                        labelled, run, self.measures[:1] or None, by=by, card=True, confounds=False, resamples=200,
-                        seed=self.seed + number,
+                        labelled, run, [*self.measures[:1], *self.others] or None, by=by, card=True, confounds=False,
+                        resamples=200, seed=self.seed + number,
                     )  # fmt: skip
                 except UserError:  # of few documents all may have one label, or all that are relevant
                     continue
             for name, one in _readings(found).items():
+                if not one.estimand.sided:
+                    continue
                 named = bool(one.leans) and one.p < ALPHA
                 counter.add(name, not named, one.p, f"draw {number + 1}: {_said(one)}, p = {one.p:.3f}")
         yield from counter.rows()
 
     def _audit(self, collection: Collection, run: Run, *, depth: int = DEPTH, resamples: int = 100) -> Audit:
         return audit(
-            collection, run, self.measures or None, card=True, depth=depth, resamples=resamples, seed=self.seed
+            collection,
+            run,
+            [*self.measures, *self.others] or None,
+            card=True,
+            depth=depth,
+            resamples=resamples,
+            seed=self.seed,
         )
 
 
@@ -329,9 +350,9 @@ _BY_CHANCE: dict[Check, tuple[Callable[[Collection, Sequence[int]], Collection],
 }
 
 
-def _coverage(measures: Sequence[Measure], draws: int, seed: int) -> list[CheckOutcome]:
+def _coverage(measures: Sequence[Measure], others: Sequence[Estimand], draws: int, seed: int) -> list[CheckOutcome]:
     """Coverage in a reduced form; the limits fail a right instrument in fewer than one of 1,000 calibrations."""
-    whole = population(POPULATION, measures=measures, seed=seed)
+    whole = population(POPULATION, measures=measures, more=others, seed=seed)
     found = coverage(whole, QUERIES, draws=draws, resamples=1_000, seed=seed)
     tail = RISK / len(found) / 2
     low, high = int(stats.binom.ppf(tail, draws, RANGE[0])), int(stats.binom.isf(tail, draws, RANGE[1]))

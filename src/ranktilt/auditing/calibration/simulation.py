@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -20,7 +20,7 @@ from ranktilt.auditing.groups import grouping, twin_rows
 from ranktilt.auditing.inference import InferenceOptions, Sample, effects
 from ranktilt.auditing.random_band import Shuffles
 from ranktilt.collection import Collection
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Estimand, Measure, measure
 from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.progress import report
 from ranktilt.rankers.base import cut
@@ -79,22 +79,24 @@ class Population:
         return effects([replace(s, one=s.one[rows], two=s.two[rows]) for s in self.samples], how)
 
 
-def population(queries: int, *, measures: Sequence[str | Measure] = MEASURES, seed: int = 0) -> Population:
+def population(
+    queries: int, *, measures: Sequence[str | Measure] = MEASURES, more: Sequence[Estimand] = (), seed: int = 0
+) -> Population:
     """Simulate rankings of twins; the per-query numbers come from the functions that an audit calls.
 
     Per query 100 pairs, of which as many are relevant as in real collections (median 3, one in twenty over 14, at most
     40; three in ten of grade 2). A pair's scores share most of what makes them; one side is ahead by an amount that
     differs from query to query, among relevant pairs another than among the rest. One pair in ten ties. The best 100
-    documents are retrieved.
+    documents are retrieved. `more` is asked beside the card's questions.
     """
     read = [measure(m) for m in measures]
     rng = np.random.default_rng(seed)
     parts = []
     for start in range(0, queries, _AT_ONCE):
-        parts.append(_part(rng, min(_AT_ONCE, queries - start), read))
+        parts.append(_part(rng, min(_AT_ONCE, queries - start), read, more))
         report("simulating rankings", min(start + _AT_ONCE, queries), queries)
     joined = [
-        replace(same[0], one=_joined(s.one for s in same), two=_joined(s.two for s in same), parts={})
+        replace(same[0], one=_joined(s.one for s in same), two=_joined(s.two for s in same), parts=_parts(same[0]))
         for same in zip(*(part.samples for part in parts), strict=True)
     ]
     return Population(tuple(joined))
@@ -126,11 +128,16 @@ def _covered(name: str, truth: float, value: Floats, low: Floats, high: Floats) 
     return Covered(name, truth, len(value), int(held.sum()), int((high < truth).sum()), bias)
 
 
+def _parts(sample: Sample) -> Mapping[str, float]:
+    """What belongs to an estimand of all groups at once; of others counts, which those of a part are not."""
+    return {} if sample.estimand.sided else sample.parts
+
+
 def _joined(parts: Iterator[Floats]) -> Floats:
     return np.concatenate(list(parts))
 
 
-def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -> Population:
+def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure], more: Sequence[Estimand]) -> Population:
     """Some of the queries, as an audit sees them."""
     collection, run = _rankings(rng, queries)
     groups = grouping(collection, "source")
@@ -143,7 +150,8 @@ def _part(rng: np.random.Generator, queries: int, measures: Sequence[Measure]) -
     ]
     twins = {SIDES: Twins.of(SIDES, twin_rows(collection, groups, SIDES), judgments)}
     how = InferenceOptions(0, 0, "permutation", "holm", "none")
-    card = Card(groups, twins, card_estimands(CARD_DEPTH, judged=True), how, Shuffles(judgments, 0), banded=True)
+    asked = (*card_estimands(CARD_DEPTH, judged=True), *more)
+    card = Card(groups, twins, asked, how, Shuffles(judgments, 0, count=1), banded=True)
     places = [*card.of_twins(0, aligned, {SIDES: twins[SIDES].lists(aligned, "zero")}), *card.of_groups([aligned])]
     return Population((*deltas, *(sample for _, sample in sorted(places, key=itemgetter(0)))))
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ranktilt._version import __version__
 from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.card import additive
-from ranktilt.auditing.compare import Match, change_tasks
+from ranktilt.auditing.card import group_samples
+from ranktilt.auditing.comparison.match import change_tasks, match
 from ranktilt.auditing.effects import Change
-from ranktilt.auditing.groups import ALL, Groups, Pair, grouped_pairs
-from ranktilt.auditing.inference import ChangeTask, Columns, corrected, mean_changes, tilt_changes
+from ranktilt.auditing.groups import ALL, Pair, grouped_pairs
+from ranktilt.auditing.inference import ChangeTask, contrast_changes, contrast_task, corrected, mean_changes
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.options import check_resamples
-from ranktilt.auditing.random_band import TopRanks, signs_of
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted
 from ranktilt.io.files import sha256
-from ranktilt.measures.attention.base import AttentionEstimand
 from ranktilt.measures.base import Estimand, GroupEstimand, Measure, estimand
 from ranktilt.rankers.llm.answers import KINDS
 from ranktilt.rankers.llm.log import LoggedCall, read_log
@@ -188,8 +184,7 @@ def _estimands(given: Iterable[str | Estimand] | None, collection: Collection, b
     usual = ["nDCG@10"] * bool(collection.qrels.height) + ["ExposureRatio"] * (by is not None)
     found = [estimand(one) for one in (usual if given is None else given)]
     for one in found:
-        ratio_of_means = getattr(one, "aggregate", "queries") != "queries"
-        if not isinstance(one, Measure | GroupEstimand) or one.reads_scores or ratio_of_means:
+        if not isinstance(one, Measure | GroupEstimand) or one.reads_scores:
             raise UserError(f"{one!r} cannot be split; name a measure such as nDCG@10, or ExposureRatio with groups")
         if isinstance(one, GroupEstimand) and by is None:
             raise UserError(f"{one!r} needs a column to group by (--by)")
@@ -202,58 +197,27 @@ def _changes(
     found: LogRuns, collection: Collection, asked: Sequence[Estimand], *,
     by: str | None, pairs: Iterable[Pair] | None, resamples: int, seed: int,
 ) -> list[Change]:  # fmt: skip
-    changes, pairs = list[Change](), None if pairs is None else list(pairs)
+    runs, pairs = list(found.runs.values()), None if pairs is None else list(pairs)
+    means, tasks = list[ChangeTask](), list[ChangeTask]()
     measures = [one for one in asked if isinstance(one, Measure)]
     if measures:
-        runs = list(found.runs.values())
         result = audit(
             collection, runs, measures, by=by, pairs=pairs, missing="exclude", confounds=False, heads=0,
             resamples=resamples, seed=seed,
         )  # fmt: skip
-        every, names = np.arange(len(result.queries)), tuple(map(repr, measures))
-        match = Match(result, result, PARTS, names, tuple(result.tilted_pairs), (every, every), (), ())
-        changes += mean_changes(change_tasks(match, [(ALL, ALL)]), resamples=resamples, seed=seed)
-        changes += tilt_changes(change_tasks(match, match.pairs), resamples=resamples, seed=seed)
-    of_groups = [one for one in asked if isinstance(one, GroupEstimand)]
-    if of_groups:
-        tasks = list(_group_tasks(found.runs, collection, of_groups, by, pairs))
-        changes += mean_changes(tasks, resamples=resamples, seed=seed, scale=1.0)
-    return changes
-
-
-def _group_tasks(
-    runs: Mapping[str, Run], collection: Collection, of: Sequence[GroupEstimand], by: str | None,
-    pairs: Iterable[Pair] | None,
-) -> Iterator[ChangeTask]:  # fmt: skip
-    groups, chosen = grouped_pairs(collection, by, pairs)
-    judgments = Judgments.of(collection, groups)
-    aligned = {name: Aligned.of(run, collection, judgments) for name, run in runs.items()}
-    for one in of:
-        for pair in [(ALL, ALL)] if isinstance(one, AttentionEstimand) else chosen:
-            values = {name: _per_query(one, found, groups, pair) for name, found in aligned.items()}
-            for part in PARTS:
-                columns = Columns(np.array([values[name] for name in part]), None)
-                counts = _counts(one, aligned[part.new], groups, columns)
-                yield ChangeTask(*part, one, *pair, columns, parts=counts)
-
-
-def _per_query(of: GroupEstimand, aligned: Aligned, groups: Groups, pair: Pair) -> npt.NDArray[np.float64]:
-    if isinstance(of, AttentionEstimand):
-        of.check(groups.names)
-        return np.where(aligned.judgments.known_query, of.per_query(aligned.group_lists(groups)), np.nan)
-    if additive(of):
-        top = TopRanks.of(aligned, of, len(groups.code))
-        return np.where(top.known, top.difference(signs_of(groups, pair)), np.nan)
-    code = aligned.group_codes(groups)
-    first, second = (code == groups.names.index(name) for name in pair)
-    return of.contrast(aligned.ranking, first, second)
-
-
-def _counts(of: GroupEstimand, aligned: Aligned, groups: Groups, columns: Columns) -> dict[str, float]:
-    """What an estimand over all groups tells beside its answer."""
-    if not isinstance(of, AttentionEstimand):
-        return {}
-    return {**aligned.group_counts(groups), **of.beside(aligned.group_lists(groups), columns.mask)}
+        parts = replace(match(result, result, to=INPUT), runs=PARTS)
+        means += change_tasks(parts, [(ALL, ALL)])
+        tasks += change_tasks(parts, parts.pairs)
+    if of_groups := [one for one in asked if isinstance(one, GroupEstimand)]:
+        groups, chosen = grouped_pairs(collection, by, pairs)
+        judgments = Judgments.of(collection, groups)
+        aligned = [Aligned.of(run, collection, judgments) for run in runs]
+        samples = group_samples(aligned, groups, chosen, of_groups)
+        named = {(s.run, s.estimand, s.a, s.b): s for s in samples}
+        questions = dict.fromkeys((s.estimand, s.a, s.b) for s in samples)
+        tasks += [contrast_task(named[new, *one], named[old, *one]) for one in questions for new, old in PARTS]
+    moved = mean_changes(means, resamples=resamples, seed=seed)
+    return [*moved, *contrast_changes(tasks, resamples=resamples, seed=seed)]
 
 
 def _examples(found: LogRuns) -> Iterator[AnswerExample]:

@@ -50,7 +50,8 @@ def view(bench: Bench) -> Document:
         headline=f"{choice.headline}.",
         sections=(
             Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
-            Section("figures", "Tilt and effectiveness by strength", _lead(bench), tuple(_figures(bench, choice))),
+            *_by_strength(bench, choice),
+            Section("plane", "Effectiveness against tilt", (), tuple(_planes(bench, choice))),
             Section("numbers", "Every number", (), (_numbers(bench),)),
             provenance(bench.spec, bench.notes),
         ),
@@ -92,7 +93,7 @@ def _table(bench: Bench, choice: Choice) -> Table:
 def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Row]:
     tilts = [bench.tilt(one.name, pair) for pair in bench.pairs]
     means = [bench.mean(one.name, over) for over in bench.over]
-    group = (one.method or "none",) if len(bench.methods) > 1 else ()
+    group = (one.method or "baseline",) if len(bench.methods) > 1 else ()
     chosen = one == choice.chosen
     rows = choice.rows[one.name]
     costs = rows[len(tilts) :]
@@ -174,12 +175,15 @@ def _lead(bench: Bench) -> tuple[str, ...]:
     )
 
 
-def _figures(bench: Bench, choice: Choice) -> Iterator[Figure]:
-    for method in bench.methods:
-        yield _tilt_figure(bench, method, choice.level)
-        yield _cost_figure(bench, method, choice.budget)
-    for pair in bench.pairs[:_MOST_PLANES]:
-        yield _plane(bench, choice, pair)
+def _by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:
+    """A section a method: its tilt and its cost, side by side."""
+    for number, method in enumerate(bench.methods, start=1):
+        figures = (_tilt_figure(bench, method, choice.level), _cost_figure(bench, method, choice.budget))
+        yield Section(f"strength-{number}", f"Tilt and cost by strength of {method}", _lead(bench), figures)
+
+
+def _planes(bench: Bench, choice: Choice) -> Iterator[Figure]:
+    return (_plane(bench, choice, pair) for pair in bench.pairs[:_MOST_PLANES])
 
 
 def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
@@ -252,7 +256,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     front = pareto([(point.x, abs(point.mark.value)) for point in points])
     drawing = scatter(
         points, x=f"{bench.valued} over all documents, %", y=f"Relative Δ of {bench.measures[0]}, %",
-        margin=choice.level, names=sides_named(pair),
+        margin=choice.level, names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
     )  # fmt: skip
     line = {
         "type": "scatter", "mode": "lines", "name": "Pareto front", "x": numbers([points[n].x for n in front]),
@@ -283,7 +287,7 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[int]:
 def _side(tilt: Effect, level: float) -> Side:
     if check_tilt(tilt, level).outcome == "level":
         return "level"
-    return side_of(tilt.favours or "inconclusive")
+    return side_of(tilt.leans or "inconclusive")
 
 
 def legend(bench: Bench) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A comparison of two audits: per run pair effectiveness and Relative Δ, old beside new."""
+"""A comparison of two audits, or of one's runs: effectiveness, Relative Δ and other estimands, old beside new."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ranktilt.auditing.compare import Comparison, RunPair
+from ranktilt.auditing.comparison.compare import Comparison
+from ranktilt.auditing.comparison.match import RunPair
 from ranktilt.auditing.effects import ALPHA, Change
-from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.errors import counted
-from ranktilt.reporting.document import Cell, Column, Document, Row, Sentence, Table, printed
-from ranktilt.reporting.numbers import decimal, ends, signed
+from ranktilt.measures.base import Measure
+from ranktilt.reporting.document import Cell, Column, Document, Emphasis, Row, Sentence, Table, printed
+from ranktilt.reporting.numbers import decimal, ends, p_value, signed
 
 _LABEL = 26
 _COLUMNS = (
@@ -29,9 +31,14 @@ def view(comparison: Comparison) -> Document:
     said = [verdict.sentence for verdict in comparison.verdicts()]
     return Document(
         title="Comparison",
-        kind="Comparison of two audits",
+        kind="Comparison of two audits" if comparison.spec.get("to") is None else "Comparison of one audit's runs",
         headline=said[0] if said else "Nothing was compared.",
-        sections=printed([_table(comparison)]),
+        sections=printed(
+            [
+                *([_table(comparison)] if comparison.measures else []),
+                *([_estimands(comparison)] if comparison.estimates else []),
+            ]
+        ),
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in said),
         legend=tuple(legend(comparison)),
         notes=comparison.notes,
@@ -46,16 +53,51 @@ def _table(comparison: Comparison) -> Table:
         Column("queries"),
     )
     rows = tuple(row for runs in comparison.runs for row in _run_rows(comparison, runs))
-    return Table("New beside old", columns, rows, groups=("runs",), intervals="row")
+    return Table(" beside ".join(_names(comparison)).capitalize(), columns, rows, groups=("runs",), intervals="row")
+
+
+def _names(comparison: Comparison) -> tuple[str, str]:
+    """What stands beside the numbers of both runs."""
+    return ("new", "old") if comparison.spec.get("to") is None else ("run", "reference")
+
+
+def _title(comparison: Comparison, runs: RunPair) -> str:
+    if comparison.spec.get("to") is not None:
+        return runs.new
+    return f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
+
+
+def _estimands(comparison: Comparison) -> Table:
+    new, old = _names(comparison)
+    columns = (
+        Column("", number=False, header=True, width=_LABEL), Column(new), Column(old), Column("difference"),
+        Column("corrected p", spare=1), Column("queries", spare=2),
+    )  # fmt: skip
+    rows = tuple(
+        _estimand_row(change, _title(comparison, runs))
+        for runs in comparison.runs
+        for change in comparison.of_estimands(runs)
+    )
+    return Table("Other estimands of groups", columns, rows, groups=("runs",))
+
+
+def _estimand_row(change: Change, title: str) -> Row:
+    name = change.name if change.a == ALL else f"{change.name} {change.a} | {change.b}"
+    cells = (
+        Cell(name), Cell(change.amount(change.new), change.new), Cell(change.amount(change.old), change.old),
+        _moved(change), Cell(p_value(change.p_corrected), change.p_corrected), Cell(str(change.queries)),
+    )  # fmt: skip
+    return Row(cells, (title,))
 
 
 def _run_rows(comparison: Comparison, runs: RunPair) -> list[Row]:
-    title = f"{runs.new} against {'its old run' if runs.new == runs.old else runs.old}"
+    title = _title(comparison, runs)
+    new, old = _names(comparison)
     means = [m for m in comparison.means if (m.run, m.old_run) == runs]
     queries = str(means[0].queries)
     found = [
-        _row(title, "effectiveness: old", [_mean(m, m.old) for m in means], queries),
-        _row(title, "new", [_mean(m, m.new) for m in means]),
+        _row(title, f"effectiveness: {old}", [_mean(m, m.old) for m in means], queries),
+        _row(title, new, [_mean(m, m.new) for m in means]),
         _difference(title, means),
     ]
     for pair in comparison.pairs:
@@ -69,30 +111,31 @@ def _mean(change: Change, value: float) -> Cell:
 
 def _tilt_rows(comparison: Comparison, runs: RunPair, pair: Pair, title: str) -> list[Row]:
     tilts = [t for t in comparison.tilts if (t.run, t.old_run) == runs and (t.a, t.b) == pair]
+    new, old = _names(comparison)
     name = "Relative Δ" if len(comparison.pairs) == 1 else f"Relative Δ {pair[0]} | {pair[1]}"
     grown = [Cell(signed(t.growth), t.growth, ends=ends(t.growth_low, t.growth_high)) for t in tilts]
     return [
-        _row(title, f"{name}: old", [Cell(signed(t.old), t.old) for t in tilts], str(tilts[0].queries)),
-        _row(title, "new", [Cell(signed(t.new), t.new) for t in tilts]),
+        _row(title, f"{name}: {old}", [Cell(signed(t.old), t.old) for t in tilts], str(tilts[0].queries)),
+        _row(title, new, [Cell(signed(t.new), t.new) for t in tilts]),
         _difference(title, tilts),
         _row(title, "growth of the tilt", grown),
     ]
 
 
 def _difference(title: str, changes: Sequence[Change]) -> Row:
-    cells = [
-        Cell(
-            signed(c.value) + ("*" if c.p_corrected < ALPHA else ""), c.value, ends=ends(c.low, c.high),
-            emphasis="strong" if c.shown else "", signed=c.of_tilt,
-        )
-        for c in changes
-    ]  # fmt: skip
-    return _row(title, "difference", cells)
+    return _row(title, "difference", [*map(_moved, changes)])
+
+
+def _moved(change: Change) -> Cell:
+    text = change.amount(change.value, sign=True) + ("*" if change.p_corrected < ALPHA else "")
+    emphasis: Emphasis = "strong" if change.shown else ""
+    sided = change.estimand.sided and change.a != ALL
+    return Cell(text, change.value, ends=change.ends, emphasis=emphasis, signed=sided)
 
 
 def _row(title: str, label: str, cells: Sequence[Cell], queries: str = "") -> Row:
-    emphasis = {"difference": "strong", "effectiveness: old": "quiet"}.get(label, "")
-    name = Cell(label, emphasis=emphasis)  # type: ignore[arg-type]
+    emphasis: Emphasis = "strong" if label == "difference" else "quiet" if label.startswith("effectiveness") else ""
+    name = Cell(label, emphasis=emphasis)
     return Row((name, *cells, Cell(queries, emphasis="quiet")), (title,))
 
 
@@ -100,18 +143,25 @@ def legend(comparison: Comparison) -> list[str]:
     """Say what the numbers are, in a few lines."""
     spec = comparison.spec
     tests = counted(int(spec["tests"]), "test", "tests")
-    kinds = "sign flips for effectiveness"
-    lines = ["Effectiveness: means over all relevant documents in %. Differences are new − old, in points."]
+    reference, others = spec.get("to"), bool(comparison.estimates)
+    exchanged = ["Relative Δ"] * bool(comparison.pairs) + ["other estimands"] * others
+    kinds = [f"systems exchanged query by query for {' and '.join(exchanged)}"] if exchanged else []
+    new, old = _names(comparison)
+    lines = [f"Differences are {new} − {old}, in points{'; of other estimands in their own unit' * others}."]
+    if comparison.measures:
+        kinds.append("sign flips for effectiveness")
+        lines = [f"Effectiveness: means over all relevant documents in %. {lines[0]}"]
+    if reference is not None:
+        lines.insert(0, f"Reference: {reference}.")
     if comparison.pairs:
         a, b = comparison.pairs[0]
         more = " (and likewise for the other pairs)" if len(comparison.pairs) > 1 else ""
-        kinds = f"systems exchanged query by query for Relative Δ, {kinds}"
         lines.append(
-            f"Relative Δ in %: + favours {a}, − favours {b}{more}. Growth of the tilt: |Δ new| − |Δ old|; above 0 the "
-            "new run tilts more, whichever way."
+            f"Relative Δ in %: + favours {a}, − favours {b}{more}. Growth of the tilt: |Δ {new}| − |Δ {old}|; above 0 "
+            f"the {'new run' if reference is None else 'run'} tilts more, whichever way."
         )
     correction = str(spec["correction"]).capitalize()
-    lines.append(f"* corrected p < .05 ({correction} over {tests}; permutation tests: {kinds}).")
+    lines.append(f"* corrected p < .05 ({correction} over {tests}; permutation tests: {', '.join(kinds)}).")
     lines.append(f"Intervals: paired bootstrap over queries, {spec['resamples']:,} resamples.")
     return lines
 
@@ -119,12 +169,14 @@ def legend(comparison: Comparison) -> list[str]:
 def _data(comparison: Comparison) -> pl.DataFrame:
     parts = [
         pl.DataFrame([_record(c) for c in changes], infer_schema_length=None)
-        for changes in (comparison.means, comparison.tilts)
+        for changes in (comparison.means, comparison.tilts, comparison.estimates)
         if changes
     ]
     return pl.concat(parts, how="diagonal_relaxed")
 
 
 def _record(change: Change) -> dict[str, object]:
-    row = change.row() | {"quantity": "relative_delta" if change.of_tilt else "effectiveness"}
-    return {name: row[name] for name in (*_COLUMNS, *(_OF_TILTS if change.of_tilt else ()))}
+    mean = isinstance(change.estimand, Measure)
+    quantity = "relative_delta" if change.of_tilt else "effectiveness" if mean else "estimand"
+    row = change.row() | {"quantity": quantity}
+    return {name: row[name] for name in (*_COLUMNS, *(() if mean else _OF_TILTS))}

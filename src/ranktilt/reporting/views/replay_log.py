@@ -11,11 +11,10 @@ from ranktilt.auditing.effects import ALPHA, Change
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, ReplayedLog
 from ranktilt.errors import counted, shorten
-from ranktilt.measures.base import Measure
 from ranktilt.rankers.llm.answers import MISSING, READABLE
 from ranktilt.reporting.document import Block, Cell, Column, Document, Figure, Row, Sentence, Table, printed
 from ranktilt.reporting.figures.charts import ForestRow, forest
-from ranktilt.reporting.numbers import decimal, ends, p_value, signed
+from ranktilt.reporting.numbers import decimal, p_value
 
 _MEANINGS = {
     "ok": "one ranking of all passages, as asked for",
@@ -84,13 +83,13 @@ def _split_sentences(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterato
     parts = (
         f"{_difference(c)} {_interval(c)} from {name}" for c, name in ((model, "the model"), (parser, "the parser"))
     )
-    yield f"{_heading(model)} of the published run: {_value(model, model.old)} from the input order, " + (
-        f"{', '.join(parts)}: {_value(parser, parser.new)}."
+    yield f"{_heading(model)} of the published run: {model.amount(model.old)} from the input order, " + (
+        f"{', '.join(parts)}: {parser.amount(parser.new)}."
     )
     if replayed.failures or MISSING in replayed.kinds:
         yield (
             f"Strictly read, with all that no answer decides shuffled within its window: "
-            f"{_value(alone, alone.new)}, {_difference(alone)} {_interval(alone)} against the input order."
+            f"{alone.amount(alone.new)}, {_difference(alone)} {_interval(alone)} against the input order."
         )
 
 
@@ -152,11 +151,11 @@ def _rows(replayed: ReplayedLog, measure: str, pair: Pair) -> Iterator[Row]:
     group = (_heading(model),)
     blank = Cell("")
     queries = Cell(str(model.queries), model.queries)
-    yield Row((Cell(INPUT), Cell(_value(model, model.old), model.old), blank, blank, blank, queries), group)
+    yield Row((Cell(INPUT), Cell(model.amount(model.old), model.old), blank, blank, blank, queries), group)
     for name, change in (("+ model", model), ("+ parser", parser), (f"{PUBLISHED} run", both), (STRICT, strict)):
         difference = _difference(change) + ("*" if change.p_corrected < ALPHA else "")
         cells = (
-            Cell(name), Cell(_value(change, change.new), change.new),
+            Cell(name), Cell(change.amount(change.new), change.new),
             Cell(difference, change.value, emphasis="strong" if change.shown else ""), Cell(_interval(change)),
             Cell(p_value(change.p_corrected), change.p_corrected), blank,
         )  # fmt: skip
@@ -168,14 +167,14 @@ def _figure(replayed: ReplayedLog) -> Figure:
     measure, pair = _questions(replayed)[0]
     parts = [change for part in PARTS if (change := replayed.change(part, measure, pair)) is not None]
     names = ("the model's part", "the parser's part", "both: the published run", "strict reading")
-    start, (scale, _) = parts[0], _units(parts[0])
+    start, scale = parts[0], parts[0].estimand.scale
     rows = [
         ForestRow(name, scale * change.value, scale * change.low, scale * change.high)
         for name, change in zip(names, parts, strict=True)
     ]
     said = "; ".join(f"{name} {_difference(c)} {_interval(c)}" for name, c in zip(names, parts, strict=True))
     drawing = forest(rows, x=f"change of {_heading(start)}", margin=0)
-    title = f"Who changes the input order's {_heading(start)}, {_value(start, start.old)}"
+    title = f"Who changes the input order's {_heading(start)}, {start.amount(start.old)}"
     return Figure(title, f"Changes with their 95 % intervals: {said}.", drawing)
 
 
@@ -184,25 +183,12 @@ def _heading(change: Change) -> str:
     return f"Relative Δ {change.measure}{pair}" if change.of_tilt else f"{change.measure}{pair}"
 
 
-def _units(change: Change) -> tuple[float, int]:
-    """What a number is multiplied with, and its decimals; measures and tilts are in percent already."""
-    percent = change.of_tilt or isinstance(change.estimand, Measure)
-    return (1.0, 1) if percent else (change.estimand.scale, change.estimand.digits)
-
-
-def _value(change: Change, value: float) -> str:
-    scale, digits = _units(change)
-    return (signed if change.of_tilt else decimal)(scale * value, digits)
-
-
 def _difference(change: Change) -> str:
-    scale, digits = _units(change)
-    return signed(scale * change.value, digits)
+    return change.amount(change.value, sign=True)
 
 
 def _interval(change: Change) -> str:
-    scale, digits = _units(change)
-    return f"[{', '.join(ends(scale * change.low, scale * change.high, digits))}]"
+    return f"[{', '.join(change.ends)}]"
 
 
 def _legend(replayed: ReplayedLog) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Two rankings over the same queries, old beside new: of two audits, or of one."""

@@ -1,0 +1,201 @@
+"""Two rankings of each query, by two audits or by one: whether the new ranker tilts more than the old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ranktilt.auditing.comparison.match import RunPair, change_tasks, estimand_tasks, match
+from ranktilt.auditing.comparison.sentences import contrast_sentence, mean_sentence
+from ranktilt.auditing.effects import FEW_QUERIES, Change
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.inference import contrast_changes, corrected, mean_changes
+from ranktilt.auditing.options import check_resamples
+from ranktilt.auditing.result import Audit
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.io.artifact import Result
+from ranktilt.statistics.bootstrap import RESAMPLES
+from ranktilt.statistics.correction import CORRECTIONS
+
+
+class ChangeVerdict(NamedTuple):
+    """What a comparison says about one pair of runs, on the primary measure or on another question about groups."""
+
+    run: str
+    old_run: str
+    shown: bool
+    """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Result, format="ranktilt-comparison", version=1, noun="a comparison", command="ranktilt compare"):
+    """What `compare` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: options, the number of tests in the family, and the commands behind both audits.
+    runs : tuple of RunPair
+        New run and old run, pair by pair.
+    measures : tuple of str
+        Measures of both audits; the first is the primary one, on which verdicts are given.
+    pairs : tuple of (str, str)
+        Pairs of groups; empty where the audits have no groups.
+    tilts : tuple of Change
+        Relative Δ of every run pair, pair of groups and measure.
+    means : tuple of Change
+        Effectiveness of every run pair and measure.
+    notes : tuple of str
+        What was left out, and where the comparison stands on little.
+    estimates : tuple of Change
+        Other estimands of groups, such as ExposureRatio, of every run pair; none in files of older versions.
+    """
+
+    spec: Mapping[str, Any]
+    runs: tuple[RunPair, ...]
+    measures: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    tilts: tuple[Change, ...]
+    means: tuple[Change, ...] = field(metadata={"file": "effectiveness"})
+    notes: tuple[str, ...]
+    estimates: tuple[Change, ...] = ()
+
+    def verdicts(self) -> list[ChangeVerdict]:
+        """Return verdicts for every run pair: on the tilt of each pair of groups, effectiveness, and estimands."""
+        found = []
+        for runs in self.runs:
+            primary = self._of(runs, self.tilts)
+            said = [*primary, *self._of(runs, self.means), *self.of_estimands(runs)]
+            # A change by a rounding error, or in a single resample, is one.
+            if all(c.value == c.error == 0 for c in said) and all(t.growth == 0 for t in primary):
+                what = "the two audits" if self.spec.get("to") is None else f"this run and {runs.old}"
+                names = ", ".join(dict.fromkeys(c.measure for c in said))
+                found.append(ChangeVerdict(*runs, False, f"{runs.new}: {what} are identical on {names}"))
+                continue
+            for one in said:
+                several = one.a != ALL and len({(c.a, c.b) for c in said if c.a != ALL}) > 1
+                sentence = (mean_sentence if one in self.means else contrast_sentence)(one)
+                front = f"{one.a} | {one.b}: " if several else ""
+                found.append(ChangeVerdict(*runs, one.shown, front + sentence))
+        return found
+
+    def of_estimands(self, runs: RunPair) -> list[Change]:
+        """Return how one run's answers about groups moved."""
+        return [c for c in self.estimates if (c.run, c.old_run) == runs]
+
+    def _of(self, runs: RunPair, changes: Sequence[Change]) -> list[Change]:
+        """Changes of one run on the primary measure."""
+        return [c for c in changes if (c.run, c.old_run, c.measure) == (*runs, *self.measures[:1])]
+
+    @classmethod
+    def upgrade(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Give the rows of older versions today's fields."""
+        rows = ("tilts", "effectiveness", "estimates")
+        return {**content, **{name: [*map(Change.upgraded, content.get(name, ()))] for name in rows}}
+
+    def derived(self) -> dict[str, Any]:
+        """The verdicts, for those who read the file."""
+        return {"verdicts": self.verdicts()}
+
+
+def compare(
+    new: Audit,
+    old: Audit | None = None,
+    *,
+    to: str | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    correction: str = "holm",
+) -> Comparison:
+    """Compare two audits over the same queries, or one run of an audit and all others of it, query by query.
+
+    Every difference is new − old: in points, or in the unit of an estimand such as ExposureRatio. One run on each side
+    are compared whatever they are called, otherwise runs of one name; measures, estimands and pairs of groups that only
+    one audit holds are left out and noted.
+
+    Parameters
+    ----------
+    new : Audit
+        The new audit, or the only one.
+    old : Audit, optional
+        Over the same queries, with the same column of groups and the same rule for ties.
+    to : str, optional
+        In place of an old audit: the run of `new` that all its other runs are compared with, such as the one with a
+        neutral prompt.
+    resamples : int, optional
+        Bootstrap resamples and exchanges of the permutation tests.
+    seed : int, optional
+        Of both.
+    correction : {"holm", "bonferroni"}, optional
+        Over every p of the comparison: Relative Δ, effectiveness and estimands, all runs, measures and pairs.
+
+    Returns
+    -------
+    Comparison
+        ``compare(old, new)`` negates every difference exactly.
+
+    Raises
+    ------
+    UserError
+        If queries, column, ties or the rule for missing queries differ, nothing is in common, or an option or the run
+        is unknown.
+    """
+    if (old is None) == (to is None):
+        raise UserError("name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both")
+    if correction not in CORRECTIONS:
+        raise unknown("correction", correction, CORRECTIONS)
+    check_resamples(resamples)
+    old = new if old is None else old
+    found = match(new, old, to=to)
+    tilted = contrast_changes(change_tasks(found, found.pairs), resamples=resamples, seed=seed)
+    meant = mean_changes(change_tasks(found, [(ALL, ALL)]), resamples=resamples, seed=seed)
+    asked = contrast_changes(estimand_tasks(found), resamples=resamples, seed=seed)
+    rows = corrected([*tilted, *meant, *asked], correction)
+    one, two = len(tilted), len(tilted) + len(meant)
+    tilts, means, estimates = rows[:one], rows[one:two], rows[two:]
+    tests = sum(row.p == row.p for row in rows)
+    spec = {
+        "by": new.spec.get("by"),
+        "correction": correction,
+        "resamples": resamples,
+        "seed": seed,
+        "tests": tests,
+        "new": _origin(new),
+        "old": _origin(old),
+        "to": to,
+    }
+    notes = (*found.left_out, *found.notes, *change_notes((*tilts, *estimates), means, resamples))
+    return Comparison(spec, found.runs, found.measures, found.pairs, tilts, means, notes, estimates)
+
+
+def _origin(audit: Audit) -> dict[str, Any]:
+    return {key: audit.spec[key] for key in ("command", "ranktilt", "collection") if key in audit.spec}
+
+
+def change_notes(contrasts: Sequence[Change], means: Sequence[Change], resamples: int) -> Iterator[str]:
+    """Say what a comparison leaves out, where it stands on little, and what its tilts are measured from."""
+    lacking = {
+        f"not both {c.a} and {c.b} are" if c.of_tilt else f"{c.name} is not": c
+        for c in sorted(contrasts, key=lambda c: c.excluded)
+        if c.excluded
+    }
+    for what, change in lacking.items():
+        total = counted(change.queries + change.excluded, "query", "queries")
+        yield f"{change.excluded} of {total} excluded: {what} defined under both runs"
+    fewest = min((c.queries for c in (*contrasts, *means)), default=FEW_QUERIES)
+    if fewest < FEW_QUERIES:
+        yield (
+            f"warning: only {counted(fewest, 'query is', 'queries are')} compared; intervals from fewer than "
+            f"{FEW_QUERIES} are too narrow to rely on"
+        )
+    dropped = max((c.dropped for c in contrasts), default=0)
+    if dropped:
+        yield f"up to {dropped:,} of {resamples:,} resamples dropped: both groups were 0 under one of the runs"
+    uneven = dict.fromkeys(f"{c.a} and {c.b}" for c in contrasts if not c.twins and c.estimand.sided)
+    if uneven:
+        yield (
+            f"{', '.join(uneven)} are not twins: a tilt is the distance from the middle of each run's random band, "
+            "taken as known"
+        )

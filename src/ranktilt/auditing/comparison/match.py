@@ -1,0 +1,284 @@
+"""Runs side by side: those of two audits over the same queries, or one run of an audit and all others of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import ALL, Pair
+from ranktilt.auditing.inference import ChangeTask, Columns, Sample, contrast_task
+from ranktilt.auditing.options import files_of_runs
+from ranktilt.auditing.result import Audit
+from ranktilt.errors import UserError, counted, unknown
+from ranktilt.measures.base import GroupEstimand
+from ranktilt.measures.base import measure as to_measure
+from ranktilt.statistics.bootstrap import in_all
+
+Floats = npt.NDArray[np.float64]
+Question = tuple[str, Pair]
+"""Notation of an estimand about groups, and the groups; (`ALL`, `ALL`) where it is about all of them at once."""
+_Answers = dict[tuple[str, Question], tuple[Effect, Floats, Floats]]
+_NAMED = 3
+
+
+class RunPair(NamedTuple):
+    """A run of the new audit and its partner in the old one."""
+
+    new: str
+    old: str
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Two audits side by side; made by `match`."""
+
+    new: Audit
+    old: Audit
+    runs: tuple[RunPair, ...]
+    measures: tuple[str, ...]
+    """In the new audit's order: the first is the primary one."""
+    pairs: tuple[Pair, ...]
+    """Named as in the new audit."""
+    rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    """Where the new and the old audit hold each query, in an order that does not depend on which is the new one."""
+    left_out: tuple[str, ...]
+    """Notes on what only one audit holds."""
+    notes: tuple[str, ...]
+    """Notes on what else differs between the audits."""
+    questions: tuple[Question, ...] = ()
+    """About groups, with an answer for each query in both audits; named as in the new one."""
+
+    def values(self, runs: RunPair, measure: str, group: str) -> tuple[Floats, Floats]:
+        """Per-query values of one group under the new and the old run, over the same queries."""
+        new, old = (
+            _values(audit, run, measure, group)[rows]
+            for audit, run, rows in zip((self.new, self.old), runs, self.rows, strict=True)
+        )
+        return new, old
+
+    def distinct(self, runs: RunPair) -> npt.NDArray[np.int64] | None:
+        """Number of the query that each query repeats under both runs; None where none does."""
+        numbers = [audit.distinct(run) for audit, run in zip((self.new, self.old), runs, strict=True)]
+        return in_all([None if one is None else one[rows] for one, rows in zip(numbers, self.rows, strict=True)])
+
+    def tilts(self, runs: RunPair, measure: str, pair: Pair) -> tuple[Effect, Effect]:
+        """Relative Δ of both runs as their audits hold it, seen from the same side."""
+        return _tilt(self.new, runs.new, measure, pair), _tilt(self.old, runs.old, measure, pair)
+
+    def answers(self, runs: RunPair, question: Question) -> tuple[Sample, Sample, tuple[float, float]]:
+        """Both runs' answers to a question, over the same queries, and what favours nobody."""
+        (new, new_one, new_two), (old, old_one, old_two) = (
+            answers[run, question] for answers, run in zip(self._answers, runs, strict=True)
+        )
+        at, before, distinct = *self.rows, self.distinct(runs)
+        one = Sample(new.run, new.estimand, new.a, new.b, new_one[at], new_two[at], new.parts, new.twins)
+        two = Sample(old.run, old.estimand, old.a, old.b, old_one[before], old_two[before], old.parts, old.twins)
+        return replace(one, distinct=distinct), replace(two, distinct=distinct), (new.level, old.level)
+
+    @cached_property
+    def _answers(self) -> tuple[_Answers, _Answers]:
+        return _answers(self.new), _answers(self.old)
+
+
+def match(new: Audit, old: Audit, *, alone: bool | None = None, to: str | None = None) -> Match:
+    """Put two audits over the same queries side by side.
+
+    Runs are partners whatever they are called where they are `alone`, by default one on each side; otherwise runs of
+    one name are, or the old audit's run `to` is the partner of all others. Only measures, pairs of groups (whichever
+    way round) and questions about groups that both hold are kept; `UserError` where queries, column, ties or the rule
+    for missing queries differ, or nothing is in common.
+    """
+    named = {"the new audit": new, "the old audit": old} if to is None else {"the audit": new}
+    for name, audit in named.items():
+        if not (audit.measures or audit.query_answers):
+            lacking = f"{name} has no measure: without judgments there is no Relative Δ to compare"
+            raise UserError(next(_unkept(audit, name), lacking))
+    _refuse_other_settings(new, old)
+    rows = _same_queries(new.queries, old.queries)
+    alone = len(new.runs) == len(old.runs) == 1 if alone is None else alone
+    runs = _against(new, old, to) if to is not None else _namesakes(new, old)
+    if alone and to is None:
+        runs = [RunPair(*new.runs, *old.runs)]
+    ours, theirs = ([repr(m) for m in audit.measures] for audit in (new, old))
+    measures = [m for m in ours if m in theirs]
+    sides, others = new.tilted_pairs, old.tilted_pairs
+    pairs = [p for p in sides if p in others or p[::-1] in others]
+    answered = {question for _, question in _answers(new)} & {question for _, question in _answers(old)}
+    questions = [one for one in _questions(new) if one in answered]
+    _refuse_nothing(runs, "run", new.runs, old.runs)
+    _refuse_nothing(measures or questions, "measure", ours, theirs)
+    if sides or others:
+        _refuse_nothing(pairs or questions, "pair of groups", map(_pair, sides), map(_pair, others))
+    every = [_pair(q) for p in pairs for q in (p, p[::-1])]
+    left_out = (
+        *_left_out("run", "runs", new.runs, old.runs, kept=[name for p in runs for name in p]),
+        *_left_out("measure", "measures", ours, theirs, kept=measures),
+        *_left_out("pair of groups", "pairs of groups", map(_pair, sides), map(_pair, others), kept=every),
+        *_left_out(
+            "question", "questions", *(map(_said, _questions(one)) for one in (new, old)), kept=map(_said, answered)
+        ),
+        *(note for name, audit in named.items() for note in _unkept(audit, name)),
+    )
+    renamed = [f"{pair.new} is compared with {pair.old}" for pair in runs if pair.new != pair.old and to is None]
+    notes = (*renamed, *_other_inputs(new, old), *_rounded(new, old))
+    return Match(new, old, tuple(runs), tuple(measures), tuple(pairs), rows, left_out, notes, tuple(questions))
+
+
+def names(texts: Iterable[str]) -> str:
+    """List names, the first few of many."""
+    every = list(texts)
+    shown = ", ".join(repr(t) for t in every[:_NAMED])
+    return shown + (", …" if len(every) > _NAMED else "")
+
+
+def _namesakes(new: Audit, old: Audit) -> list[RunPair]:
+    return [RunPair(run, run) for run in new.runs if run in old.runs]
+
+
+def _against(new: Audit, old: Audit, to: str) -> list[RunPair]:
+    if to not in old.runs:
+        raise unknown("run", to, old.runs)
+    if new.runs == (to,):
+        raise UserError(f"nothing to compare: the audit has no other run than {to!r}")
+    return [RunPair(run, to) for run in new.runs if run != to]
+
+
+def _questions(audit: Audit) -> list[Question]:
+    return list(dict.fromkeys((repr(found.estimand), (found.a, found.b)) for found in audit.query_answers))
+
+
+def _answers(audit: Audit) -> _Answers:
+    """Answers by run and question, with the columns behind them; either way round, but for ratios."""
+    effects = {(e.run, repr(e.estimand), e.a, e.b): e for e in audit.estimates}
+    found: _Answers = {}
+    for q in audit.query_answers:
+        name = repr(q.estimand)
+        effect = effects[q.run, name, q.a, q.b]
+        if not q.estimand.directed:
+            found[q.run, (name, (q.b, q.a))] = effect.swapped(), -q.one, q.two
+        found[q.run, (name, (q.a, q.b))] = effect, q.one, q.two
+    return found
+
+
+def _unkept(audit: Audit, called: str) -> Iterator[str]:
+    """Say which answers about groups an audit's file, of an older version, does not hold query by query."""
+    kept = {repr(q.estimand) for q in audit.query_answers}
+    asked = dict.fromkeys(repr(e.estimand) for e in audit.estimates if isinstance(e.estimand, GroupEstimand))
+    lacked = [name for name in asked if name not in kept]
+    if lacked:
+        yield f"{called} does not hold {', '.join(lacked)} query by query; make it again (ranktilt audit)"
+
+
+def _said(question: Question) -> str:
+    name, pair = question
+    return name if pair == (ALL, ALL) else f"{name} {_pair(pair)}"
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair[0]},{pair[1]}"
+
+
+def _values(audit: Audit, run: str, measure: str, group: str) -> Floats:
+    at = [repr(m) for m in audit.measures].index(measure)
+    row: Floats = audit.values[audit.runs.index(run), at, audit.groups.index(group)]
+    return row
+
+
+def _tilt(audit: Audit, run: str, measure: str, pair: Pair) -> Effect:
+    found = next(t for t in audit.tilts if (t.run, t.measure) == (run, measure) and {t.a, t.b} == set(pair))
+    return found if (found.a, found.b) == pair else found.swapped()
+
+
+def _refuse_other_settings(new: Audit, old: Audit) -> None:
+    for name, usual, what in (
+        ("by", "none", "group by different columns"),
+        ("ties", "expected", "treat ties differently"),
+        ("missing", "zero", "treat missing queries differently"),
+    ):
+        one, two = (usual if (value := audit.spec.get(name)) is None else value for audit in (new, old))
+        if one != two:
+            raise UserError(f"the audits {what}: {one!r} (new) and {two!r} (old); make both with the same --{name}")
+
+
+def _same_queries(new: Sequence[str], old: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    ours, theirs = set(new), set(old)
+    if ours != theirs:
+        only = ((new, theirs, "new"), (old, ours, "old"))
+        parts = [
+            f"{counted(len(found), 'query', 'queries')} only in the {side} one ({names(found)})"
+            for given, others, side in only
+            if (found := [q for q in given if q not in others])
+        ]
+        raise UserError(f"the audits are over other queries: {', '.join(parts)}; make both with the same judgments")
+    if tuple(new) == tuple(old):
+        return np.arange(len(new)), np.arange(len(old))
+    one, two = (np.array(sorted(range(len(side)), key=side.__getitem__), dtype=np.int64) for side in (new, old))
+    return one, two
+
+
+def _refuse_nothing(found: Sequence[Any], noun: str, new: Iterable[str], old: Iterable[str]) -> None:
+    if not found:
+        ours, theirs = (", ".join(side) or "none" for side in (new, old))
+        raise UserError(f"the audits have no {noun} in common: the new one has {ours}; the old one has {theirs}")
+
+
+def _left_out(one: str, many: str, new: Iterable[str], old: Iterable[str], *, kept: Iterable[str]) -> Iterator[str]:
+    known = set(kept)
+    for side, given in (("new", new), ("old", old)):
+        lone = [name for name in given if name not in known]
+        if lone:
+            yield f"left out: {counted(len(lone), one, many)} only in the {side} audit ({names(lone)})"
+
+
+def _other_inputs(new: Audit, old: Audit) -> list[str]:
+    """Say that the collection's files differ, where both audits know theirs."""
+    ours, theirs = _inputs(new), _inputs(old)
+    changed = [name for name, digest in ours.items() if digest not in theirs.values()]
+    gone = [name for name, digest in theirs.items() if digest not in ours.values() and name not in changed]
+    if not ours or not theirs or not (changed or gone):
+        return []
+    return [
+        f"warning: the audits were made from different files ({names(changed + gone)}); a difference may come from the "
+        "data and not from the ranker"
+    ]
+
+
+def _inputs(audit: Audit) -> dict[str, str]:
+    """Hashes of the collection's files, by name; files of runs are meant to differ."""
+    of_runs = set(files_of_runs(audit.spec.get("runs", ())))
+    found = [entry for entry in audit.spec.get("inputs", ()) if str(entry.get("path")) not in of_runs]
+    return {"/".join(PurePath(str(e.get("path"))).parts[-2:]): str(e.get("sha256")) for e in found}
+
+
+def _rounded(new: Audit, old: Audit) -> list[str]:
+    sides = [side for side, audit in (("new", new), ("old", old)) if audit.spec.get("rounding", "none") != "none"]
+    if not sides:
+        return []
+    which = "both audits round" if len(sides) == 2 else f"the {sides[0]} audit rounds"
+    return [f"{which} means before Relative Δ; here it is computed from unrounded means"]
+
+
+def change_tasks(match: Match, pairs: Iterable[Pair]) -> list[ChangeTask]:
+    """Every run pair, pair of groups and measure to compare; of the pair (`ALL`, `ALL`) the effectiveness."""
+    return [_task(match, runs, m, pair) for runs in match.runs for pair in pairs for m in match.measures]
+
+
+def _task(match: Match, runs: RunPair, measure: str, pair: Pair) -> ChangeTask:
+    values = [column for group in dict.fromkeys(pair) for column in match.values(runs, measure, group)]
+    columns = Columns(np.array(values), match.distinct(runs))
+    if pair == (ALL, ALL):
+        return ChangeTask(*runs, to_measure(measure), *pair, columns)
+    new, old = match.tilts(runs, measure, pair)
+    return ChangeTask(*runs, new.estimand, *pair, columns, (new.level, old.level), new.twins and old.twins)
+
+
+def estimand_tasks(match: Match) -> list[ChangeTask]:
+    """Every run pair and question about groups to compare."""
+    return [contrast_task(*match.answers(runs, question)) for runs in match.runs for question in match.questions]

@@ -1,0 +1,418 @@
+"""Paired differences of estimands about groups: by hand, computed naively, covered, and between runs of one audit."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from math import log2
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt.auditing.alignment import Aligned, Judgments
+from ranktilt.auditing.audit import audit
+from ranktilt.auditing.card import group_samples
+from ranktilt.auditing.comparison.compare import Comparison, compare
+from ranktilt.auditing.effects import Change
+from ranktilt.auditing.groups import grouping
+from ranktilt.auditing.inference import Sample, contrast_changes, contrast_task
+from ranktilt.auditing.result import Audit
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError
+from ranktilt.measures.base import GroupEstimand, estimand
+from ranktilt.reporting.output import FORMATS, table
+from ranktilt.run import Run
+from ranktilt.statistics.permutation import Systems, sign_flip_p, swap_ps
+from tests.refusals import refused
+from tests.toy import collection_of, run_of
+
+Floats = npt.NDArray[np.float64]
+SIDED = ("ExposureRatio@4", "ExposureRatio(aggregate=means)", "Share@2", "NDSR@3")
+WHOLE = ("AWRF@3", "NDKL", "EEL@3")
+QUICK: dict[str, Any] = {"resamples": 300, "confounds": False, "by": "gender", "pairs": [("f", "m")]}
+
+
+def people(lists: list[str]) -> Collection:
+    """A document for each letter of each list, f or m; all of a query are candidates, the first two relevant."""
+    docs = [
+        {"id": f"{q}-{n}", "text": "", "source": "s", "origin": f"{q}-{n}", "gender": letter}
+        for q, letters in enumerate(lists)
+        for n, letter in enumerate(letters)
+    ]
+    qrels = {f"q{q}": {f"{q}-0": 1, f"{q}-1": 1} for q in range(len(lists))}
+    return collection_of(docs, dict.fromkeys(qrels, "who"), qrels)
+
+
+def ranked(collection: Collection, orders: list[list[int]], name: str) -> Run:
+    """Each query's documents in this order, by their number."""
+    scores = {f"q{q}": {f"{q}-{n}": -float(rank) for rank, n in enumerate(order)} for q, order in enumerate(orders)}
+    return run_of(collection, scores, ranker=name)
+
+
+def shuffled(lists: list[str], seed: int, lift: float = 0.0) -> list[list[int]]:
+    """Random orders in which an f stands higher by a `lift`."""
+    rng = Random(seed)
+    scores = [{n: rng.random() + lift * (letter == "f") for n, letter in enumerate(letters)} for letters in lists]
+    return [sorted(one, key=lambda n: -one[n]) for one in scores]
+
+
+def lists_of(queries: int, seed: int = 0) -> list[str]:
+    rng = Random(seed)
+    return ["".join(rng.sample("fmfmmm", 6)) for _ in range(queries)]
+
+
+LISTS = lists_of(12)
+PEOPLE = people(LISTS)
+ORDERS = {"neutral": shuffled(LISTS, 1), "female": shuffled(LISTS, 2, lift=0.4), "male": shuffled(LISTS, 3, lift=-0.4)}
+RUNS = [ranked(PEOPLE, orders, name) for name, orders in ORDERS.items()]
+AUDIT = audit(PEOPLE, RUNS, ["P@3", *SIDED, *WHOLE], **QUICK)
+
+
+def found(comparison: Comparison, run: str, measure: str) -> Change:
+    (change,) = (c for c in comparison.estimates if (c.run, c.measure) == (run, measure))
+    return change
+
+
+class TestByHand:
+    """One f and two m a query; under the new run the f leads two of six lists that it ended before."""
+
+    LISTS: ClassVar = ["fmm"] * 6
+    OLD: ClassVar = [[1, 2, 0]] * 6
+    NEW: ClassVar = [[0, 1, 2], [0, 1, 2], *[[1, 2, 0]] * 4]
+    FIRST, LAST = 1 / ((1 / log2(3) + 1 / 2) / 2), (1 / 2) / ((1 + 1 / log2(3)) / 2)
+
+    def both(self, *measures: str) -> Comparison:
+        collection = people(self.LISTS)
+        runs = [ranked(collection, orders, name) for name, orders in (("old", self.OLD), ("new", self.NEW))]
+        return compare(audit(collection, runs, measures, **QUICK), to="old", resamples=2000)
+
+    def test_exposure_ratio(self) -> None:
+        change = found(self.both("ExposureRatio"), "new", "ExposureRatio")
+        assert change.old == pytest.approx(self.LAST)
+        assert change.new == pytest.approx((2 * self.FIRST + 4 * self.LAST) / 6)
+        assert change.value == pytest.approx((self.FIRST - self.LAST) / 3)
+        # Each resample draws the two queries that differ k times of six.
+        steps = (self.FIRST - self.LAST) / 6
+        assert [change.low / steps, change.high / steps] == pytest.approx([0, 4])
+        # Turning both signs keeps |T|, turning one makes it 0.
+        assert (change.p, change.queries, change.excluded) == (0.5, 6, 0)
+
+    def test_what_it_says(self) -> None:
+        comparison = self.both("ExposureRatio", "AWRF@1")
+        said = [verdict.sentence for verdict in comparison.verdicts()]
+        assert said[0].startswith(
+            "new: no difference in ExposureRatio from old shown; these 6 queries could detect one of .889 or more; "
+        )
+        assert "ExposureRatio .998 against .613, difference +.385 [.000, +.770], corrected p = 1.000" in said[0]
+        assert said[1].startswith("new: no difference in AWRF@1 from old shown; ")
+        change = found(comparison, "new", "AWRF@1")
+        shown = replace(change, p_corrected=0.01, low=change.value / 2, high=change.value * 2)
+        (sentence,) = (v.sentence for v in replace(comparison, estimates=(shown,)).verdicts())
+        assert sentence.startswith(f"new has a {'higher' if change.value > 0 else 'lower'} AWRF@1 than old: AWRF@1 ")
+
+    def test_a_difference_that_is_shown_names_its_side(self) -> None:
+        change = found(self.both("ExposureRatio"), "new", "ExposureRatio")
+        shown = replace(change, p_corrected=0.01, low=0.1)
+        assert shown.shown
+        assert not replace(shown, low=-0.1).shown
+        comparison = replace(self.both("ExposureRatio"), estimates=(shown,))
+        (verdict,) = comparison.verdicts()
+        assert verdict.shown
+        assert verdict.sentence.startswith("new lies .385 further toward f than old: ExposureRatio .998 against .613, ")
+        turned = replace(shown, value=-shown.value, low=-shown.high, high=-shown.low)
+        (verdict,) = replace(comparison, estimates=(turned,)).verdicts()
+        assert verdict.sentence.startswith("new lies .385 further toward m than old: ")
+
+
+def exposures(order: list[int], letters: str, cutoff: int) -> tuple[float, float]:
+    """Mean attention of either group, as the definition says it."""
+    seen = {n: 1 / log2(1 + rank) if rank <= cutoff else 0.0 for rank, n in enumerate(order, start=1)}
+    of = {g: [seen[n] for n, letter in enumerate(letters) if letter == g] for g in "fm"}
+    return sum(of["f"]) / len(of["f"]), sum(of["m"]) / len(of["m"])
+
+
+def share(order: list[int], letters: str, cutoff: int) -> float:
+    first = [letters[n] for n in order[:cutoff]]
+    return first.count("f") / cutoff - letters.count("f") / len(letters)
+
+
+def naive(name: str, measure: str, keep: npt.NDArray[np.int64]) -> float:
+    """An estimand over these queries, some of them repeatedly."""
+    pairs = [exposures(ORDERS[name][q], LISTS[q], 4 if measure.endswith("@4") else 99) for q in keep]
+    if measure == "ExposureRatio@4":
+        return float(np.mean([one / two for one, two in pairs]))
+    if measure == "Share@2":
+        return float(np.mean([share(ORDERS[name][q], LISTS[q], 2) for q in keep]))
+    one, two = np.mean(pairs, axis=0)
+    return float(one / two)
+
+
+@pytest.mark.parametrize("measure", SIDED[:3])
+def test_it_is_what_a_naive_computation_gives(measure: str) -> None:
+    change = found(compare(AUDIT, to="neutral", resamples=4000), "female", measure)
+    every = np.arange(len(LISTS))
+    new, old = naive("female", measure, every), naive("neutral", measure, every)
+    assert (change.new, change.old, change.value) == pytest.approx((new, old, new - old))
+    rng = np.random.default_rng(5)
+    draws = [rng.integers(0, len(LISTS), len(LISTS)) for _ in range(4000)]
+    moved = [naive("female", measure, keep) - naive("neutral", measure, keep) for keep in draws]
+    assert change.error == pytest.approx(np.std(moved), rel=0.05)
+    assert [change.low, change.high] == pytest.approx(
+        np.quantile(moved, [0.025, 0.975]), abs=0.1 * np.std(moved) + 0.02
+    )
+    if "means" not in measure:  # a mean: exchanged runs are turned signs
+        alone = [naive("female", measure, one) - naive("neutral", measure, one) for one in every[:, None]]
+        assert change.p == sign_flip_p(np.array(alone))
+        return
+    pairs = {n: [exposures(ORDERS[n][q], LISTS[q], 99) for q in every] for n in ("female", "neutral")}
+    hits = 0
+    for keep in product((True, False), repeat=len(LISTS)):
+        sides = [
+            np.mean([pairs[a if kept else b][q] for q, kept in enumerate(keep)], axis=0)
+            for a, b in (("female", "neutral"), ("neutral", "female"))
+        ]
+        hits += abs(sides[0][0] / sides[0][1] - sides[1][0] / sides[1][1]) >= abs(new - old) - 1e-10
+    assert change.p == hits / 2 ** len(LISTS)
+
+
+class TestOneAudit:
+    def test_every_other_run_is_compared_with_it(self) -> None:
+        comparison = compare(AUDIT, to="neutral", resamples=300)
+        assert comparison.runs == (("female", "neutral"), ("male", "neutral"))
+        assert [(c.run, c.measure) for c in comparison.estimates] == list(product(("female", "male"), (*SIDED, *WHOLE)))
+        assert [c.run for c in comparison.means] == ["female", "male"]
+        assert comparison.spec["to"] == "neutral"
+        assert comparison.spec["tests"] == 2 * (2 + len(SIDED) + len(WHOLE))
+        assert not any("is compared with" in note or "left out" in note for note in comparison.notes)
+        for change in comparison.estimates:
+            effects = {e.run: e.value for e in AUDIT.estimates if e.measure == change.measure}
+            assert (change.new, change.old) == pytest.approx((effects[change.run], effects["neutral"]))
+
+    def test_it_says_what_two_audits_of_a_run_each_say(self) -> None:
+        whole = compare(AUDIT, to="neutral", resamples=300, correction="bonferroni")
+        sides = [audit(PEOPLE, run, ["P@3", *SIDED, *WHOLE], **QUICK) for run in RUNS]
+        for run in (1, 2):
+            alone = compare(sides[run], sides[0], resamples=300, correction="bonferroni")
+            assert alone.spec["to"] is None
+            for rows, others in ((alone.estimates, whole.estimates), (alone.tilts, whole.tilts)):
+                ours = {c.measure: c for c in others if c.run == RUNS[run].name}
+                for change in rows:
+                    twin = ours[change.measure]
+                    for name in ("new", "old", "value", "low", "high", "error", "p", "queries", "votes"):
+                        assert getattr(change, name) == pytest.approx(getattr(twin, name), nan_ok=True), name
+
+    def test_exchanging_the_runs_negates_every_difference_exactly(self) -> None:
+        there = {c.measure: c for c in compare(AUDIT, to="neutral", resamples=300).estimates if c.run == "female"}
+        back = {c.measure: c for c in compare(AUDIT, to="female", resamples=300).estimates if c.run == "neutral"}
+        assert list(there) == list(back)
+        for measure, change in there.items():
+            other = back[measure]
+            assert (other.new, other.old, other.value) == (change.old, change.new, -change.value)
+            assert (other.low, other.high, other.error, other.p) == (-change.high, -change.low, change.error, change.p)
+            assert (other.growth, other.growth_low) == (-change.growth, -change.growth_high)
+
+    def test_a_run_that_ranks_alike_is_identical(self) -> None:
+        twice = audit(PEOPLE, [RUNS[0], ranked(PEOPLE, ORDERS["neutral"], "again")], ["P@3", "AWRF@3"], **QUICK)
+        (verdict,) = compare(twice, to="neutral", resamples=100).verdicts()
+        assert verdict == ("again", "neutral", False, "again: this run and neutral are identical on P@3, AWRF@3")
+
+    def test_what_is_refused(self) -> None:
+        with refused("unknown run 'neutrall'; did you mean 'neutral'? (valid: neutral, female, male)"):
+            compare(AUDIT, to="neutrall")
+        either = "name an old audit (OLD.json), or the run of one audit to compare with (--to RUN): one of both"
+        for given in ({}, {"old": AUDIT, "to": "neutral"}):
+            with refused(either):
+                compare(AUDIT, **given)
+        alone = audit(PEOPLE, RUNS[0], ["AWRF@3"], **QUICK)
+        with refused("nothing to compare: the audit has no other run than 'neutral'"):
+            compare(alone, to="neutral")
+
+    @pytest.mark.parametrize("format", FORMATS)
+    def test_it_is_printed(self, format: str) -> None:
+        pytest.importorskip("plotly")
+        text = table(compare(AUDIT, to="neutral", resamples=300), format)
+        for words in ("ExposureRatio", "AWRF", "neutral", "female"):
+            assert words in text
+
+    def test_numbers_are_in_their_own_unit(self) -> None:
+        comparison = compare(AUDIT, to="neutral", resamples=300)
+        rows = {(r["run"], r["measure"]): r for r in pl.read_csv(table(comparison, "csv").encode()).to_dicts()}
+        row, change = rows["female", "ExposureRatio@4"], found(comparison, "female", "ExposureRatio@4")
+        assert (row["quantity"], row["value"], row["a"], row["b"]) == ("estimand", change.value, "f", "m")
+        assert change.amount(change.value, sign=True) == f"+{change.value:.3f}"
+        moved = found(comparison, "female", "Share@2")
+        assert moved.amount(moved.value, sign=True) == f"{100 * moved.value:+.1f}".replace("-", "−")
+        assert moved.unit == " points"
+
+
+class TestTwoAudits:
+    def test_pairs_may_stand_the_other_way_round_but_for_ratios(self) -> None:
+        new, old = (audit(PEOPLE, run, ["P@3", *SIDED], **QUICK) for run in RUNS[:2])
+        turned = audit(PEOPLE, RUNS[1], ["P@3", *SIDED], **{**QUICK, "pairs": [("m", "f")]})
+        straight, other = (compare(new, one, resamples=300) for one in (old, turned))
+        assert [c.measure for c in other.estimates] == list(SIDED[2:])
+        for change in other.estimates:
+            twin = found(straight, "neutral", change.measure)
+            assert (change.a, change.value, change.low, change.p) == ("f", twin.value, twin.low, twin.p)
+        assert (
+            "left out: 2 questions only in the new audit ('ExposureRatio@4 f,m', 'ExposureRatio(aggregate=means) f,m')"
+            in (other.notes)
+        )
+
+    def test_queries_may_stand_in_another_order(self) -> None:
+        new, old = (audit(PEOPLE, run, [*SIDED, *WHOLE], **QUICK) for run in RUNS[:2])
+        order = list(range(len(LISTS)))[::-1]
+        turned = replace(
+            old, queries=tuple(old.queries[n] for n in order), values=old.values[..., order],
+            query_answers=tuple(replace(q, one=q.one[order], two=q.two[order]) for q in old.query_answers),
+        )  # fmt: skip
+        straight, other = (compare(new, one, resamples=300) for one in (old, turned))
+        assert [c.value for c in other.estimates] == pytest.approx([c.value for c in straight.estimates])
+        assert [c.p for c in other.estimates] == [c.p for c in straight.estimates]
+
+    def test_queries_without_a_group_do_not_count(self) -> None:
+        lists = [*LISTS[:5], "mmm"]
+        collection = people(lists)
+        runs = [ranked(collection, shuffled(lists, seed), f"r{seed}") for seed in (1, 2)]
+        comparison = compare(audit(collection, runs, "ExposureRatio", **QUICK), to="r1", resamples=100)
+        (change,) = comparison.estimates
+        assert (change.queries, change.excluded) == (5, 1)
+        assert "1 of 6 queries excluded: ExposureRatio is not defined under both runs" in comparison.notes
+
+    def test_repeated_queries_count_as_one(self) -> None:
+        lists = [*LISTS[:6], *LISTS[:6]]
+        collection = people(lists)
+        queries = collection.queries.with_columns(text=pl.Series([f"who {n % 6}" for n in range(12)]))
+        twice = Collection(collection.docs, queries, collection.qrels)
+        once = people(LISTS[:6])
+        changes = []
+        for held, count in ((once, 6), (twice, 12)):
+            orders = [(shuffled(LISTS[:6], seed) * 2)[:count] for seed in (1, 2)]
+            runs = [ranked(held, one, f"r{n}") for n, one in enumerate(orders)]
+            changes += compare(audit(held, runs, "ExposureRatio", **QUICK), to="r0", resamples=500).estimates
+        assert (changes[0].low, changes[0].high, changes[0].p) == pytest.approx(
+            (changes[1].low, changes[1].high, changes[1].p)
+        )
+
+
+class TestFiles:
+    def test_what_is_kept_comes_back(self, tmp_path: Path) -> None:
+        back = Audit.load(AUDIT.save(tmp_path / "audit.json"))
+        assert back == AUDIT
+        assert len(back.query_answers) == 3 * (len(SIDED) + len(WHOLE))
+        comparison = compare(back, to="neutral", resamples=300)
+        assert Comparison.load(comparison.save(tmp_path / "comparison.json")) == comparison
+        assert comparison == compare(AUDIT, to="neutral", resamples=300)
+
+    def test_older_audits_have_to_be_made_again(self, tmp_path: Path) -> None:
+        older = replace(AUDIT, query_answers=())
+        lacking = f"does not hold {', '.join((*SIDED, *WHOLE))} query by query; make it again (ranktilt audit)"
+        comparison = compare(older, to="neutral", resamples=100)
+        assert comparison.estimates == ()
+        assert comparison.notes[0] == f"the audit {lacking}"
+        assert f"the old audit {lacking}" in compare(AUDIT, older, resamples=100).notes
+        asked = replace(audit(PEOPLE, RUNS, ["AWRF@3"], **QUICK), query_answers=())
+        with refused("the audit does not hold AWRF@3 query by query; make it again (ranktilt audit)"):
+            compare(asked, to="neutral")
+
+    def test_older_comparisons_load(self, tmp_path: Path) -> None:
+        comparison = compare(AUDIT, to="neutral", resamples=100)
+        content = json.loads(comparison.to_json())
+        del content["estimates"], content["spec"]["to"]
+        (tmp_path / "old.json").write_text(json.dumps(content))
+        back = Comparison.load(tmp_path / "old.json")
+        assert (back.estimates, back.means) == ((), comparison.means)
+        assert "Other estimands" not in table(back, "html")
+        assert "old" in table(back)
+
+    @pytest.mark.parametrize(
+        ("spoil", "said"),
+        [
+            (lambda rows: rows[0].update(run="else"), "run: 'else' is not among the audit's runs"),
+            (lambda rows: rows.pop(), "query_answers: expected one for each run and question, each on the card"),
+            (lambda rows: rows[0]["one"].pop(), "query_answers: expected a number for each query"),
+            (lambda rows: rows[0].update(estimand="AWRF@4"), "query_answers: expected one for each run and question"),
+        ],
+    )
+    def test_a_file_that_no_audit_wrote_is_refused(self, spoil: Any, said: str, tmp_path: Path) -> None:
+        content = json.loads(AUDIT.to_json())
+        spoil(content["query_answers"])
+        file = tmp_path / "audit.json"
+        file.write_text(json.dumps(content))
+        with pytest.raises(DataError, match="is not a whole audit: ValueError: ") as error:
+            Audit.load(file)
+        assert said in str(error.value)
+
+
+POPULATION, QUERIES, WORLDS = 3000, 100, 800
+COVERED = ("ExposureRatio@10", "ExposureRatio(aggregate=means)", "AWRF@5", "Share@5")
+
+
+@pytest.fixture(scope="module")
+def population() -> dict[str, dict[str, Sample]]:
+    """Many queries under two prompts that lift one group by a known amount, one as strong as the other, and another."""
+    rng = np.random.default_rng(0)
+    lists = ["fffmmmmmmm"] * POPULATION
+    collection = people(lists)
+    women, hard = np.arange(10) < 3, rng.normal(0, 1, (POPULATION, 10))
+    tilts = {"neutral": 0.0, "again": 0.0, "sensitive": 0.8}
+    runs = []
+    for name, tilt in tilts.items():
+        scores = hard + rng.normal(0, 0.7, hard.shape) + tilt * women
+        runs.append(ranked(collection, np.argsort(-scores, axis=1).tolist(), name))
+    groups = grouping(collection, "gender")
+    judgments = Judgments.of(collection, groups)
+    aligned = [Aligned.of(run, collection, judgments) for run in runs]
+    asked = [one for name in COVERED if isinstance(one := estimand(name), GroupEstimand)]
+    found: dict[str, dict[str, Sample]] = {name: {} for name in COVERED}
+    for sample in group_samples(aligned, groups, [("f", "m")], asked):
+        found[repr(sample.estimand)][sample.run] = sample
+    return found
+
+
+def drawn(one: Sample, keep: npt.NDArray[np.int64]) -> Sample:
+    return replace(one, one=one.one[keep], two=one.two[keep], distinct=None)
+
+
+def worlds(of: dict[str, Sample], new: str, **options: Any) -> Iterator[Change]:
+    """What samples of the population's queries say."""
+    rng = np.random.default_rng(1)
+    for _ in range(WORLDS):
+        keep = rng.choice(POPULATION, QUERIES, replace=False)
+        task = contrast_task(drawn(of[new], keep), drawn(of["neutral"], keep))
+        yield contrast_changes([task], resamples=400, seed=0, **options)[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", COVERED)
+def test_intervals_cover_the_populations_difference(measure: str, population: dict[str, dict[str, Sample]]) -> None:
+    of = population[measure]
+    truth = of["sensitive"].value - of["neutral"].value
+    assert abs(truth) > (0.02 if measure == "AWRF@5" else 0.1)
+    share = np.mean([c.low <= truth <= c.high for c in worlds(of, "sensitive", test=False)])
+    assert 0.93 <= share <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", COVERED[:3])
+def test_prompts_that_move_nothing_are_seldom_said_to(measure: str, population: dict[str, dict[str, Sample]]) -> None:
+    share = np.mean([c.p < 0.05 for c in worlds(population[measure], "again")])
+    assert 0.03 <= share <= 0.07
+
+
+def test_a_contrast_that_is_a_mean_is_tested_as_by_sign_flips() -> None:
+    rng = np.random.default_rng(3)
+    new, old = rng.random((2, 40)) ** 3
+    ones = np.ones(40)
+    (p,) = swap_ps([Systems(new, ones, old, ones, lambda one, two: one / two)], resamples=999)
+    assert p == sign_flip_p(new - old, resamples=999)
+
+
+def test_it_is_public() -> None:
+    assert rt.compare(AUDIT, to="male", resamples=100).runs == (("neutral", "male"), ("female", "male"))

@@ -1,0 +1,85 @@
+"""What a bench shows: strengths in equal steps, the Pareto front, and a section a method."""
+
+import csv
+import io
+
+import pytest
+
+from ranktilt.mitigation.bench import bench
+from ranktilt.mitigation.result import Bench
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.output import table
+from ranktilt.reporting.report import report_page
+from ranktilt.reporting.views import view
+from ranktilt.reporting.views.bench import pareto
+from tests.mitigation.planted import collection, swept, trial
+
+NAN = float("nan")
+
+
+def figures(found: Bench) -> dict[str, list[Figure]]:
+    return {one.name: [block for block in one.blocks if isinstance(block, Figure)] for one in view(found).sections}
+
+
+@pytest.mark.parametrize(
+    ("points", "front"),
+    [
+        ([(1, 1)], [0]),
+        ([(3, 9), (2, 5), (1, 7), (0, 0)], [0, 1, 3]),
+        ([(1, 2), (2, 1)], [1]),
+        ([(2, 1), (2, 1), (2, 0)], [2]),
+        ([(1, 1), (1, 1)], [0]),
+        ([(NAN, 0), (5, NAN), (1, 3)], [2]),
+        ([], []),
+    ],
+)
+def test_the_pareto_front_is_what_no_other_point_beats(points: list[tuple[float, float]], front: list[int]) -> None:
+    assert pareto(points) == front
+
+
+def test_strengths_stand_in_equal_steps() -> None:
+    tilt, cost = figures(swept())["strength-1"]
+    for drawing in (tilt.drawing, cost.drawing):
+        axis = drawing["layout"]["xaxis"]
+        assert axis["tickvals"] == [0, 1, 2, 3]
+        assert axis["ticktext"] == ["0", "0.001", "0.01", "0.1"]
+    (line,) = tilt.drawing["data"]
+    assert (line["name"], line["y"]) == ("llm", [-200, -100, 0, 200])
+    everything, alone = cost.drawing["data"]
+    assert (everything["name"], alone["name"]) == ("all documents", "human documents alone")
+    assert everything["y"][:2] == alone["y"][:2] == [0, 0]
+    assert alone["y"][3] < everything["y"][3] < -10
+
+
+def test_the_front_is_drawn_beside_the_interventions() -> None:
+    (plane,) = figures(swept())["plane"]
+    front, *marks = plane.drawing["data"]
+    assert (front["name"], front["y"]) == ("Pareto front", [-100, 0])
+    assert {mark["name"] for mark in marks} == {"toward human", "toward llm", "level"}
+    assert plane.says.startswith("Pareto front: α = 0.001 and α = 0.01; ")
+
+
+def test_every_method_has_its_figures_and_rows() -> None:
+    trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")]
+    found = bench(collection(), trials, ["nDCG@1"], resamples=200)
+    names = [one.name for one in view(found).sections]
+    assert names == ["choice", "strength-1", "strength-2", "plane", "numbers", "made"]
+    text = table(found, "markdown")
+    assert "| swap | swap(0.5) | +200.0" in text
+    assert "What swap costs: change of nDCG@10" in report_page([found])
+
+
+def test_csv_holds_every_number_in_percent() -> None:
+    found = swept()
+    rows = list(csv.DictReader(io.StringIO(table(found, "csv"))))
+    assert len(rows) == len(found.tilts) + len(found.effectiveness) == 4 * 3 * 3
+    row = next(r for r in rows if (r["intervention"], r["a"], r["measure"]) == ("α = 0.1", "all", "nDCG@1"))
+    assert float(row["value"]) == 60
+    assert float(row["change"]) == -40
+    assert {r["change"] for r in rows if r["intervention"] == "α = 0"} == {""}
+
+
+def test_the_page_says_the_choice_first() -> None:
+    page = report_page([swept(budget=0.05)])
+    assert "α = 0.01 is the smallest intervention that is level within ±5 points" in page
+    assert page.count('<figure id="') == 3
