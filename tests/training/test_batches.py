@@ -19,7 +19,7 @@ def material(sizes: list[tuple[int, int]] = SIZES) -> TrainingSet:
         positives, negatives = np.arange(place, place + good), np.arange(place + good, place + good + bad)
         queries.append(TrainingQuery(f"q{number}", positives, negatives))
         place += good + bad
-    return TrainingSet(tuple(queries), [f"d{i}" for i in range(place)], 0)
+    return TrainingSet(tuple(queries), [f"d{i}" for i in range(place)], np.arange(place), 0)
 
 
 def batches(sizes: list[tuple[int, int]] = SIZES, **options: int) -> Batches:

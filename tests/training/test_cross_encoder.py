@@ -2,11 +2,6 @@
 
 import itertools
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +19,6 @@ from ranktilt.training import cross_encoder, loop
 from ranktilt.training.batches import Batches
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.options import Trained, Training
-from tests.house.tree import ROOT
 from tests.toy import no_room
 from tests.training.material import MARK, QUICK, WORDS, marked, marked_folder
 
@@ -188,39 +182,6 @@ def test_a_timed_training_keeps_its_number_of_steps(tiny: Path, tmp_path: Path) 
     assert weights(resumed.folder) == weights(train(tiny, tmp_path / "whole", steps=12).folder)
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from dataclasses import replace
-from ranktilt.training import cross_encoder, loop
-from tests.training.material import QUICK, marked
-loop.CHECKPOINT_EVERY = 0.0
-cross_encoder.train_cross_encoder(marked(), sys.argv[1], sys.argv[2], options=replace(QUICK, steps=int(sys.argv[3])))
-"""
-
-
-@pytest.mark.slow
-def test_a_training_that_is_killed_again_and_again_ends_with_the_same_weights(tiny: Path, tmp_path: Path) -> None:
-    steps, kills = 60, 0
-    checkpoint = tmp_path / "model" / ".training" / "checkpoint.pt"
-    command = [sys.executable, "-c", SCRIPT, str(tiny), str(tmp_path / "model"), str(steps)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-    for pause in (0.0, 0.013, 0.037):
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        process = subprocess.Popen(command, env=environment)
-        while process.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before):
-            time.sleep(0.002)
-        time.sleep(pause)
-        process.send_signal(signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-    assert kills == 3
-    subprocess.run(command, env=environment, check=True)
-    command[4] = str(tmp_path / "whole")
-    subprocess.run(command, env=environment, check=True)
-    assert weights(tmp_path / "model") == weights(tmp_path / "whole")
-    assert {path.name for path in (tmp_path / "model").iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}
-
-
 def test_a_finished_training_is_not_made_again(tiny: Path, tmp_path: Path) -> None:
     first = train(tiny, tmp_path / "model")
     before = (tmp_path / "model" / "model.safetensors").stat().st_mtime_ns
@@ -263,4 +224,44 @@ def test_nothing_is_written_when_there_is_nothing_to_learn(tiny: Path, tmp_path:
         train(tiny, tmp_path / "model", sources=("llm",))
     with pytest.raises(UserError, match="has 64 places for tokens"):
         train(tiny, tmp_path / "model", max_document_tokens=200)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_constraint_is_a_hinge_on_each_twin(tiny: Path, tmp_path: Path) -> None:
+    """One step's loss grows by α times the logits by which twins exceed their originals."""
+    torch = pytest.importorskip("torch")
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    with pytest.MonkeyPatch.context() as patch:
+        seen: list[Any] = []
+        keep = loop.TrainingLoop.step
+        patch.setattr(
+            loop.TrainingLoop, "step", lambda self, batch, rate: seen.append(batch) or keep(self, batch, rate)
+        )
+        some = train(tiny, tmp_path / "some", steps=1, rate=1e-12, alpha=2.0)
+    (batch,) = seen
+    model = AutoModelForSequenceClassification.from_pretrained(some.folder)
+    tokenizer = AutoTokenizer.from_pretrained(some.folder)
+    found = cross_encoder.training_set(marked(), constrained=True)
+    hinge = 0.0
+    for query, positive in zip(batch.queries, batch.documents[:, 0], strict=True):
+        twin = found.documents[found.twins[positive]]
+        assert twin == found.documents[positive][:-1] + "l"
+        texts = [found.documents[positive], twin]
+        given = tokenizer([found.queries[query].query] * 2, texts, padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            human, llm = model(**given).logits[:, 0].tolist()
+        hinge += max(0.0, llm - human)
+    assert hinge > 0
+    plain = train(tiny, tmp_path / "human", steps=1, rate=1e-12, sources=("human",))
+    assert some.figures["loss"][0] == pytest.approx(plain.figures["loss"][0] + 2 * hinge, abs=2e-4)
+
+
+def test_a_constraint_without_twins_is_refused(tiny: Path, tmp_path: Path) -> None:
+    both = marked()
+    alone = type(both)(both.docs.filter(pl.col("source") == "human"), both.queries, both.qrels)
+    with pytest.raises(UserError, match="no relevant document of source 'human' has a twin, and the constraint"):
+        train(tiny, tmp_path / "model", collection=alone, alpha=0.1)
+    with pytest.raises(UserError, match="expected an alpha of at least 0, got -1"):
+        replace(QUICK, alpha=-1)
     assert list(tmp_path.iterdir()) == []

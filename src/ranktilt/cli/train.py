@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +13,11 @@ import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
+from ranktilt.cli.output import Output, with_command
 
 if TYPE_CHECKING:
-    from ranktilt.training.options import Trained
+    from ranktilt.collection import Collection
+    from ranktilt.training.options import RetrieverTraining, Trained
 
 train = typer.Typer(help="Train a ranker on a collection's judgments.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,68 +27,231 @@ def _train() -> None:
     """Train a ranker on a collection's judgments."""
 
 
+_Folder = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", help="Where the model goes; an interrupted training in it goes on."
+    ),
+]
+_Split = Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")]
+_Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")]
+_Minutes = Annotated[
+    float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
+]
+_Rate = Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")]
+_Precision = Annotated[options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")]
+_Seed = Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")]
+_Encoder = Annotated[
+    str, typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name.")
+]
+
+
+@dataclass(frozen=True)
+class _Reading(options.Compute):
+    """What a model reads, and what it runs on."""
+
+    text: Annotated[options.Fields | None, typer.Option("--text", help="Which part of a document is read.")] = None
+
+
+@dataclass(frozen=True)
+class _Learning(options.OptionGroup):
+    """How an encoder learns; fields are those of `ranktilt.training.options.Training`."""
+
+    steps: _Steps = None
+    minutes: _Minutes = None
+    max_query_tokens: Annotated[int, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there.")] = 30
+    max_document_tokens: Annotated[
+        int, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there.")
+    ] = 200
+    twins: Annotated[
+        str | None,
+        typer.Option(
+            "--twins",
+            metavar="SOURCE",
+            help="The source that the constraint compares (default: the first with versions).",
+        ),
+    ] = None
+    precision: _Precision = options.Precisions.auto
+    seed: _Seed = 0
+
+
+@dataclass(frozen=True)
+class _RerankerLearning(_Learning):
+    """The same for re-rankers."""
+
+    negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive.")] = 4
+    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents.")] = 100
+    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs of query and document a step.")] = 32
+    rate: _Rate = 1e-4
+    alpha: Annotated[
+        float, typer.Option("--debias", metavar="α", help="Weight of the debiased constraint on the logits.")
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class _RetrieverLearning(_Learning):
+    """The same for retrievers."""
+
+    reference: Annotated[
+        str, typer.Option("--reference", metavar="paper|code", help="The constraint as written, or as released.")
+    ] = "paper"
+    loss: Annotated[
+        str, typer.Option("--loss", metavar="LOSS", help="A loss of sentence-transformers, as Name(option=value,…).")
+    ] = "MultipleNegativesRankingLoss"
+    mine: Annotated[
+        str, typer.Option("--mine", metavar="SCHEME", help="Negatives: in-batch, bm25, ann (anew each epoch) or cross.")
+    ] = "in-batch"
+    negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="Mined negatives of each positive.")] = 1
+    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Negatives are among the best K documents.")] = 100
+    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Queries a step.")] = 32
+    rate: _Rate = 2e-5
+    epochs: Annotated[int, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes.")] = 1
+    patience: Annotated[
+        int | None,
+        typer.Option("--patience", metavar="N", help="Stop after N epochs without a better one; needs --dev."),
+    ] = None
+
+
 @train.command("cross-encoder")
 @options.verb
 def cross_encoder(
     collection: options.Folder,
     *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where the model goes; an interrupted training in it goes on."
-        ),
-    ],
-    start_from: Annotated[
-        str,
-        typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name."),
-    ] = "minilm",
-    split: Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")] = "train",
+    output: _Folder,
+    start_from: _Encoder = "minilm",
+    split: _Split = "train",
     source: Annotated[
         list[str] | None,
         typer.Option(
             "--source", metavar="SOURCE", help="Learn from documents of this source only; several may be given."
         ),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
-    ] = None,
-    negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive.")] = 4,
-    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents.")] = 100,
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs of query and document a step.")] = 32,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")] = 1e-4,
-    max_query_tokens: Annotated[int, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there.")] = 30,
-    max_document_tokens: Annotated[
-        int, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there.")
-    ] = 200,
-    precision: Annotated[
-        options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")
-    ] = options.Precisions.auto,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")] = 0,
-    neural: options.RankerOptions,
+    learning: _RerankerLearning,
+    neural: _Reading,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.directory import CHECKPOINT
     from ranktilt.training.options import Training
 
-    chosen = Training(
-        sources=tuple(dict.fromkeys(source)) if source else None, steps=steps, minutes=minutes,
-        negatives=negatives, depth=depth, batch=batch, rate=learning_rate, text=neural.text or "title+text",
-        max_query_tokens=max_query_tokens, max_document_tokens=max_document_tokens, precision=precision,
-        seed=seed, device=neural.device,
-    )  # fmt: skip
+    sources = tuple(dict.fromkeys(source)) if source else None
+    chosen = Training(**vars(learning), sources=sources, text=neural.text or "title+text", device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
-    try:
+    with _interruptible(output):
         trained = train_cross_encoder(loaded, start_from, output, options=chosen)
+    note(_summary(trained, collection, "bm25@100>>cross-encoder"))
+    _warn_of_seen_judgments(collection, split)
+
+
+@train.command("retriever")
+@options.verb
+def retriever(
+    collection: options.Folder,
+    *,
+    output: _Folder,
+    start_from: _Encoder = "minilm",
+    debias: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--debias",
+            metavar="α",
+            help="Weight of the debiased constraint on the model's own scores; several, or paper, are a sweep.",
+        ),
+    ] = None,
+    split: _Split = "train",
+    dev: Annotated[
+        str | None, typer.Option("--dev", metavar="SPLIT", help="Audit the model on this split after each epoch.")
+    ] = None,
+    test: Annotated[
+        str, typer.Option("--test", metavar="SPLIT", help="Judgments on which a sweep's models are compared.")
+    ] = "test",
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="X", help="nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).")
+    ] = 0.01,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="SOURCE", help="Learn from this source (default: the first).")
+    ] = None,
+    teacher: Annotated[
+        str | None, typer.Option("--teacher", metavar="RANKER", help="Of --mine cross: cross-encoder:MODEL.")
+    ] = None,
+    learning: _RetrieverLearning,
+    neural: _Reading,
+    shown: Output,
+) -> None:
+    """Fine-tune an encoder into a retriever on the train split, levelled by the debiased constraint where asked.
+
+    Several --debias make one model each in subfolders, and compare them on the test split: Relative Δ, effectiveness,
+    and the smallest that is level within the budget.
+    """
+    from ranktilt.datasets.load import load
+    from ranktilt.mitigation.debias import PAPER
+    from ranktilt.registry import ranker
+    from ranktilt.training.options import RetrieverTraining
+    from ranktilt.training.retriever import train_retriever
+
+    asked = debias or ["0"]
+    shown.check(collection)
+    sources = (source,) if source else None
+    chosen = RetrieverTraining(
+        **vars(learning), sources=sources, text=neural.text or "title+text", device=neural.device
+    )
+    loaded = load(collection, split=split, ignore_unknown=True)
+    judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
+    taught = None if teacher is None else ranker(teacher)
+    alphas = _alphas(asked, loaded, start_from, chosen)
+    if len(alphas) == 1 and PAPER not in asked:
+        with _interruptible(output):
+            trained = train_retriever(
+                loaded, start_from, output, options=replace(chosen, alpha=alphas[0]), teacher=taught, dev=judged
+            )
+        note(_summary(trained, collection, "dense"))
+        _warn_of_seen_judgments(collection, split)
+        return
+    from ranktilt.mitigation.debias import debias_sweep
+
+    tested = load(collection, split=test, ignore_unknown=True)
+    with _interruptible(output):
+        found, _ = debias_sweep(
+            loaded, tested, start_from, output, alphas=alphas, options=chosen, teacher=taught, dev=judged,
+            budget=budget,
+        )  # fmt: skip
+    found = with_command(found)
+    place = output / "bench.json"
+    shown.deliver(found, {place: found.to_json})
+    note(f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}")
+
+
+def _alphas(asked: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
+    """The strengths, those of the paper on the model's scale, which is said."""
+    from ranktilt.mitigation.debias import PAPER, PAPER_ALPHAS, PAPER_SCORE, sweep_alphas
+    from ranktilt.training.retriever import score_scale
+
+    scale = None
+    if PAPER in asked:
+        sweep_alphas(asked, scale)  # bad numbers are refused before the model is loaded
+        scale = score_scale(collection, model, chosen)
+        scaled = ", ".join(f"{alpha:g}" for alpha in sweep_alphas([PAPER], scale))
+        note(
+            f"α of the paper, for ANCE's scores of about {PAPER_SCORE:g}: {', '.join(f'{a:g}' for a in PAPER_ALPHAS)}. "
+            f"{model} gives relevant documents {scale:.3g} on average, which makes it {scaled}"
+        )
+    return sweep_alphas(asked, scale)
+
+
+@contextmanager
+def _interruptible(folder: Path) -> Iterator[None]:
+    """Say after Ctrl-C what the same command will do."""
+    from ranktilt.training.directory import CHECKPOINT
+
+    try:
+        yield
     except KeyboardInterrupt:
-        kept = (output / CHECKPOINT).is_file()
-        note(f"{output}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}")
+        kept = any(folder.glob(f"**/{CHECKPOINT}"))
+        note(f"{folder}: the same command {'goes on from the last checkpoint' if kept else 'starts anew'}")
         raise
-    note(_summary(trained, collection))
+
+
+def _warn_of_seen_judgments(collection: Path, split: str) -> None:
     if split == "test" or len(list((collection / "qrels").glob("*.tsv"))) == 1:
         note(
             "warning: it learned from the judgments that this audit would use, so that its figures will flatter it; "
@@ -96,12 +264,7 @@ def cross_encoder(
 def lora(
     collection: options.Folder,
     *,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where the adapter goes; an interrupted training in it goes on."
-        ),
-    ],
+    output: _Folder,
     start_from: Annotated[
         str, typer.Option("--from", metavar="MODEL", help="The chat model: a folder as transformers saves it.")
     ],
@@ -117,24 +280,18 @@ def lora(
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="About how many pairs an epoch has.")] = 140_000,
     rank: Annotated[int, typer.Option("--rank", metavar="R", help="Rank of the matrices that are added.")] = 1,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
-    ] = None,
+    steps: _Steps = None,
+    minutes: _Minutes = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs a step.")] = 4,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")] = 3e-3,
+    learning_rate: _Rate = 3e-3,
     share: Annotated[
         float, typer.Option("--share", metavar="X", help="Of the queries that are learned from; the rest is held out.")
     ] = 0.8,
     passage_tokens: Annotated[int, typer.Option("--passage-tokens", metavar="N", help="Cut documents there.")] = 300,
-    precision: Annotated[
-        options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")
-    ] = options.Precisions.auto,
+    precision: _Precision = options.Precisions.auto,
     split: options.Split = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")] = 0,
-    neural: options.RankerOptions,
+    seed: _Seed = 0,
+    neural: _Reading,
 ) -> None:
     """Fine-tune a chat model's attention on pairs of documents whose right answer is as often of either group."""
     from ranktilt.training.lora import HELD_OUT, LoraTraining, train_lora
@@ -158,7 +315,7 @@ def lora(
     note(f"Next: {shlex.join(['ranktilt', 'pairwise', str(collection), '--llm', spec, '--by', by])}")
 
 
-def _summary(trained: Trained, collection: Path) -> str:
+def _summary(trained: Trained, collection: Path, stage: str) -> str:
     found = trained.figures
     steps, resumed = found["steps"], trained.resumed
     if resumed == steps:
@@ -170,5 +327,5 @@ def _summary(trained: Trained, collection: Path) -> str:
     first, last = found["loss"][0], found["loss"][-1]
     place = str(trained.folder)
     spec = f'"{place}"' if set(place) & set("()@,") or ">>" in place else place
-    following = shlex.join(["ranktilt", "audit", str(collection), "-r", f"bm25@100>>cross-encoder:{spec}"])
+    following = shlex.join(["ranktilt", "audit", str(collection), "-r", f"{stage}:{spec}"])
     return f"{did}; its loss went from {first:.2f} to {last:.2f}.\nNext: {following}"

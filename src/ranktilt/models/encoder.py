@@ -119,7 +119,7 @@ class Encoder(TextEncoder):
             lengths=self._lengths(texts, kind, label),
             prepare=lambda positions: self._prepare([texts[i] for i in positions], kind),
             forward=lambda parts: compute_parts(lambda features: self._forward(features, kind), parts),
-            context=lambda: inference(self._model.device, self.precision),
+            context=lambda: inference(self.module.device, self.precision),
             shapes=self._shapes,
         )
         return compute_missing(job, cache, label)
@@ -148,14 +148,14 @@ class Encoder(TextEncoder):
 
     @cached_property
     def _shapes(self) -> BatchShapes:
-        model = self._model
+        model = self.module
         config = getattr(getattr(model[0], "auto_model", None), "config", None)
         limits = (model.max_seq_length, getattr(config, "max_position_embeddings", None))
         longest = [int(one) for one in limits if isinstance(one, int | float) and one > 0]
         return BatchShapes.on(self.device, min([*longest, NO_LIMIT]))
 
     def _prepare(self, texts: list[str], kind: Kind) -> list[Part]:
-        model = self._model
+        model = self.module
         if not hasattr(model, "preprocess"):  # sentence-transformers 5 has no such step that is public
             return [(np.array([row]), [text]) for row, text in enumerate(texts)]
         features = model.preprocess(texts, prompt=self.prefix(kind) or None, task=kind)
@@ -167,7 +167,7 @@ class Encoder(TextEncoder):
         return padded(arrays, self._shapes, padding, left=tokenizer.padding_side == "left")
 
     def _forward(self, features: Any, kind: Kind) -> Vectors:
-        model = self._model
+        model = self.module
         try:
             if isinstance(features, list):
                 found = model.encode(features, prompt=self.prefix(kind), batch_size=len(features), task=kind)
@@ -183,7 +183,8 @@ class Encoder(TextEncoder):
         return vectors
 
     @cached_property
-    def _model(self) -> Any:
+    def module(self) -> Any:
+        """The loaded sentence-transformers model, for inference."""
         checkpoint.require_embeddings(self.folder)
         need("torch", extra="neural", for_="dense")
         library = need("sentence_transformers", extra="neural", for_="dense")

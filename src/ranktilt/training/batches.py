@@ -70,3 +70,9 @@ class Batches:
         """Tokens of a batch, padding included."""
         longest = (self.query_tokens[batch.queries] + self.document_tokens[batch.documents].max(axis=1)).max()
         return int(longest) * batch.documents.size
+
+    def halves(self, batch: Batch) -> list[Batch]:
+        """Split a batch's groups in two."""
+        middle = -(-len(batch.queries) // 2)
+        parts = (slice(None, middle), slice(middle, None))
+        return [Batch(batch.queries[p], batch.documents[p]) for p in parts if len(batch.queries[p])]

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
-from ranktilt.io.files import sha256
 from ranktilt.models.checkpoint import fingerprint
 from ranktilt.models.device import choose_precision
 from ranktilt.optional import need
@@ -27,7 +27,7 @@ from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Trained, Training
-from ranktilt.training.training_set import TrainingSet, training_set
+from ranktilt.training.training_set import Ints, TrainingSet, origin_of, training_set
 
 _PACKAGES = ("torch", "transformers", "tokenizers")
 
@@ -81,7 +81,10 @@ def train_cross_encoder(
     hardware = {"body": fingerprint(find_base_model(str(model))), "device": device.partition(":")[0]}
     spec = {"kind": "cross-encoder", **options.spec(), **hardware, "precision": precision, "packages": packages}
     directory.require_same(spec)
-    found = training_set(collection, sources=options.sources, depth=options.depth, text=options.text)
+    found = training_set(
+        collection, sources=options.sources, depth=options.depth, text=options.text, constrained=options.alpha > 0,
+        twins=options.twins,
+    )  # fmt: skip
     spec["data"] = _digest(found)
     directory.require_same(spec)
     if directory.record is not None:
@@ -92,7 +95,7 @@ def train_cross_encoder(
     loop = TrainingLoop(
         groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR
     )
-    steps, resumed = loop.complete(directory, spec, options, began)
+    resumed = loop.complete(directory, spec, options, began)
     record = {
         "spec": spec,
         "ranktilt": __version__,
@@ -102,7 +105,7 @@ def train_cross_encoder(
             "threads": torch.get_num_threads(),
             "queries": len(found.queries),
             "positives": sum(len(q.positives) for q in found.queries),
-            **loop.figures(steps),
+            **loop.figures(),
             "skipped_queries": found.skipped,
         },
     }
@@ -121,6 +124,10 @@ class _Groups:
     batches: Batches
     limit: int
     low: bool
+    twins: Ints
+    alpha: float
+    """Weight of the constraint on each positive of a whole batch."""
+    whole: int
 
     @classmethod
     def of(cls, found: TrainingSet, model: TrainableModel, options: Training, precision: str) -> _Groups:
@@ -132,19 +139,29 @@ class _Groups:
         documents, document_tokens = model.cut(found.documents, options.max_document_tokens, f"{label} documents")
         drawn = (options.positives, options.negatives, options.groups, options.seed)
         batches = Batches(found, query_tokens, document_tokens, *drawn)
-        return cls(model, queries, documents, batches, limit, precision == "bfloat16")
+        weight = (found.twins, options.alpha, options.groups)
+        return cls(model, queries, documents, batches, limit, precision == "bfloat16", *weight)
 
     def loss(self, batch: Batch) -> Any:
-        """The cross-entropy of choosing each group's positive."""
+        """The cross-entropy of choosing each group's positive, and the debiased constraint on its twin."""
         torch = need("torch", extra="neural", for_=FOR)
         groups, size = batch.documents.shape
         queries = [self.queries[q] for q in batch.queries for _ in range(size)]
         documents = [self.documents[d] for d in batch.documents.ravel()]
+        twins = self.twins[batch.documents[:, 0]]
+        paired = (twins != batch.documents[:, 0]) & (self.alpha > 0)
+        queries += [self.queries[q] for q in batch.queries[paired]]
+        documents += [self.documents[d] for d in twins[paired]]
         features = self.model.features(queries, documents, self.limit)
         with torch.autocast(self.model.model.device.type, dtype=torch.bfloat16, enabled=self.low):
-            scores = self.model.model(**features).logits
+            every = self.model.model(**features).logits.float().view(-1)
+        scores = every[: groups * size].view(groups, size)
         first = torch.zeros(groups, dtype=torch.long, device=scores.device)
-        return torch.nn.functional.cross_entropy(scores.float().view(groups, size), first)
+        loss = torch.nn.functional.cross_entropy(scores, first)
+        if not paired.any():
+            return loss
+        above = every[groups * size :] - scores[torch.from_numpy(paired).to(scores.device), 0]
+        return loss + self.alpha * self.whole / groups * torch.relu(above).sum()
 
 
 def _digest(found: TrainingSet) -> str:
@@ -156,11 +173,6 @@ def _digest(found: TrainingSet) -> str:
     for query in found.queries:
         for rows in (query.positives, query.negatives):
             whole.update(len(rows).to_bytes(8, "little") + rows.astype("<i8").tobytes())
+    if (found.twins != np.arange(len(found.twins))).any():
+        whole.update(found.twins.astype("<i8").tobytes())
     return whole.hexdigest()
-
-
-def origin_of(collection: Collection) -> Mapping[str, Any]:
-    """Return where what is learned from came from: folder, split, and hashes of its files."""
-    files = [Path(str(file)) for file in collection.spec.get("files", ())]
-    hashes = {str(file): sha256(file) for file in files if file.is_file()}
-    return {"path": collection.spec.get("path"), "split": collection.spec.get("split"), "files": hashes}

@@ -33,12 +33,13 @@ class TrainingDirectory:
     folder: Path
 
     @property
-    def _inside(self) -> Path:
+    def work(self) -> Path:
+        """What only an unfinished training needs."""
         return self.folder / ".training"
 
     @property
     def _plan(self) -> Path:
-        return self._inside / "plan.json"
+        return self.work / "plan.json"
 
     @property
     def _checkpoint(self) -> Path:
@@ -68,7 +69,7 @@ class TrainingDirectory:
             raise cannot_write(self.folder, error) from error
         existing = self.record or (_read(self._plan) if self._plan.is_file() else None)
         if existing is None:
-            if self.folder.is_dir() and any(path != self._inside for path in self.folder.iterdir()):
+            if self.folder.is_dir() and any(path != self.work for path in self.folder.iterdir()):
                 raise UserError(f"{self.folder}: holds files of something else; name a new folder")
             return
         previous = existing["spec"]
@@ -95,7 +96,7 @@ class TrainingDirectory:
 
     def load_checkpoint(self, device: str) -> dict[str, Any] | None:
         """Return the last checkpoint, its tensors on a device; None where there is none."""
-        for stale in self._inside.glob(".*.tmp"):  # of a write that was killed
+        for stale in self.work.glob(".*.tmp"):  # of a write that was killed
             stale.unlink(missing_ok=True)
         if not self._checkpoint.is_file():
             return None
@@ -108,7 +109,7 @@ class TrainingDirectory:
 
     def model_folder(self) -> Path:
         """Make an empty folder for the model's files."""
-        folder = self._inside / "model"
+        folder = self.work / "model"
         try:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -119,9 +120,13 @@ class TrainingDirectory:
     def finish(self, record: Mapping[str, Any]) -> None:
         """Move the model's files to their place, write the record, and clear away the rest."""
         try:
-            for file in sorted((self._inside / "model").iterdir()):
+            made = self.work / "model"
+            for file in filter(Path.is_file, made.rglob("*")):
                 shutil.copymode(self._plan, file)  # safetensors makes weights that nobody else may read
-                os.replace(file, self.folder / file.name)
+            for path in sorted(made.iterdir()):
+                if (self.folder / path.name).is_dir():  # of an end that was killed
+                    shutil.rmtree(self.folder / path.name)
+                os.replace(path, self.folder / path.name)
         except OSError as error:
             raise cannot_write(self.folder, error) from error
         write_files({self.folder / RECORD: _json(record)})
@@ -129,7 +134,7 @@ class TrainingDirectory:
 
     def clear(self) -> None:
         """Remove what only an unfinished training needs."""
-        shutil.rmtree(self._inside, ignore_errors=True)
+        shutil.rmtree(self.work, ignore_errors=True)
 
 
 def _json(content: Mapping[str, Any]) -> bytes:

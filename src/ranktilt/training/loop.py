@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -36,6 +37,9 @@ class EpochBatches(Protocol[B]):
     def size(self, batch: B) -> int:
         """What a batch costs, such as its tokens."""
 
+    def halves(self, batch: B) -> Sequence[B]:
+        """Split a batch in two; itself alone where it cannot be."""
+
 
 def starting(batches: EpochBatches[B], step: int) -> Iterator[B]:
     """Yield the batches from a step on, without end."""
@@ -57,10 +61,18 @@ class TrainingLoop(Generic[B]):
     """How many pairs a batch holds."""
     rate: float
     label: str
+    evaluate: Callable[[int], tuple[float, Mapping[str, float]]] | None = None
+    """Judges the model after an epoch: a number that is better the higher it is, and all that is recorded."""
+    patience: int | None = None
+    """Epochs without a better number after which it ends; the best epoch's weights are kept then."""
     optimizer: Any = None
     losses: list[float] = field(default_factory=list)
     pairs: int = 0
     seconds: float = 0.0
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+    halved: bool = False
+    """Whether a batch did not fit into memory, so that all are learned from by halves."""
+    best: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self.optimizer = self._new_optimizer()
@@ -96,13 +108,11 @@ class TrainingLoop(Generic[B]):
             )
         return int(left / pace)
 
-    def complete(
-        self, directory: TrainingDirectory, spec: Mapping[str, Any], asked: Schedule, began: float
-    ) -> tuple[int, int]:
-        """Make all steps, as many as an unfinished training began with; returns their number and the first one made."""
+    def complete(self, directory: TrainingDirectory, spec: Mapping[str, Any], asked: Schedule, began: float) -> int:
+        """Make all steps, as many as an unfinished training began with; returns the number of the first one made."""
         steps = directory.steps or asked.steps or self.steps_in(asked.minutes, began)
         directory.begin(spec, steps)
-        return steps, self.run(directory, steps)
+        return self.run(directory, steps)
 
     def run(self, directory: TrainingDirectory, steps: int) -> int:
         """Make the steps that are left; returns the number of the first of them."""
@@ -118,36 +128,88 @@ class TrainingLoop(Generic[B]):
                 raise UserError(
                     f"{self.label}: the loss is no number at step {step + 1}; choose a lower rate than {self.rate:g}"
                 )
-            now = time.monotonic()
-            self.seconds = before + now - started
-            if now - saved >= CHECKPOINT_EVERY:
+            self.seconds = before + time.monotonic() - started
+            ended = self.evaluate is not None and ((step + 1) % self.batches.per_epoch == 0 or step + 1 == steps)
+            over = ended and self._judged(step + 1)
+            if ended or time.monotonic() - saved >= CHECKPOINT_EVERY:
                 directory.save_checkpoint(self._state(step + 1))
                 saved = time.monotonic()
             report(label, step + 1 - first, steps - first)
+            if over:
+                break
+        if self.best is not None:
+            self.model.load_state_dict(self.best["model"], strict=False)
         return first
+
+    def _judged(self, step: int) -> bool:
+        """Evaluate the model after an epoch; returns whether patience is at its end."""
+        if self.evaluate is None:
+            return False
+        score, found = self.evaluate(step)
+        self.evaluations.append({"step": step, **found})
+        if self.patience is None:
+            return False
+        if self.best is None or score > self.best["score"]:
+            kept = {name: weight.detach().clone() for name, weight in self._changing().items()}
+            self.best = {"score": score, "evaluation": len(self.evaluations), "model": kept}
+        return len(self.evaluations) - int(self.best["evaluation"]) >= self.patience
 
     def step(self, batch: B, rate: float) -> float:
         """Learn from one batch; returns its loss."""
         torch = need("torch", extra="neural", for_=self.label)
-        loss = self.loss(batch)
-        loss.backward()
+        loss = self._learned(batch)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), _MAX_GRADIENT)
         for part in self.optimizer.param_groups:
             part["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad()
+        return loss
+
+    def _learned(self, batch: B) -> float:
+        """Add up a batch's gradients, by halves where the whole does not fit into memory; returns its loss."""
+        if not self.halved:
+            try:
+                return self._backward(batch, 1.0)
+            except (MemoryError, RuntimeError) as error:
+                if not _out_of_memory(error):
+                    raise
+            self.halved = True
+            self.optimizer.zero_grad()
+            note = "a batch does not fit into memory: from here on all are learned from by halves"
+            warnings.warn(f"{self.label}: {note}", stacklevel=2)
+        halves = self.batches.halves(batch)
+        try:
+            return sum(self._backward(half, self.count(half) / self.count(batch)) for half in halves)
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            raise UserError(
+                f"{self.label}: not even half a batch fits into memory; choose a smaller one (--batch), or cut "
+                "documents earlier (--max-document-tokens)"
+            ) from error
+
+    def _backward(self, batch: B, share: float) -> float:
+        loss = self.loss(batch) * share
+        loss.backward()
         return float(loss.detach())
+
+    def _changing(self) -> dict[str, Any]:
+        """The weights that training changes."""
+        changing = {name for name, weight in self.model.named_parameters() if weight.requires_grad}
+        return {name: weight for name, weight in self.model.state_dict().items() if name in changing}
 
     def _state(self, step: int) -> dict[str, Any]:
         """All that the next step depends on; weights that do not change are no part of it."""
-        changing = {name for name, weight in self.model.named_parameters() if weight.requires_grad}
         return {
             "step": step,
-            "model": {name: weight for name, weight in self.model.state_dict().items() if name in changing},
+            "model": self._changing(),
             "optimizer": self.optimizer.state_dict(),
             "losses": self.losses,
             "pairs": self.pairs,
             "seconds": self.seconds,
+            "evaluations": self.evaluations,
+            "halved": self.halved,
+            "best": self.best,
         }
 
     def _restore(self, directory: TrainingDirectory) -> int:
@@ -158,10 +220,14 @@ class TrainingLoop(Generic[B]):
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.losses, self.pairs, self.seconds = state["losses"], state["pairs"], state["seconds"]
+        self.evaluations, self.halved, self.best = (state[name] for name in ("evaluations", "halved", "best"))
         return int(state["step"])
 
-    def figures(self, steps: int) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """Return what the record says of how it went: steps, pairs, time, and the loss as it fell."""
+        steps = len(self.losses)
+        evaluated = {"evaluations": self.evaluations} if self.evaluations else {}
+        kept = {"kept_evaluation": self.best["evaluation"]} if self.best is not None else {}
         parts = np.array_split(np.array(self.losses), min(_LOSS_POINTS, steps))
         return {
             "steps": steps,
@@ -170,7 +236,16 @@ class TrainingLoop(Generic[B]):
             "seconds": round(self.seconds, 1),
             "pairs_per_second": round(self.pairs / self.seconds, 1) if self.seconds else None,
             "loss": [round(float(part.mean()), 4) for part in parts],
+            **({"halved": True} if self.halved else {}),
+            **evaluated,
+            **kept,
         }
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """Whether memory is what failed: a GPU's has an error of its own, a processor's is a plain RuntimeError."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words
 
 
 def device_of(name: str | None, label: str) -> str:

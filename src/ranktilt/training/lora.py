@@ -32,10 +32,10 @@ from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.base import Task
 from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
-from ranktilt.training.cross_encoder import origin_of
 from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
 from ranktilt.training.options import Trained, require_schedule
+from ranktilt.training.training_set import origin_of
 
 Ints = npt.NDArray[np.int64]
 FOR = "train lora"
@@ -226,14 +226,14 @@ def train_lora(
     loop = TrainingLoop(
         adapted, tokens, lambda batch: _loss(torch, adapted, tokens, batch, precision), len, options.rate, FOR
     )
-    steps, resumed = loop.complete(directory, spec, options, began)
+    resumed = loop.complete(directory, spec, options, began)
     record = {
         "spec": spec,
         "ranktilt": __version__,
         "from": str(model),
         "collection": origin_of(collection),
         "figures": {
-            "threads": torch.get_num_threads(), **loop.figures(steps), "examples": len(found.prompts),
+            "threads": torch.get_num_threads(), **loop.figures(), "examples": len(found.prompts),
             "protected_answers": int(found.protected.sum()), "held_out_queries": len(found.held_out),
         },
     }  # fmt: skip
@@ -278,6 +278,9 @@ class _Examples:
 
     def size(self, batch: Ints) -> int:
         return len(batch) * max(len(self.tokens[place]) for place in batch.tolist())
+
+    def halves(self, batch: Ints) -> list[Ints]:
+        return [half for half in np.array_split(batch, 2) if len(half)]
 
 
 def _adapted(torch: Any, peft: Any, chat: Transformers, options: LoraTraining) -> Any:

@@ -12,6 +12,8 @@ from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
 from ranktilt.models.device import PRECISIONS
 
+MINING = ("in-batch", "bm25", "ann", "cross")
+REFERENCES = ("paper", "code")
 _AT_LEAST_ONE = ("negatives", "positives", "depth", "steps", "batch", "max_query_tokens", "max_document_tokens")
 
 
@@ -84,6 +86,12 @@ class Training:
         Of forward and backward pass; ``auto`` is bfloat16 where the device has it. Weights are kept in float32.
     device : str, optional
         Torch's name of the device; the first GPU where there is one, else the processor.
+    alpha : float, optional
+        Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version of a relevant
+        document may not score above it (`ranktilt.training.DebiasedLoss`). 0 leaves it out.
+    twins : str, optional
+        The source whose versions the constraint holds against the relevant documents; by default the first one that
+        has any. Sources that are not named are not learned from.
 
     Raises
     ------
@@ -105,9 +113,13 @@ class Training:
     max_document_tokens: int = 200
     precision: str = "auto"
     device: str | None = None
+    alpha: float = 0.0
+    twins: str | None = None
 
     def __post_init__(self) -> None:
         require_schedule(self, _AT_LEAST_ONE)
+        if not (math.isfinite(self.alpha) and self.alpha >= 0):
+            raise UserError(f"training: expected an alpha of at least 0, got {self.alpha}")
         if self.sources is not None and not self.sources:
             raise UserError("training: expected at least one source, got none")
         if self.text not in TEXT_CHOICES:
@@ -125,12 +137,65 @@ class Training:
         return asdict(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RetrieverTraining(Training):
+    """How a retriever is trained: as `Training` says, but for these.
+
+    Parameters
+    ----------
+    sources : tuple of str, optional
+        By default the collection's first source only, which is the human one of a mix: its LLM versions are the twins.
+    negatives : int, optional
+        Mined negatives of each positive; the other documents of a batch are negatives too where the loss says so.
+    mine : {"in-batch", "bm25", "ann", "cross"}, optional
+        Where negatives come from: nowhere else than the batch; BM25's best; the model's own best, searched anew before
+        each epoch (as ANCE does); or BM25's best that a teacher, such as a cross-encoder, scores below the positive.
+    loss : str, optional
+        A loss of sentence-transformers with its options, such as ``"MultipleNegativesRankingLoss(scale=20)"``.
+    reference : {"paper", "code"}, optional
+        The constraint as Dai et al. write it, or as their released code computes it.
+    epochs : int, optional
+        Where neither `steps` nor `minutes` are given.
+    max_query_tokens, max_document_tokens : int, optional
+        Special tokens included; the saved model cuts at the larger of the two.
+    patience : int, optional
+        Stop once so many epochs have brought no better effectiveness on the dev queries, and keep the best epoch's
+        weights; None goes on to the end. Needs dev queries.
+    """
+
+    negatives: int = 1
+    rate: float = 2e-5
+    mine: str = "in-batch"
+    loss: str = "MultipleNegativesRankingLoss"
+    reference: str = "paper"
+    epochs: int = 1
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_schedule(self, ("epochs", "patience"))
+        if self.mine not in MINING:
+            raise unknown("mining scheme", self.mine, MINING)
+        if self.reference not in REFERENCES:
+            raise unknown("reference of the constraint", self.reference, REFERENCES)
+
+    @property
+    def groups(self) -> int:
+        """Rows of a batch: a query, its positive, and the negatives."""
+        return self.batch
+
+    @property
+    def constrained(self) -> bool:
+        """Whether twins are learned from."""
+        return self.alpha > 0 or self.reference == "code"
+
+
 @dataclass(frozen=True)
 class Trained:
     """A training that is over."""
 
     folder: Path
-    """The model; ``cross-encoder:FOLDER`` ranks with it."""
+    """The model; ``cross-encoder:FOLDER``, or ``dense:FOLDER`` of a retriever, ranks with it."""
     record: dict[str, Any]
     """What its ``training.json`` holds: ``spec``, ``collection``, ``packages`` and ``figures``."""
     resumed: int

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.io.files import sha256
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import collection_rows
 
@@ -34,13 +37,21 @@ class TrainingSet:
 
     queries: tuple[TrainingQuery, ...]
     documents: list[str]
-    """Texts of the documents that are somebody's positive or negative."""
+    """Texts of the documents that are somebody's positive or negative, and behind them of their twins."""
+    twins: Ints
+    """Where each document's twin stands in `documents`; its own place where it has none."""
     skipped: int
     """Queries with a relevant document that are left out, because BM25 finds none of these or nothing else."""
 
 
 def training_set(
-    collection: Collection, *, sources: Sequence[str] | None = None, depth: int = 100, text: str = "title+text"
+    collection: Collection,
+    *,
+    sources: Sequence[str] | None = None,
+    depth: int = 100,
+    text: str = "title+text",
+    constrained: bool = False,
+    twins: str | None = None,
 ) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
@@ -48,33 +59,53 @@ def training_set(
     others too, it would learn that few shared words are a sign of relevance. Negatives are the rest of BM25's best,
     without any version (same origin) or copy (same text) of a relevant document.
 
+    Where it is `constrained`, each positive comes with its version in the source `twins`, by default the first that
+    has any, and without `sources` the first one is learned from; `UserError` where no positive has one.
+
     With `sources`, documents of the others do not exist. What is relevant in another source keeps its versions from
     being negatives all the same.
     """
-    part = _of_sources(collection, sources)
-    relevant = collection.qrels.filter(pl.col("grade") > 0)
-    wanted = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
-    wanted = wanted.join(part.queries.select(query_id="id"), on="query_id", how="semi")
-    if not wanted.height:
-        raise UserError(
-            f"{_collection_name(collection)}: no document{_of(sources)} is judged relevant; there is nothing to learn"
-        )
+    sources = sources or (collection.sources[:1] if constrained else None)
+    relevant, wanted, part = relevant_documents(collection, sources)
     found = _candidates(part, depth, text)
     positive = found.join(wanted, on=["query_id", "doc_id"], how="semi", maintain_order="left")
     versions = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
-    copies = wanted.join(part.docs.select(doc_id="id", copy=_text_hash(part, text)), on="doc_id")
+    copies = wanted.join(part.docs.select(doc_id="id", copy=copies_of_text(part, text)), on="doc_id")
     negative = found.join(versions, on=["query_id", "origin"], how="anti", maintain_order="left")
     negative = negative.join(copies, on=["query_id", "copy"], how="anti", maintain_order="left")
     used, queries = _by_query(part, positive, negative)
     if not queries:
         raise UserError(
-            f"{_collection_name(collection)}: BM25 finds no relevant document{_of(sources)} beside others "
+            f"{collection_name(collection)}: BM25 finds no relevant document{_of(sources)} beside others "
             f"among its best {depth}; there is nothing to learn"
         )
-    return TrainingSet(queries, part.texts(text)[used].to_list(), wanted["query_id"].n_unique() - len(queries))
+    texts, places = part.texts(text)[used].to_list(), np.arange(len(used))
+    if constrained and sources:
+        source = twin_source(collection, twins, sources)
+        kept = Collection(part.docs[used], part.queries, part.qrels.clear())
+        places, texts = twin_texts(collection, kept, source, text)
+        if all((places[one.positives] == one.positives).all() for one in queries):
+            raise UserError(no_twins(collection, sources, source))
+    return TrainingSet(queries, texts, places, wanted["query_id"].n_unique() - len(queries))
 
 
-def _of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
+def relevant_documents(
+    collection: Collection, sources: Sequence[str] | None
+) -> tuple[pl.DataFrame, pl.DataFrame, Collection]:
+    """All judgments above 0, those that can be learned from, and the collection of the sources' documents alone."""
+    part = of_sources(collection, sources)
+    relevant = collection.qrels.filter(pl.col("grade") > 0)
+    wanted = relevant.join(part.docs.select(doc_id="id"), on="doc_id", how="semi")
+    wanted = wanted.join(part.queries.select(query_id="id"), on="query_id", how="semi")
+    if not wanted.height:
+        raise UserError(
+            f"{collection_name(collection)}: no document{_of(sources)} is judged relevant; there is nothing to learn"
+        )
+    return relevant, wanted, part
+
+
+def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
+    """Return the collection without the documents of other sources; itself where all are wanted."""
     if sources is None:
         return collection
     for name in sources:
@@ -89,12 +120,12 @@ def _candidates(part: Collection, depth: int, text: str) -> pl.DataFrame:
     """BM25's best of each query: ``query_id``, ``doc_id``, ``row``, ``origin``, ``copy``, best first."""
     run = BM25(k=depth, text=text).rank(part)
     rows = pl.Series("row", collection_rows(run, part)[run.docs])
-    docs = part.docs.select("origin", copy=_text_hash(part, text))
+    docs = part.docs.select("origin", copy=copies_of_text(part, text))
     return run.frame().select("query_id", "doc_id").with_columns(rows).hstack(docs[rows])
 
 
-def _text_hash(part: Collection, text: str) -> pl.Series:
-    """A number that documents of one text share."""
+def copies_of_text(part: Collection, text: str) -> pl.Series:
+    """Return a number that documents of one text share."""
     return part.texts(text).hash()
 
 
@@ -116,10 +147,56 @@ def _rows(side: pl.DataFrame) -> dict[str, Ints]:
     return {query: np.array(rows, dtype=np.int64) for query, rows in grouped.iter_rows()}
 
 
-def _collection_name(collection: Collection) -> str:
+def collection_name(collection: Collection) -> str:
+    """Return what messages call a collection: its path and split."""
     split = collection.spec.get("split")
     return f"{collection.spec.get('path', 'the collection')}{f', split {split}' if split else ''}"
 
 
 def _of(sources: Sequence[str] | None) -> str:
     return f" of source {' or '.join(map(repr, sources))}" if sources is not None else ""
+
+
+def origin_of(collection: Collection) -> Mapping[str, Any]:
+    """Return where what is learned from came from: folder, split, and hashes of its files."""
+    files = [Path(str(file)) for file in collection.spec.get("files", ())]
+    hashes = {str(file): sha256(file) for file in files if file.is_file()}
+    return {"path": collection.spec.get("path"), "split": collection.spec.get("split"), "files": hashes}
+
+
+def twin_source(collection: Collection, named: str | None, chosen: Sequence[str]) -> str | None:
+    """Return the source of the twins: the one that is named, else the first other one with any version."""
+    if named is not None:
+        if named not in collection.sources:
+            raise unknown("source", named, collection.sources)
+        if named in chosen:
+            raise UserError(f"training: {named!r} is learned from, so it cannot hold the twins too")
+        return named
+    origins = collection.docs.filter(pl.col("source").is_in(list(chosen)))["origin"].unique()
+    others = collection.docs.filter(~pl.col("source").is_in(list(chosen)) & pl.col("origin").is_in(origins.implode()))
+    return next((name for name in collection.sources if name in set(others["source"])), None)
+
+
+def twin_texts(collection: Collection, part: Collection, source: str | None, text: str) -> tuple[Ints, list[str]]:
+    """Return where each document's twin stands in texts, its own place where it has none, and the texts."""
+    own = np.arange(part.docs.height, dtype=np.int64)
+    texts = part.texts(text).to_list()
+    if source is None:
+        return own, texts
+    of_source = pl.Series(collection.docs["source"] == source)
+    versions = pl.DataFrame({"origin": collection.docs["origin"], "text": collection.texts(text)}).filter(of_source)
+    versions = versions.unique("origin", keep="first", maintain_order=True)
+    places = versions.select("origin", place=pl.int_range(pl.len()) + len(texts))
+    found = part.docs.select("origin").join(places, on="origin", how="left", maintain_order="left")["place"]
+    return found.fill_null(pl.Series(own)).to_numpy().astype(np.int64), texts + versions["text"].to_list()
+
+
+def no_twins(collection: Collection, chosen: Sequence[str], source: str | None) -> str:
+    """Say that a constraint has nothing to compare, and what would help."""
+    split, path = collection.spec.get("split") or "train", collection.spec.get("path") or "DIR"
+    of = f" of source {source!r}" if source else ""
+    return (
+        f"{collection_name(collection)}: no relevant document of source {' or '.join(map(repr, chosen))} has a twin"
+        f"{of}, and the constraint compares the two; write them: ranktilt rewrite {path} --split {split} --llm MODEL "
+        "-o NEW"
+    )
