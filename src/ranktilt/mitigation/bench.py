@@ -122,7 +122,7 @@ def bench(
     notes = tuple(dict.fromkeys(note for one in audited for note in one.notes))
     return Bench(
         spec, interventions, tuple(map(repr, asked)), audited[0].tilts, tuple(chain(*means)), changes,
-        (*notes, *_notes(trials, reference)),
+        (*notes, *_notes(trials, reference if by == "source" else "")),
     )  # fmt: skip
 
 
@@ -212,7 +212,7 @@ def _spec(audited: Audit, trials: Sequence[Trial]) -> Mapping[str, Any]:
 
 
 def _notes(trials: Sequence[Trial], reference: str) -> Iterator[str]:
-    if trials[0].alone is None:
+    if trials[0].alone is None and reference:
         yield f"effectiveness on {reference} documents alone is not known: they were not ranked alone"
     yield (
         f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
