@@ -177,7 +177,10 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
     assert "A difference between texts does not show that a ranker goes by it." in shown.text
 
 
-_VERBS = "audit, validate, study, explain, pairwise, train retriever, compare, gate, calibrate, check and replay-log"
+_VERBS = (
+    "audit, validate, study, explain, pairwise, train retriever, study --of training, compare, gate, calibrate, check "
+    "and replay-log"
+)
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"
 
@@ -249,8 +252,9 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
     path = result("gate").save(tmp_path / "found.json")
     with pytest.raises(DataError) as error:
         read_result(path, PAPER_RESULTS)
-    said = "expected an audit, a validation, a study, an explanation, a pairwise audit or a bench, got a gate's report"
-    verbs = "ranktilt audit, validate, study, explain, pairwise and train retriever"
+    kinds = "an audit, a validation, a study, an explanation, a pairwise audit, a bench or a training study"
+    said = f"expected {kinds}, got a gate's report"
+    verbs = "ranktilt audit, validate, study, explain, pairwise, train retriever and study --of training"
     assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
 
 

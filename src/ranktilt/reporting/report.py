@@ -24,6 +24,7 @@ from ranktilt.errors import DataError, UserError, counted, join_words, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.mitigation.result import Bench
+from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Document, Explorer, Section, Sentence
@@ -44,6 +45,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Explanation: ("explanation", "explanations"),
     PairwiseAudit: ("pairwise audit", "pairwise audits"),
     Bench: ("bench", "benches"),
+    TrainingStudy: ("training study", "training studies"),
     Comparison: ("comparison", "comparisons"),
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),
@@ -51,7 +53,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     ReplayedLog: ("replayed log", "replayed logs"),
 }
 """Every kind of result that a page shows, and what one and several of them are called."""
-PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study, Explanation, PairwiseAudit, Bench)
+PAPER_RESULTS: tuple[type[Result], ...] = (Audit, Validation, Study, Explanation, PairwiseAudit, Bench, TrainingStudy)
 """Those whose tables and figures papers print."""
 _LONGEST = 160
 """Characters of a headline that says what each result says."""

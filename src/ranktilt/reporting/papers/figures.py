@@ -13,6 +13,7 @@ from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import signed
 from ranktilt.mitigation.result import Bench
+from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.base import ProbeFigure, ProbeResult
 from ranktilt.probes.distribution import Distribution
 from ranktilt.probes.explain import Explanation
@@ -66,7 +67,7 @@ def drawn_figures(result: Result, layout: str = "") -> Iterator[PaperFigure]:
         return _explanation_figures(result, layout)
     if isinstance(result, Bench):
         return bench_figures(result, [layout] if layout else tables_of(result))
-    if layout or isinstance(result, PairwiseAudit):
+    if layout or isinstance(result, PairwiseAudit | TrainingStudy):
         return iter(())
     if isinstance(result, Validation):
         return _validation_figures(result)
@@ -112,6 +113,7 @@ def _nothing(results: Sequence[Result], layout: str) -> str:
         Explanation: "an explanation needs a spectrum or perplexities",
         PairwiseAudit: "a pairwise audit has a table (wang-3)",
         Bench: "a bench needs a defined Relative Δ",
+        TrainingStudy: "a training study has tables (askari-1 to askari-5), and figures on its page",
     }
     kinds = dict.fromkeys(type(_bare(result)) for result in results)
     return f"nothing to draw: {'; '.join(needs[kind] for kind in kinds)}"

@@ -15,6 +15,7 @@ from ranktilt.auditing.result import Audit
 from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError
 from ranktilt.mitigation.result import Bench
+from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.rankers.spec import Stage, parse_stages
@@ -28,6 +29,7 @@ from ranktilt.reporting.papers.layouts import (
     system_names,
     temperature,
 )
+from ranktilt.reporting.papers.training import training_cells, training_tables
 from ranktilt.reporting.views.provenance import folder
 
 _HUMAN, _LLM = "human", "llm"
@@ -43,7 +45,7 @@ _BY_MODEL = (("dai-3", "dai-4", "dai-9"), _ALONE)
 """Tables of one kind: of the usual models, of GPT, and of other temperatures."""
 _USUAL = ("", "0.2")
 """Temperatures of the papers' main tables."""
-Result = Audit | Validation | Study | Explanation | PairwiseAudit | Bench
+Result = Audit | Validation | Study | Explanation | PairwiseAudit | Bench | TrainingStudy
 
 
 def cells_of(result: Result, table: str) -> list[PaperCell]:
@@ -58,6 +60,8 @@ def cells_of(result: Result, table: str) -> list[PaperCell]:
         found = list(_of_pairs(result)) if table == "wang-3" else []
     elif isinstance(result, Bench):
         found = list(_of_bench(result, table))
+    elif isinstance(result, TrainingStudy):
+        found = list(training_cells(result, table))
     else:
         found = _of_study(result, table)
     scale = LAYOUTS[table].scale
@@ -70,6 +74,8 @@ def tables_of(result: Result) -> list[str]:
         return ["dai-9"]
     if isinstance(result, PairwiseAudit):
         return ["wang-3"]
+    if isinstance(result, TrainingStudy):
+        return training_tables(result)
     if isinstance(result, Bench):
         return [table for table in ("dai-fig10", "dai-fig11") if any(_of_bench(result, table))]
     if isinstance(result, Explanation):
@@ -209,7 +215,7 @@ def _systems(runs: Iterable[str], table: str) -> dict[str, str]:
 
 def left_out(result: Result, table: str) -> list[str]:
     """Name the rankers of an audit or study that a table is not about: re-rankers, or those that nothing re-ranks."""
-    if isinstance(result, Validation | Explanation | PairwiseAudit | Bench) or table not in _MIXED:
+    if isinstance(result, Validation | Explanation | PairwiseAudit | Bench | TrainingStudy) or table not in _MIXED:
         return []
     names = system_names(dict.fromkeys(t.run for t in result.tilts))
     return [name for run, name in names.items() if run not in _systems(names, table)]

@@ -13,6 +13,7 @@ from ranktilt.auditing.study import Study
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import ROUNDINGS
 from ranktilt.mitigation.result import Bench
+from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Cell, Column, Document, Panels, Row, Table, printed
@@ -52,6 +53,7 @@ _KINDS = {
     Explanation: ("explanation", "explanations"),
     PairwiseAudit: ("pairwise audit", "pairwise audits"),
     Bench: ("bench", "benches"),
+    TrainingStudy: ("training study", "training studies"),
     CellFile: ("file of cells", "files of cells"),
 }
 

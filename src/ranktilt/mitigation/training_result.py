@@ -1,0 +1,296 @@
+"""What training on human or on LLM documents does to rankers, as one versioned file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.groups import ALL
+from ranktilt.auditing.verdict import bounds
+from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.io.artifact import Result
+from ranktilt.measures.base import signed
+
+BASELINE = "BM25"
+Kind = Literal["supervised", "zero-shot", "seen", "first stage", "curve"]
+KINDS: tuple[Kind, ...] = ("supervised", "zero-shot", "seen", "first stage", "curve")
+
+
+@dataclass(frozen=True)
+class TrainedRanker:
+    """One training of one encoder.
+
+    Parameters
+    ----------
+    body : str
+        Name of the encoder that it started from.
+    documents : tuple of str
+        The sources whose documents it learned from.
+    seed : int
+        Of the training; trainings that differ in it alone are one ranker, of which means are shown.
+    ranker : str
+        The text of the ranker, such as ``cross-encoder:work/minilm-human-0``.
+    limits : tuple of (str, int), optional
+        How many documents of each source it learned from, where not all (the augmentation curve).
+    tuned : str, optional
+        What the encoder was trained for before, such as ``retrieval``; empty for pretraining alone.
+    """
+
+    body: str
+    documents: tuple[str, ...]
+    seed: int
+    ranker: str
+    limits: tuple[tuple[str, int], ...] = ()
+    tuned: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.body and self.documents):
+            raise UserError("a trained ranker needs a body and the sources that it learned from")
+
+    @property
+    def learned(self) -> str:
+        """What it learned from: ``human``, or ``100 human and 50 llm``."""
+        counts = dict(self.limits)
+        parts = [f"{counts[name]:,} {name}" if name in counts else name for name in self.documents]
+        return join_words(parts)
+
+    @property
+    def name(self) -> str:
+        """As printed; trainings with other seeds share it."""
+        return f"{self.body} trained on {self.learned}"
+
+    @property
+    def run(self) -> str:
+        """Name of its runs, which no two trainings share."""
+        return f"{self.name}, seed {self.seed}"
+
+
+class SeedValues(NamedTuple):
+    """What the trainings of one ranker give, one value a seed."""
+
+    ranker: str
+    measure: str
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return float(np.mean(self.values))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the seeds; NaN of one."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else float("nan")
+
+
+class AnswerOverlap(NamedTuple):
+    """Share of a query's distinct words that stand in a relevant document of one side, 0 to 1, and its quartiles."""
+
+    source: str
+    pairs: int
+    mean: float
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Every ranker on one collection; per-query values are means over the trainings of a ranker.
+
+    Parameters
+    ----------
+    name : str
+        Of the collection.
+    kind : {"supervised", "zero-shot", "seen", "first stage", "curve"}
+        The own test split; another collection; queries of the training without their labels; what the first stage
+        finds on one side of one split; or rankers that learned from a number of documents, on the own test split.
+    queries, documents, depth : int
+        Queries with a relevant document, documents, and how many of a query's are re-ranked.
+    measures, groups : tuple of str
+        The first group is ``all``, the others are the domains.
+    means : tuple of Effect
+        Of every ranker, group (which stands twice) and measure, 0 to 1.
+    differences : tuple of Change
+        Of every two rankers and measure over all queries, in points: `run` less `old_run`. Sign-flip permutation, Holm
+        over all of them.
+    t_tests : tuple of Change
+        The same by the paired t test, Bonferroni over all of them.
+    domains : tuple of Change
+        In each domain, of every two rankers of one body.
+    seeds : tuple of SeedValues
+        Of every trained ranker and measure, over all queries.
+    split, side : str
+        Of the first stage: whose judgments, and which source's documents.
+    """
+
+    name: str
+    kind: Kind
+    queries: int
+    documents: int
+    depth: int
+    measures: tuple[str, ...]
+    groups: tuple[str, ...]
+    means: tuple[Effect, ...]
+    differences: tuple[Change, ...] = ()
+    t_tests: tuple[Change, ...] = ()
+    domains: tuple[Change, ...] = ()
+    seeds: tuple[SeedValues, ...] = ()
+    split: str = ""
+    side: str = ""
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """Names, the first stage first."""
+        return tuple(dict.fromkeys(mean.run for mean in self.means))
+
+    def mean(self, ranker: str, measure: str, group: str = ALL) -> Effect:
+        """Return the effectiveness of a ranker."""
+        found = next((m for m in self.means if (m.run, m.measure, m.a) == (ranker, measure, group)), None)
+        if found is None:
+            known = [f"{m.run}, {m.measure}, {m.a}" for m in self.means]
+            raise unknown("ranker, measure and group", f"{ranker}, {measure}, {group}", known)
+        return found
+
+    def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
+        """Return how a ranker differs from another one; None where the two were not compared."""
+        rows = self.differences if group == ALL else self.domains
+        pair = (c for c in rows if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group))
+        return next(pair, None)
+
+    def best(self, ranker: str, measure: str, *, test: Literal["t", "permutation"] = "t") -> bool:
+        """Whether a ranker is significantly better than every other one, the first stage among them."""
+        rows = self.t_tests if test == "t" else self.differences
+        of = [c for c in rows if c.measure == measure and ranker in (c.run, c.old_run)]
+        if len(of) < len(self.rankers) - 1 or not of:
+            return False
+        return all(c.p_corrected < 0.05 and (c.value > 0) == (c.run == ranker) and c.value != 0 for c in of)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingStudy(
+    Result, format="ranktilt-training-study", version=1, noun="a training study",
+    command="ranktilt study --of training",
+):  # fmt: skip
+    """What `compare_trainings` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: options, collections, versions.
+    reference : str
+        The human side; positive Relative Δ favours it.
+    rankers : tuple of TrainedRanker
+        Every training.
+    evaluations : tuple of Evaluation
+        Supervised first, then zero-shot, seen queries, the first stage, and the curve; those that were made.
+    tilts : tuple of Effect
+        Relative Δ of the first stage and of every training on the mixed collection; empty where nothing mixed was
+        ranked.
+    tilt_changes : tuple of Change
+        For every body and seed, Relative Δ of the one that learned from another side less that of the one that learned
+        from the reference.
+    overlaps : tuple of AnswerOverlap
+        Words of queries in the relevant documents of each side.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    spec: Mapping[str, Any]
+    reference: str
+    rankers: tuple[TrainedRanker, ...]
+    evaluations: tuple[Evaluation, ...]
+    tilts: tuple[Effect, ...]
+    tilt_changes: tuple[Change, ...]
+    overlaps: tuple[AnswerOverlap, ...]
+    notes: tuple[str, ...]
+
+    def of_kind(self, *kinds: Kind) -> tuple[Evaluation, ...]:
+        """Return the evaluations of some kinds."""
+        return tuple(one for one in self.evaluations if one.kind in kinds)
+
+    @property
+    def primary(self) -> str:
+        """Measure that sentences and figures are about; every evaluation has it."""
+        return str(self.spec["primary"])
+
+    @property
+    def tuned(self) -> dict[str, str]:
+        """Bodies that were trained for more than language, each with what for."""
+        return {one.body: one.tuned for one in self.rankers if one.tuned}
+
+    def tilts_of(self, ranker: str, measure: str) -> list[Effect]:
+        """Return Relative Δ of a ranker on the mixed collection, one row a seed."""
+        names = {one.run for one in self.rankers if one.name == ranker} or {ranker}
+        return [tilt for tilt in self.tilts if tilt.run in names and tilt.measure == measure]
+
+    def side(self, body: str, documents: Sequence[str]) -> str:
+        """Name of the ranker of a body that learned from all documents of these sources."""
+        return TrainedRanker(body, tuple(documents), 0, "").name
+
+    @property
+    def contrasts(self) -> list[tuple[str, str, str]]:
+        """Body, the ranker that learned from another side, and the one that learned from the reference."""
+        found = dict.fromkeys((one.body, one.documents) for one in self.rankers if not one.limits)
+        return [
+            (body, self.side(body, documents), self.side(body, (self.reference,)))
+            for body, documents in found
+            if documents != (self.reference,) and (body, (self.reference,)) in found
+        ]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each body's two sides differ by: effectiveness on every collection, then Relative Δ."""
+        return tuple(sentence for contrast in self.contrasts for sentence in self._said(*contrast))
+
+    def _said(self, body: str, new: str, old: str) -> Iterator[str]:
+        front = f"{body}, {new.removeprefix(f'{body} ')} less {old.removeprefix(f'{body} ')}"
+        parts = []
+        for one in self.of_kind("supervised", "zero-shot"):
+            change = one.difference(new, old, self.primary)
+            if change is not None:
+                word = "" if change.shown else ", not significant"
+                ends = bounds(change.low, change.high)
+                parts.append(f"{signed(change.value)} points {ends} on {one.name} ({one.kind}{word})")
+        if parts:
+            yield f"{front}, {self.primary}: {join_words(parts)}"
+        moved = [c for c in self.tilt_changes if c.run in self._runs(new) and c.measure == self.primary]
+        for change in moved:
+            seed = f" (seed {change.run.rpartition(' ')[2]})" if len(moved) > 1 else ""
+            word = "" if change.shown else ", not significant"
+            yield (
+                f"{front}{seed}, Relative Δ({change.measure}) on the mixed collection: {signed(change.old)} % to "
+                f"{signed(change.new)} %, {signed(change.value)} points {bounds(change.low, change.high)}{word}"
+            )
+
+    def _runs(self, name: str) -> set[str]:
+        return {one.run for one in self.rankers if one.name == name}
+
+    def derived(self) -> dict[str, Any]:
+        """The sentences, for those who read the file."""
+        return {"sentences": self.sentences}
+
+    def require_whole(self) -> None:
+        """Refuse a file that lacks a number that its tables rest on."""
+        if not (self.rankers and self.evaluations) or not isinstance(self.spec.get("primary"), str):
+            raise ValueError("expected a trained ranker, an evaluation and a primary measure at least")
+        for one in self.evaluations:
+            for ranker in one.rankers:
+                for group in one.groups:
+                    for measure in one.measures:
+                        one.mean(ranker, measure, group)
+
+
+def seed_note(rankers: Sequence[TrainedRanker]) -> str:
+    """Say how many trainings a ranker is the mean of."""
+    seeds = {one.seed for one in rankers}
+    if len(seeds) > 1:
+        return f"each trained ranker is the mean of {counted(len(seeds), 'training', 'trainings')} with other seeds"
+    return (
+        "warning: one training of each ranker is no finding: another seed may give another order; several tell the "
+        "spread (--seeds 3)"
+    )

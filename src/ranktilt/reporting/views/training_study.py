@@ -1,0 +1,354 @@
+"""A training study: every ranker on every collection, per domain, its tilt, and what lies behind (Askari et al.)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.groups import ALL
+from ranktilt.errors import counted
+from ranktilt.mitigation.training_result import Evaluation, TrainedRanker, TrainingStudy
+from ranktilt.reporting.document import PAGE, Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.figures.charts import ForestRow, Point, forest, lines
+from ranktilt.reporting.numbers import count, decimal, ends, interval, p_value, percent, signed
+from ranktilt.reporting.verdicts import mark, named
+from ranktilt.reporting.views.provenance import folder, provenance
+from ranktilt.statistics.equivalence import t_interval
+
+_LABEL = 34
+_METHOD = (
+    "One encoder is trained twice, on the human answers and on those of a language model to the same questions, and "
+    "re-ranks what BM25 finds. Supervised: the test split, of which the human answers count. Zero-shot: collections "
+    "that nothing was learned from.",
+    "Values are means over queries, of several trainings their means query by query; intervals are a bootstrap over "
+    "queries and do not tell what another seed would give.",
+    "The study is that of Askari et al., CIKM 2023; Relative Δ is that of Dai et al., KDD 2024.",
+)
+
+
+def view(study: TrainingStudy) -> Document:
+    """Return what is said of a training study."""
+    name = folder(study.spec)
+    title = f"Training study on {name}" if name else "Training study"
+    first = next(iter(study.sentences), f"{counted(len(study.rankers), 'training', 'trainings')}, none to compare")
+    sections = (
+        Section("effectiveness", "Effectiveness on each collection", (), tuple(_effectiveness(study))),
+        _tilts(study),
+        _domains(study),
+        _others(study),
+        _curve(study),
+        _spread(study),
+        _comparisons(study),
+        provenance(study.spec, study.notes),
+    )
+    return Document(
+        title=title,
+        kind=title,
+        headline=f"{first}.",
+        sections=tuple(one for one in sections if one.blocks),
+        sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),
+        legend=tuple(_legend(study)),
+        notes=study.notes,
+        method=_METHOD,
+        data=_data(study),
+    )
+
+
+def _legend(study: TrainingStudy) -> Iterator[str]:
+    spec = study.spec
+    yield (
+        "In %. † significantly better than every other ranker of the table and BM25: corrected p < .05 by the paired t "
+        "test (Bonferroni over all pairs of rankers and measures of the table); ‡ by sign-flip permutation (Holm)."
+    )
+    if study.tilts:
+        yield (
+            f"Relative Δ: + favours {study.reference}, on the answers of both sides; * corrected p < .05 (Holm, random "
+            "labels)."
+        )
+    yield f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples."
+
+
+def _captioned(study: TrainingStudy, caption: str) -> str:
+    """A caption that says which bodies were trained for more than language before."""
+    said = (f"; body already tuned for {tuned}: {body}" for body, tuned in study.tuned.items())
+    return caption + "".join(said)
+
+
+def _mean_cell(mean: Effect, marks: str = "") -> Cell:
+    return Cell(percent(mean.value) + marks, mean.value, ends=(percent(mean.low), percent(mean.high)))
+
+
+def _marks(one: Evaluation, ranker: str, measure: str) -> str:
+    return ("†" if one.best(ranker, measure) else "") + ("‡" if one.best(ranker, measure, test="permutation") else "")
+
+
+def _caption(one: Evaluation) -> str:
+    size = f"{counted(one.queries, 'query', 'queries')}, {counted(one.documents, 'document', 'documents')}"
+    return f"{one.name}: {one.kind}, {size}, depth {one.depth:,}"
+
+
+def _effectiveness(study: TrainingStudy) -> Iterator[Table]:
+    """Table 2 of the paper, a table a collection; beside the supervised one the tilt."""
+    for one in study.of_kind("supervised", "zero-shot"):
+        tilted = one.kind == "supervised" and bool(study.tilts)
+        columns = (
+            Column("ranker", number=False, header=True, width=_LABEL),
+            *(Column(measure, spread=True) for measure in one.measures),
+            *([Column(f"Relative Δ {study.primary}", spread=True)] if tilted else []),
+        )
+        rows = []
+        for ranker in one.rankers:
+            means = (_mean_cell(one.mean(ranker, m), _marks(one, ranker, m)) for m in one.measures)
+            tilt = [_tilt_cell(study.tilts_of(ranker, study.primary))] if tilted else []
+            rows.append(Row((Cell(ranker), *means, *tilt)))
+        yield Table(_captioned(study, _caption(one)), columns, tuple(rows), titled=True, intervals="row")
+
+
+def _tilt_cell(tilts: Sequence[Effect]) -> Cell:
+    """Of one training with its interval; of several their mean, from the lowest to the highest."""
+    if not tilts:
+        return Cell("")
+    if len(tilts) == 1:
+        return Cell(signed(tilts[0].value) + mark(tilts[0]), tilts[0].value, ends=ends(tilts[0].low, tilts[0].high))
+    values = [tilt.value for tilt in tilts]
+    mean = sum(values) / len(values)
+    return Cell(signed(mean), mean, note=f"{signed(min(values))} to {signed(max(values))} over seeds")
+
+
+def _tilts(study: TrainingStudy) -> Section:
+    """Relative Δ of every training, and how another side's documents move it."""
+    measures = list(dict.fromkeys(tilt.measure for tilt in study.tilts))
+    several = len({one.seed for one in study.rankers}) > 1
+    names = {one.run: one.run if several else one.name for one in study.rankers}
+    rows = []
+    for run in dict.fromkeys(tilt.run for tilt in study.tilts):
+        of = [tilt for tilt in study.tilts if tilt.run == run]
+        for pair in dict.fromkeys((tilt.a, tilt.b) for tilt in of):
+            cells = (_tilt_cell([t for t in of if t.measure == m and (t.a, t.b) == pair]) for m in measures)
+            rows.append(Row((Cell(names.get(run, run)), *cells), rule=True))
+            changes = [c for c in study.tilt_changes if c.run == run and (c.a, c.b) == pair]
+            if changes:
+                less = f"less trained on {study.reference}"
+                rows.append(Row((Cell(less, emphasis="quiet"), *map(_change_cell, changes))))
+    if not rows:
+        return Section("tilt", "")
+    columns = (Column("ranker", number=False, header=True, width=_LABEL), *(Column(m, spread=True) for m in measures))
+    note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
+    table = Table(
+        _captioned(study, "Relative Δ on the answers of both sides"),
+        columns,
+        tuple(rows),
+        note,
+        titled=True,
+        intervals="row",
+    )
+    title = "What training on either side does to the source bias"
+    return Section("tilt", title, (), (table,))
+
+
+def _change_cell(change: Change) -> Cell:
+    return Cell(
+        signed(change.value) + ("*" if change.p_corrected < 0.05 else ""), change.value,
+        ends=ends(change.low, change.high), emphasis="strong" if change.shown else "quiet",
+    )  # fmt: skip
+
+
+def _domains(study: TrainingStudy) -> Section:
+    """Table 3 of the paper, and the differences as a forest."""
+    blocks: list[Any] = []
+    for one in study.of_kind("supervised"):
+        if len(one.groups) == 1:
+            continue
+        columns = (
+            Column("ranker", number=False, header=True, width=_LABEL),
+            *(Column(measure, spread=True) for measure in one.measures),
+        )
+        rows = []
+        for group in one.groups:
+            for ranker in one.rankers:
+                cells = (_mean_cell(one.mean(ranker, measure, group)) for measure in one.measures)
+                rows.append(Row((Cell(ranker), *cells), (group,)))
+            for body, new, old in study.contrasts:
+                found = [one.difference(new, old, measure, group) for measure in one.measures]
+                if any(found):
+                    less = Cell(_less(body, new, old), emphasis="quiet")
+                    rows.append(Row((less, *(_change_cell(c) if c else Cell("") for c in found)), (group,)))
+        note = "In %, differences in points. * corrected p < .05 (permutation, Holm over all domains; all: all pairs)."
+        caption = _captioned(study, f"{one.name}, by domain")
+        blocks.append(Table(caption, columns, tuple(rows), note, groups=("domain",), titled=True, intervals="page"))
+        blocks += _forest(study, one)
+    return Section("domains", "Effectiveness in each domain", (), tuple(blocks))
+
+
+def _forest(study: TrainingStudy, one: Evaluation) -> Iterator[Figure]:
+    for body, new, old in study.contrasts:
+        found = [(group, one.difference(new, old, study.primary, group)) for group in one.groups]
+        rows = [
+            ForestRow(group, change.value, change.low, change.high, tone=_tone(change))
+            for group, change in found
+            if change is not None
+        ]
+        if rows:
+            said = ", ".join(f"{row.label} {signed(row.value)} {interval(row.low, row.high)}" for row in rows)
+            yield Figure(
+                f"{_less(body, new, old)}, by domain",
+                f"{study.primary}, points: {said}. Above 0 the one that learned from another side is better. Lines: "
+                "paired 95 % intervals.",
+                forest(rows, x=f"{study.primary}, points", margin=0.0, unit=" points"),
+                half=True,
+            )
+
+
+def _less(body: str, new: str, old: str) -> str:
+    """Name a difference of two rankers of one body: ``minilm, llm less human``."""
+    front = f"{body} trained on "
+    return f"{body}, {new.removeprefix(front)} less {old.removeprefix(front)}"
+
+
+def _tone(change: Change) -> str:
+    return ("good" if change.value > 0 else "bad") if change.shown else "unsure"
+
+
+def _others(study: TrainingStudy) -> Section:
+    """Tables 4 and 5 of the paper, and the words that queries and answers share."""
+    blocks = [
+        table
+        for kind, caption in (
+            ("first stage", "What BM25 finds, by split and side"),
+            ("seen", "Queries of the training, whose labels it did not learn from"),
+        )
+        for table in _of_kind(study, study.of_kind(kind), caption)  # type: ignore[arg-type]
+    ]
+    if study.overlaps:
+        columns = (named("answers"), *map(Column, ("judged pairs", "mean", "lowest quarter below", "median",
+                                                   "highest quarter above")))  # fmt: skip
+        rows = tuple(
+            Row((Cell(o.source), Cell(count(o.pairs), o.pairs), *(Cell(percent(v), v) for v in o[2:])))
+            for o in study.overlaps
+        )
+        note = "Askari et al. find 25.5 % in human and 34.6 % in ChatGPT's answers."
+        caption = "Words of a query that stand in an answer to it, in %"
+        blocks.append(Table(caption, columns, rows, note, titled=True))
+    return Section("behind", "First stage, seen queries and shared words", (), tuple(blocks))
+
+
+def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) -> Iterator[Table]:
+    """One table of evaluations of one kind; those with other measures in one of their own."""
+    for measures in dict.fromkeys(one.measures for one in found):
+        rows = [
+            Row((Cell(ranker), *(_mean_cell(one.mean(ranker, m)) for m in measures)), (one.name,))
+            for one in found
+            if one.measures == measures
+            for ranker in one.rankers
+        ]
+        columns = (named("ranker"), *(Column(m, spread=True) for m in measures))
+        yield Table(
+            _captioned(study, caption), columns, tuple(rows), groups=("collection",), titled=True, intervals="row"
+        )
+
+
+def _curve(study: TrainingStudy) -> Section:
+    """Effectiveness by the number of documents that were learned from, a line a body and number of the reference's."""
+    blocks: list[Any] = []
+    trained = {one.name: one for one in study.rankers}
+    for one in study.of_kind("curve"):
+        blocks += _of_kind(study, [one], "Trained on a number of documents")
+        series: dict[str, list[Point]] = {}
+        for ranker in one.rankers:
+            found = trained.get(ranker)
+            if found is None:
+                continue
+            x, line = _augmented(found, study.reference)
+            series.setdefault(line, []).append(_curve_point(one, ranker, study.primary, x))
+        if series:
+            series = {name: sorted(points, key=lambda point: point.x) for name, points in series.items()}
+            of = "seeds (Student's t)" if any(len(s.values) > 1 for s in one.seeds) else "queries (bootstrap)"
+            said = "; ".join(f"{name}: {', '.join(point.label for point in points)}" for name, points in series.items())
+            drawing = lines(series, x="further documents learned from", y=f"{study.primary}, %")
+            text = f"{said}. Bars: 95 % intervals over {of}."
+            blocks.append(Figure(f"Augmentation: {study.primary} by documents learned from", text, drawing))
+    return Section("curve", "Augmentation", (), tuple(blocks))
+
+
+def _augmented(one: TrainedRanker, reference: str) -> tuple[float, str]:
+    """How many documents of other sides a ranker learned from, and on which line it stands."""
+    limits = dict(one.limits)
+    own = limits.pop(reference, 0)
+    return float(sum(limits.values())), f"{one.body}, {own:,} {reference}"
+
+
+def _curve_point(one: Evaluation, ranker: str, measure: str, x: float) -> Point:
+    mean = one.mean(ranker, measure)
+    values = next((s.values for s in one.seeds if (s.ranker, s.measure) == (ranker, measure)), ())
+    low, high = t_interval(np.array(values)) if len(values) > 1 else (mean.low, mean.high)
+    said = f"{percent(mean.value)} % [{percent(low)}, {percent(high)}] at {x:g}"
+    return Point(x, 100 * mean.value, 100 * low, 100 * high, said)
+
+
+def _spread(study: TrainingStudy) -> Section:
+    """What other seeds give."""
+    rows = [
+        Row((Cell(s.ranker), Cell(one.name), Cell(s.measure), Cell(percent(s.mean), s.mean),
+             Cell(decimal(100 * s.deviation, 2), s.deviation), Cell(", ".join(map(percent, s.values)))))
+        for one in study.evaluations
+        for s in one.seeds
+        if len(s.values) > 1
+    ]  # fmt: skip
+    if not rows:
+        return Section("seeds", "")
+    columns = (
+        named("ranker"), Column("collection", number=False), Column("measure", number=False), Column("mean"),
+        Column("standard deviation"), Column("trainings"),
+    )  # fmt: skip
+    table = Table("What other seeds give, in %", columns, tuple(rows), only=PAGE)
+    return Section("seeds", "Spread over seeds", (), (table,))
+
+
+def _comparisons(study: TrainingStudy) -> Section:
+    """Every pair of rankers on every collection."""
+    columns = (
+        named("collection"), *(Column(name, number=False) for name in ("ranker", "less", "measure")),
+        *map(Column, ("points", "95 % interval", "p, permutation and Holm", "p, t and Bonferroni", "queries")),
+    )  # fmt: skip
+    rows = [
+        Row((Cell(one.name), Cell(c.run), Cell(c.old_run), Cell(c.measure), Cell(signed(c.value), c.value),
+             Cell(interval(c.low, c.high)), Cell(p_value(c.p_corrected), c.p_corrected),
+             Cell(p_value(t.p_corrected), t.p_corrected), Cell(count(c.queries), c.queries)))
+        for one in study.evaluations
+        for c, t in zip(one.differences, one.t_tests, strict=True)
+    ]  # fmt: skip
+    if not rows:
+        return Section("comparisons", "")
+    note = "Each corrected over all tests of its collection; recall is not compared: re-ranking does not change it."
+    return Section(
+        "comparisons", "Every comparison", (), (Table("Every comparison", columns, tuple(rows), note, only=PAGE),)
+    )
+
+
+def _data(study: TrainingStudy) -> pl.DataFrame:
+    """One row a mean, difference or Relative Δ; everything in percent and points."""
+    records = [
+        _record(row, one.name, one.kind, quantity, scale)
+        for one in study.evaluations
+        for quantity, rows, scale in (
+            ("mean", one.means, 100.0), ("difference", (*one.differences, *one.domains), 1.0),
+        )
+        for row in rows
+    ]  # fmt: skip
+    records += [_record(tilt, "mixed", "supervised", "relative_delta", 1.0) for tilt in study.tilts]
+    records += [_record(change, "mixed", "supervised", "relative_delta_change", 1.0) for change in study.tilt_changes]
+    frame = pl.DataFrame(records, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _record(row: Effect, collection: str, kind: str, quantity: str, scale: float) -> dict[str, Any]:
+    return {
+        "collection": collection, "kind": kind, "quantity": quantity, "ranker": row.run,
+        "less": row.old_run if isinstance(row, Change) else None, "group": row.a if row.a == row.b else ALL,
+        "measure": row.measure, "value": scale * row.value, "low": scale * row.low, "high": scale * row.high,
+        "p_corrected": row.p_corrected, "queries": row.queries,
+    }  # fmt: skip

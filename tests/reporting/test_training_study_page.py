@@ -1,0 +1,128 @@
+"""What a training study shows: a table a collection, its page, and Tables 1 to 5 of Askari et al."""
+
+import csv
+import io
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from ranktilt.mitigation.training_result import BASELINE, TrainingStudy
+from ranktilt.reporting.document import Figure
+from ranktilt.reporting.output import table
+from ranktilt.reporting.papers.figures import paper_figures
+from ranktilt.reporting.papers.results import cells_of, tables_of
+from ranktilt.reporting.papers.tables import paper_tables
+from ranktilt.reporting.report import report_page
+from ranktilt.reporting.views import view
+from tests.mitigation.trained import HUMAN, LLM, mixture, ranked, studied, whole
+from tests.refusals import refused
+
+MINI = ("mini trained on human", "mini trained on llm")
+
+
+@pytest.fixture(scope="module", name="study")
+def made() -> TrainingStudy:
+    return whole_once()
+
+
+@cache
+def whole_once() -> TrainingStudy:
+    return whole()
+
+
+def test_each_collection_has_a_table_with_marks(study: TrainingStudy) -> None:
+    text = table(study, "markdown")
+    assert "**qa, test: supervised, 40 queries, 40 documents, depth 1,000**" in text
+    assert "| mini trained on human | 100.0†‡ | 100.0†‡ | 100.0†‡ | 100.0 | +45.3\\* |" in text
+    assert "| mini trained on llm | 50.0 | 63.1 | 50.0 | 100.0 | −45.3\\* |" in text
+    assert "**nf: zero-shot, 40 queries, 40 documents, depth 100**" in text
+    assert "| less trained on human | −90.5\\* |" in text
+
+
+def test_the_terminal_holds_all_five_tables(study: TrainingStudy) -> None:
+    text = table(study)
+    for said in ("qa, test, by domain", "What BM25 finds, by split and side", "Relative Δ on the answers of both sides",
+                 "Queries of the training, whose labels it did not learn from", "Words of a query"):  # fmt: skip
+        assert said in text
+    assert "warning: one training of each ranker is no finding" in text
+
+
+def test_tables_say_that_a_body_was_tuned_before() -> None:
+    tuned = studied([replace(one, tuned="retrieval") for one in (HUMAN, LLM)])
+    text = table(tuned)
+    assert (
+        "qa, test: supervised, 40 queries, 40 documents, depth 1,000; body already tuned for retrieval: mini\n" in text
+    )
+    assert "qa, test, by domain; body already tuned for retrieval: mini\n" in text
+    assert "body already tuned" not in table(studied())
+
+
+def test_figures_are_of_the_differences_and_the_curve(study: TrainingStudy) -> None:
+    found = {one.name: [b for b in one.blocks if isinstance(b, Figure)] for one in view(study).sections}
+    (forest,) = found["domains"]
+    assert forest.title == "mini, llm less human, by domain"
+    assert "all −36.9 [−36.9, −36.9], art −36.9 [−36.9, −36.9], law" in forest.says
+    (curve,) = found["curve"]
+    (line,) = curve.drawing["data"]
+    assert (line["name"], line["x"]) == ("mini, 10 human", [20, 40])
+    assert line["y"] == pytest.approx([50.0, 63.0929753571])
+    assert "over queries (bootstrap)" in curve.says
+
+
+def test_seeds_give_the_curve_its_interval() -> None:
+    few = replace(whole().rankers[2])
+    again = replace(few, seed=1)
+    curve = ranked({few.run: 1, again.run: 2}, "curve", "augmented")
+    found = studied((few, again), sets=[curve])
+    (figure,) = (b for one in view(found).sections for b in one.blocks if isinstance(b, Figure))
+    assert "over seeds (Student's t)" in figure.says
+    assert "Spread over seeds" in report_page([found])
+
+
+def test_several_seeds_give_a_range_of_tilts() -> None:
+    again = replace(HUMAN, seed=1)
+    found = studied(
+        (HUMAN, again), sets=[ranked({BASELINE: 10, HUMAN.run: 1, again.run: 2})],
+        mixed=mixture({BASELINE: "llm", HUMAN.run: "human", again.run: "llm"}),
+    )  # fmt: skip
+    text = table(found, "markdown")
+    assert "−45.3 to +45.3 over seeds" in text
+    assert "mini trained on human, seed 1" in text
+
+
+def test_csv_holds_every_number(study: TrainingStudy) -> None:
+    rows = list(csv.DictReader(io.StringIO(table(study, "csv"))))
+    assert {row["quantity"] for row in rows} == {"mean", "difference", "relative_delta", "relative_delta_change"}
+    (row,) = (
+        r for r in rows
+        if (r["collection"], r["quantity"], r["group"], r["measure"], r["less"])
+        == ("qa, test", "difference", "law", "RR@10", MINI[0])
+    )  # fmt: skip
+    assert (float(row["value"]), row["queries"]) == (-50, "20")
+
+
+def test_the_papers_tables(study: TrainingStudy) -> None:
+    assert tables_of(study) == [f"askari-{n}" for n in range(1, 6)]
+    one = {(cell.dataset, cell.measure): cell.value for cell in cells_of(study, "askari-1")}
+    assert one == {
+        (group, f"queries {split}"): value
+        for split in ("train", "validation")
+        for group, value in (("all", 40), ("art", 20), ("law", 20))
+    }
+    two = {(cell.dataset, cell.system, cell.measure): cell.value for cell in cells_of(study, "askari-2")}
+    assert two["qa, test", MINI[1], "AP@1000"] == 0.5
+    assert {name for name, _, _ in two} == {"qa, test", "nf"}
+    three = {(cell.dataset, cell.system) for cell in cells_of(study, "askari-3")}
+    assert three == {(group, system) for group in ("all", "art", "law") for system in MINI}
+    four = {(cell.system, cell.measure) for cell in cells_of(study, "askari-4")}
+    assert four == {("BM25", measure) for measure in ("AP@1000", "nDCG@10", "R@1000")}
+    five = {(cell.dataset, cell.system) for cell in cells_of(study, "askari-5")}
+    assert five == {("qa, train", MINI[1])}
+    assert "| mini trained on llm | .500 | .631 | .500 |" in paper_tables([study], "askari-2", "markdown")
+    assert cells_of(study, "dai-3") == []
+
+
+def test_no_figures_for_papers(study: TrainingStudy) -> None:
+    with refused("nothing to draw: a training study has tables (askari-1 to askari-5), and figures on its page"):
+        paper_figures([study])
