@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_train_alone_shows_what_can_be_trained(cli: Cli) -> None:
 
 
 def test_options_are_written_down(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    options = ("--source", "human", "--seed", "3", "--depth", "50", "--text", "text", "--quiet")
+    options = ("--documents", "human", "--seed", "3", "--depth", "50", "--text", "text", "--quiet")
     assert cli("train", "cross-encoder", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options) == (0, "", "")
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
     assert (spec["sources"], spec["seed"], spec["depth"], spec["text"]) == (["human"], 3, 50, "text")
@@ -93,7 +94,7 @@ def test_the_help_names_the_kinds(cli: Cli) -> None:
     assert code == 0
     assert "cross-encoder" in out
     out = cli("train", "cross-encoder", "--help").out
-    assert all(option in out for option in ("--from", "--source", "--minutes", "--steps", "--negatives", "--seed"))
+    assert all(option in out for option in ("--from", "--documents", "--minutes", "--steps", "--negatives", "--seed"))
 
 
 def mistake(cli: Cli, *arguments: str | Path) -> str:
@@ -110,7 +111,7 @@ def test_a_collection_without_the_split_is_refused(cli: Cli, tiny: Path, tmp_pat
 
 
 def test_an_unknown_source_is_refused(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
-    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny, "--source", "robot")
+    said = mistake(cli, folder, "-o", tmp_path / "model", "--from", tiny, "--documents", "robot")
     assert said == "unknown source 'robot' (valid: human, llm)"
 
 
@@ -189,3 +190,44 @@ def test_no_kind_shows_which_there_are(cli: Cli) -> None:
 def test_a_number_that_is_none_is_named(cli: Cli, folder: Path, option: str, value: str, message: str) -> None:
     expected = (2, "", f"ranktilt train cross-encoder: {message}\n")
     assert cli("train", "cross-encoder", folder, "-o", "m", option, value) == expected
+
+
+def spec_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "training.json").read_text())["spec"]
+    return found
+
+
+def test_presets_and_what_is_named_beside_them(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    command = ("train", "cross-encoder", folder, "--from", tiny, "--steps", "1", "--precision", "float32")
+    assert cli(*command, "-o", tmp_path / "p", "--preset", "paper", "--max-document-tokens", "16").code == 0
+    spec = spec_of(tmp_path / "p")
+    names = ("rate", "batch", "max_query_tokens", "max_document_tokens", "loss", "negatives", "depth", "epochs")
+    assert [spec[name] for name in names] == [7e-6, 32, 30, 16, "binary", 4, 1000, 1]
+    cut = ("--max-document-tokens", "16", "--max-query-tokens", "8")
+    assert cli(*command, "-o", tmp_path / "n", "--preset", "notebook", *cut).code == 0
+    assert [spec_of(tmp_path / "n")[name] for name in ("rate", "epochs", "loss")] == [2e-5, 5, "binary"]
+    said = mistake(cli, folder, "-o", tmp_path / "m", "--from", tiny, "--preset", "thesis")
+    assert said == "unknown preset 'thesis' (valid: paper, notebook)"
+
+
+def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp_path: Path) -> None:
+    qrels = folder / "qrels" / "train.tsv"
+    rows = [row for row in qrels.read_text().splitlines() if "-human" in row]
+    write(qrels, "\n".join([qrels.read_text().strip(), *(row.replace("-human", "-llm") for row in rows)]) + "\n")
+    command = ("train", "cross-encoder", folder, "--from", tiny, *FEW)
+    assert cli(*command, "-o", tmp_path / "mix", "--documents", "human=7,llm=3").code == 0
+    record = json.loads((tmp_path / "mix" / "training.json").read_text())
+    assert record["spec"]["sources"] == ["human", "llm"]
+    assert record["spec"]["limits"] == [["human", 7], ["llm", 3]]
+    assert record["figures"]["positives"] == 10
+    old = cli(*command, "-o", tmp_path / "old", "--source", "human")
+    assert (old.code, spec_of(tmp_path / "old")["sources"]) == (0, ["human"])
+    for given, words in (
+        ("human=x", "--documents: expected SOURCE or SOURCE=N, such as human=500,llm=500; got 'human=x'"),
+        ("human=0", "training: expected at least 1 document of a source that is learned from, got human=0"),
+        (
+            "llm=41",
+            f"{folder}, split train: asked to learn from 41 relevant documents of source 'llm', and there are 40",
+        ),
+    ):
+        assert mistake(cli, folder, "-o", tmp_path / "no", "--from", tiny, *FEW, "--documents", given) == words

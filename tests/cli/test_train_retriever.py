@@ -63,7 +63,7 @@ def test_options_reach_the_training(cli: Cli, folder: Path, tiny: Path, tmp_path
         "--patience",
         "3",
     )
-    more = ("--reference", "paper", "--twins", "llm", "--source", "human", "--seed", "4", "--text", "text")
+    more = ("--reference", "paper", "--twins", "llm", "--documents", "human", "--seed", "4", "--text", "text")
     assert cli("train", "retriever", folder, "-o", tmp_path / "m", "--from", tiny, *FEW, *options, *more).code == 0
     spec = json.loads((tmp_path / "m" / "training.json").read_text())["spec"]
     assert {name: spec[name] for name in ("mine", "negatives", "loss", "patience", "twins", "seed", "text")} == {

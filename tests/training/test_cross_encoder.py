@@ -97,6 +97,32 @@ def test_the_loss_is_that_of_a_choice_among_the_group(tiny: Path, tmp_path: Path
     assert trained.figures["loss"] == [pytest.approx(np.mean(losses), abs=2e-4)]
 
 
+def test_the_binary_loss_is_that_of_each_pair_by_itself(tiny: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    trained = train(tiny, tmp_path / "model", steps=1, rate=1e-12, loss="binary")
+    model = AutoModelForSequenceClassification.from_pretrained(trained.folder)
+    tokenizer = AutoTokenizer.from_pretrained(trained.folder)
+    found = cross_encoder.training_set(marked())
+    sizes = np.full(len(found.queries), 3), np.full(len(found.documents), 9)
+    batch = next(loop.starting(Batches(found, *sizes, 8, 3, 2, 0), 0))
+    losses = []
+    for query, documents in zip(batch.queries, batch.documents, strict=True):
+        texts = [found.documents[d] for d in documents]
+        given = tokenizer([found.queries[query].query] * 4, texts, padding=True, return_tensors="pt")
+        with torch.inference_mode():
+            scores = model(**given).logits[:, 0].double().numpy()
+        losses += [np.log1p(np.exp(-scores[0])), *np.log1p(np.exp(scores[1:]))]
+    assert trained.figures["loss"] == [pytest.approx(np.mean(losses), abs=2e-4)]
+    with pytest.raises(UserError, match=r"^unknown loss 'hinge'"):
+        replace(QUICK, loss="hinge")
+
+
+def test_epochs_make_steps(tiny: Path, tmp_path: Path) -> None:
+    assert train(tiny, tmp_path / "model", steps=None, epochs=2).figures["epochs"] == 2.0
+
+
 def test_only_the_chosen_source_is_learned_from(tiny: Path, tmp_path: Path) -> None:
     both = marked()
     human = both.docs.filter(pl.col("source") == "human")

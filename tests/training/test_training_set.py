@@ -1,5 +1,6 @@
 """What is learned from: BM25's relevant documents, and negatives that are no version of a relevant one."""
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
-from ranktilt.training.training_set import training_set
+from ranktilt.training.training_set import named_sources, training_set
 from tests.toy import Row, Table, collection_of, toy
 from tests.training.material import WORDS, marked
 
@@ -147,3 +148,26 @@ def test_queries_that_are_documents_do_not_learn_from_themselves() -> None:
     collection = collection_of(docs, {"d0": "red apples"}, {"d0": {"d1": 1}})
     assert learned(collection) == {"red apples": ({"red cars"}, {"red barns"})}
     assert rt.ranker("bm25").rank(collection).docs.tolist() == [1, 2]
+
+
+def test_llm_is_the_source_beside_the_first() -> None:
+    assert named_sources(marked(), ("llm",)) == ("llm",)
+    both = marked()
+    renamed = Collection(both.docs.with_columns(pl.col("source").replace("llm", "gpt")), both.queries, both.qrels)
+    assert named_sources(renamed, ("human", "llm")) == ("human", "gpt")
+    third = renamed.docs.head(1).with_columns(id=pl.lit("z"), source=pl.lit("palm"))
+    three = Collection(pl.concat([renamed.docs, third]), both.queries, both.qrels)
+    with pytest.raises(UserError, match="llm stands for the source beside 'human', and there are 2; name it"):
+        named_sources(three, ("llm",))
+
+
+def test_limits_are_drawn_by_the_seed_and_leave_no_false_negatives() -> None:
+    first, again, other = (
+        training_set(marked(), sources=("human",), limits=(("human", 9),), seed=seed) for seed in (1, 1, 2)
+    )
+    assert sum(len(query.positives) for query in first.queries) == 9
+    chosen = [
+        {found.documents[d] for query in found.queries for d in query.positives} for found in (first, again, other)
+    ]
+    assert chosen[0] == chosen[1] != chosen[2]
+    assert not any("zz" in first.documents[d] for query in first.queries for d in query.negatives)

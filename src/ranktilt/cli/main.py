@@ -44,7 +44,7 @@ _RENAMED = {
     "study": {"--at": "--source-temperature", "--level": "--level-margin"},
     "check": {"--notice": "--warn-above"},
     "rewrite": {"--of": "--source-to-rewrite", "--source": "--source-name"},
-    "train": {"--rate": "--learning-rate"},
+    "train": {"--rate": "--learning-rate", "--source": "--documents"},
 }
 """Options by their earlier names, which are understood for one version more."""
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
+from ranktilt.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -59,10 +60,23 @@ class _Learning(options.OptionGroup):
 
     steps: _Steps = None
     minutes: _Minutes = None
-    max_query_tokens: Annotated[int, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there.")] = 30
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes (default: 1).")
+    ] = None
+    max_query_tokens: Annotated[
+        int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
+    ] = None
     max_document_tokens: Annotated[
-        int, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there.")
-    ] = 200
+        int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
+    ] = None
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--documents",
+            metavar="SOURCE[=N],…",
+            help="Learn from these sources, from N relevant documents of each; llm is the one beside the first.",
+        ),
+    ] = None
     twins: Annotated[
         str | None,
         typer.Option(
@@ -74,15 +88,39 @@ class _Learning(options.OptionGroup):
     precision: _Precision = options.Precisions.auto
     seed: _Seed = 0
 
+    def given(self) -> dict[str, Any]:
+        """What was asked for, by the names of `ranktilt.training.options.Training`."""
+        found = {name: value for name, value in vars(self).items() if value is not None}
+        if self.documents:
+            found["sources"], found["limits"] = _read_documents(found.pop("documents"))
+        return found
+
 
 @dataclass(frozen=True)
 class _RerankerLearning(_Learning):
     """The same for re-rankers."""
 
-    negatives: Annotated[int, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive.")] = 4
-    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents.")] = 100
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs of query and document a step.")] = 32
-    rate: _Rate = 1e-4
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset", metavar="paper|notebook", help="As Askari et al. train; options beside it come first."
+        ),
+    ] = None
+    loss: Annotated[
+        str | None, typer.Option("--loss", metavar="softmax|binary", help="Choose in a group, or judge each pair.")
+    ] = None
+    negatives: Annotated[
+        int | None, typer.Option("--negatives", metavar="N", help="BM25 negatives of each positive (default: 4).")
+    ] = None
+    depth: Annotated[
+        int | None, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents (default: 100).")
+    ] = None
+    batch: Annotated[
+        int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
+    ] = None
+    rate: Annotated[
+        float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
+    ] = None
     alpha: Annotated[
         float, typer.Option("--debias", metavar="α", help="Weight of the debiased constraint on the logits.")
     ] = 0.0
@@ -105,7 +143,6 @@ class _RetrieverLearning(_Learning):
     depth: Annotated[int, typer.Option("--depth", metavar="K", help="Negatives are among the best K documents.")] = 100
     batch: Annotated[int, typer.Option("--batch", metavar="N", help="Queries a step.")] = 32
     rate: _Rate = 2e-5
-    epochs: Annotated[int, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes.")] = 1
     patience: Annotated[
         int | None,
         typer.Option("--patience", metavar="N", help="Stop after N epochs without a better one; needs --dev."),
@@ -120,22 +157,19 @@ def cross_encoder(
     output: _Folder,
     start_from: _Encoder = "minilm",
     split: _Split = "train",
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source", metavar="SOURCE", help="Learn from documents of this source only; several may be given."
-        ),
-    ] = None,
     learning: _RerankerLearning,
     neural: _Reading,
 ) -> None:
     """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.options import Training
+    from ranktilt.training.options import PRESETS, Training
 
-    sources = tuple(dict.fromkeys(source)) if source else None
-    chosen = Training(**vars(learning), sources=sources, text=neural.text or "title+text", device=neural.device)
+    given = learning.given()
+    preset = given.pop("preset", None)
+    if preset is not None and preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    chosen = Training(**{**PRESETS.get(preset, {}), **given}, text=neural.text or "title+text", device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     with _interruptible(output):
         trained = train_cross_encoder(loaded, start_from, output, options=chosen)
@@ -168,9 +202,6 @@ def retriever(
     budget: Annotated[
         float, typer.Option("--budget", metavar="X", help="nDCG@10 that levelling may cost, of 0 to 1 (of a sweep).")
     ] = 0.01,
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="SOURCE", help="Learn from this source (default: the first).")
-    ] = None,
     teacher: Annotated[
         str | None, typer.Option("--teacher", metavar="RANKER", help="Of --mine cross: cross-encoder:MODEL.")
     ] = None,
@@ -191,10 +222,7 @@ def retriever(
 
     asked = debias or ["0"]
     shown.check(collection)
-    sources = (source,) if source else None
-    chosen = RetrieverTraining(
-        **vars(learning), sources=sources, text=neural.text or "title+text", device=neural.device
-    )
+    chosen = RetrieverTraining(**learning.given(), text=neural.text or "title+text", device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     judged = None if dev is None else load(collection, split=dev, ignore_unknown=True)
     taught = None if teacher is None else ranker(teacher)
@@ -219,6 +247,19 @@ def retriever(
     place = output / "bench.json"
     shown.deliver(found, {place: found.to_json})
     note(f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}")
+
+
+def _read_documents(texts: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """Read ``SOURCE[=N],…``: the sources, and how many documents of some."""
+    found = dict[str, int | None]()
+    for part in (part for text in texts for part in text.split(",")):
+        name, equals, number = part.strip().partition("=")
+        if not name or (equals and not number.isdigit()):
+            raise UserError(
+                f"--documents: expected SOURCE or SOURCE=N, such as human=500,llm=500; got {part.strip()!r}"
+            )
+        found[name] = int(number) if equals else None
+    return tuple(found), tuple((name, most) for name, most in found.items() if most is not None)
 
 
 def _alphas(asked: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ def train_cross_encoder(
     """Fine-tune an encoder into a cross-encoder that re-ranks BM25's documents, on a collection's judgments.
 
     Each group of one relevant document and its negatives is a choice among them: the loss is the cross-entropy of the
-    softmax over their scores. AdamW; no dropout. A training that was interrupted, however, goes on from its last
-    checkpoint, and ends with the weights it would have had.
+    softmax over their scores, or with ``loss="binary"`` that of each pair by itself. AdamW; no dropout. A training that
+    was interrupted, however, goes on from its last checkpoint, and ends with the weights it would have had.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def train_cross_encoder(
     directory.require_same(spec)
     found = training_set(
         collection, sources=options.sources, depth=options.depth, text=options.text, constrained=options.alpha > 0,
-        twins=options.twins,
+        twins=options.twins, limits=options.limits, seed=options.seed,
     )  # fmt: skip
     spec["data"] = _digest(found)
     directory.require_same(spec)
@@ -95,7 +95,8 @@ def train_cross_encoder(
     loop = TrainingLoop(
         groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR
     )
-    resumed = loop.complete(directory, spec, options, began)
+    steps = options.steps or (None if options.minutes else options.epochs * groups.batches.per_epoch)
+    resumed = loop.complete(directory, spec, replace(options, steps=steps), began)
     record = {
         "spec": spec,
         "ranktilt": __version__,
@@ -128,6 +129,7 @@ class _Groups:
     alpha: float
     """Weight of the constraint on each positive of a whole batch."""
     whole: int
+    binary: bool
 
     @classmethod
     def of(cls, found: TrainingSet, model: TrainableModel, options: Training, precision: str) -> _Groups:
@@ -139,7 +141,7 @@ class _Groups:
         documents, document_tokens = model.cut(found.documents, options.max_document_tokens, f"{label} documents")
         drawn = (options.positives, options.negatives, options.groups, options.seed)
         batches = Batches(found, query_tokens, document_tokens, *drawn)
-        weight = (found.twins, options.alpha, options.groups)
+        weight = (found.twins, options.alpha, options.groups, options.loss == "binary")
         return cls(model, queries, documents, batches, limit, precision == "bfloat16", *weight)
 
     def loss(self, batch: Batch) -> Any:
@@ -157,7 +159,11 @@ class _Groups:
             every = self.model.model(**features).logits.float().view(-1)
         scores = every[: groups * size].view(groups, size)
         first = torch.zeros(groups, dtype=torch.long, device=scores.device)
-        loss = torch.nn.functional.cross_entropy(scores, first)
+        if self.binary:
+            right = torch.nn.functional.one_hot(first, size).to(scores.dtype)
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, right)
+        else:
+            loss = torch.nn.functional.cross_entropy(scores, first)
         if not paired.any():
             return loss
         above = every[groups * size :] - scores[torch.from_numpy(paired).to(scores.device), 0]

@@ -14,7 +14,29 @@ from ranktilt.models.device import PRECISIONS
 
 MINING = ("in-batch", "bm25", "ann", "cross")
 REFERENCES = ("paper", "code")
-_AT_LEAST_ONE = ("negatives", "positives", "depth", "steps", "batch", "max_query_tokens", "max_document_tokens")
+RERANKER_LOSSES = ("softmax", "binary")
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "rate": 7e-6, "batch": 32, "max_query_tokens": 30, "max_document_tokens": 200, "loss": "binary",
+        "negatives": 4, "depth": 1000,
+    },
+    "notebook": {
+        "rate": 2e-5, "batch": 32, "max_query_tokens": 64, "max_document_tokens": 445, "loss": "binary",
+        "negatives": 4, "epochs": 5, "depth": 1000,
+    },
+}  # fmt: skip
+"""How Askari et al. (2023) train cross-encoders: as their paper says, and as their notebook does, whose pairs take 512
+tokens, three special ones included."""
+_AT_LEAST_ONE = (
+    "negatives",
+    "positives",
+    "depth",
+    "steps",
+    "epochs",
+    "batch",
+    "max_query_tokens",
+    "max_document_tokens",
+)
 
 
 class Schedule(Protocol):
@@ -60,7 +82,10 @@ class Training:
     Parameters
     ----------
     sources : tuple of str, optional
-        Learn from documents of these sources only, such as ``("human",)``; from all by default.
+        Learn from documents of these sources only, such as ``("human",)``; from all by default. ``llm`` stands for
+        the one beside the first, where no source is called so.
+    limits : tuple of (str, int), optional
+        How many relevant documents of a source are learned from, drawn by the seed: ``(("human", 500), ("llm", 500))``.
     negatives : int, optional
         Negatives of each positive.
     positives : int, optional
@@ -69,8 +94,12 @@ class Training:
         How many of BM25's documents the positives and negatives are taken from.
     text : {"title+text", "text", "title"}, optional
         What of a document is read.
+    loss : {"softmax", "binary"}, optional
+        The cross-entropy of choosing the positive among its group, or that of each pair by itself, as relevant or not.
+    epochs : int, optional
+        Where neither `steps` nor `minutes` are given.
     steps : int, optional
-        Batches to learn from. With neither `steps` nor `minutes` it is one epoch.
+        Batches to learn from.
     minutes : float, optional
         About how long the training may take, loading included: a few steps are timed, and as many are made as fit.
         ``training.json`` says how many they were; the same number as `steps` gives the same weights again.
@@ -115,9 +144,18 @@ class Training:
     device: str | None = None
     alpha: float = 0.0
     twins: str | None = None
+    limits: tuple[tuple[str, int], ...] = ()
+    loss: str = "softmax"
+    epochs: int = 1
 
     def __post_init__(self) -> None:
         require_schedule(self, _AT_LEAST_ONE)
+        self.require_loss()
+        for name, most in self.limits:
+            if most < 1 or name not in (self.sources or ()):
+                raise UserError(
+                    f"training: expected at least 1 document of a source that is learned from, got {name}={most}"
+                )
         if not (math.isfinite(self.alpha) and self.alpha >= 0):
             raise UserError(f"training: expected an alpha of at least 0, got {self.alpha}")
         if self.sources is not None and not self.sources:
@@ -126,6 +164,11 @@ class Training:
             raise unknown("text choice of training", self.text, TEXT_CHOICES)
         if self.precision not in PRECISIONS:
             raise unknown("precision of training", self.precision, PRECISIONS)
+
+    def require_loss(self) -> None:
+        """Refuse a loss that there is none of."""
+        if self.loss not in RERANKER_LOSSES:
+            raise unknown("loss", self.loss, RERANKER_LOSSES)
 
     @property
     def groups(self) -> int:
@@ -154,8 +197,6 @@ class RetrieverTraining(Training):
         A loss of sentence-transformers with its options, such as ``"MultipleNegativesRankingLoss(scale=20)"``.
     reference : {"paper", "code"}, optional
         The constraint as Dai et al. write it, or as their released code computes it.
-    epochs : int, optional
-        Where neither `steps` nor `minutes` are given.
     max_query_tokens, max_document_tokens : int, optional
         Special tokens included; the saved model cuts at the larger of the two.
     patience : int, optional
@@ -168,16 +209,18 @@ class RetrieverTraining(Training):
     mine: str = "in-batch"
     loss: str = "MultipleNegativesRankingLoss"
     reference: str = "paper"
-    epochs: int = 1
     patience: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_schedule(self, ("epochs", "patience"))
+        require_schedule(self, ("patience",))
         if self.mine not in MINING:
             raise unknown("mining scheme", self.mine, MINING)
         if self.reference not in REFERENCES:
             raise unknown("reference of the constraint", self.reference, REFERENCES)
+
+    def require_loss(self) -> None:
+        """Leave it to the training, which knows sentence-transformers' losses."""
 
     @property
     def groups(self) -> int:

@@ -11,7 +11,16 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.training.options import RetrieverTraining
-from ranktilt.training.training_set import Ints, copies_of_text, no_twins, relevant_documents, twin_source, twin_texts
+from ranktilt.training.training_set import (
+    Ints,
+    copies_of_text,
+    drawn,
+    named_sources,
+    no_twins,
+    relevant_documents,
+    twin_source,
+    twin_texts,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +67,8 @@ def shared_set(collection: Collection, asked: RetrieverTraining) -> RetrieverSet
     UserError
         If nothing is relevant among the sources' documents, or the constraint is asked for and none has a twin.
     """
-    chosen = asked.sources or collection.sources[:1]
-    key = (__name__, chosen, asked.twins, asked.text)
+    chosen = named_sources(collection, asked.sources) or collection.sources[:1]
+    key = (__name__, chosen, asked.twins, asked.text, asked.limits, asked.seed if asked.limits else 0)
     found = collection.memo(key, lambda: _retriever_set(collection, asked, chosen))
     if asked.constrained and not found.paired:
         raise UserError(no_twins(collection, chosen, found.twin_source))
@@ -68,6 +77,7 @@ def shared_set(collection: Collection, asked: RetrieverTraining) -> RetrieverSet
 
 def _retriever_set(collection: Collection, asked: RetrieverTraining, chosen: tuple[str, ...]) -> RetrieverSet:
     relevant, wanted, part = relevant_documents(collection, chosen)
+    wanted = drawn(collection, wanted, asked.limits, asked.seed)
     rows = pl.int_range(part.docs.height, eager=True).alias("row")
     docs = part.docs.select("origin", doc_id="id").with_columns(rows, copy=copies_of_text(part, asked.text))
     good = wanted.join(docs, on="doc_id", maintain_order="left").select("query_id", "row", "copy")

@@ -52,6 +52,8 @@ def training_set(
     text: str = "title+text",
     constrained: bool = False,
     twins: str | None = None,
+    limits: Sequence[tuple[str, int]] = (),
+    seed: int = 0,
 ) -> TrainingSet:
     """Find what a re-ranker can learn from a collection's judgments; a grade above 0 is relevant.
 
@@ -62,13 +64,16 @@ def training_set(
     Where it is `constrained`, each positive comes with its version in the source `twins`, by default the first that
     has any, and without `sources` the first one is learned from; `UserError` where no positive has one.
 
+    `limits` say how many positives of a source are drawn by the seed.
+
     With `sources`, documents of the others do not exist. What is relevant in another source keeps its versions from
     being negatives all the same.
     """
-    sources = sources or (collection.sources[:1] if constrained else None)
+    sources = named_sources(collection, sources) or (collection.sources[:1] if constrained else None)
     relevant, wanted, part = relevant_documents(collection, sources)
     found = _candidates(part, depth, text)
     positive = found.join(wanted, on=["query_id", "doc_id"], how="semi", maintain_order="left")
+    positive = drawn(collection, positive, limits, seed)
     versions = relevant.join(collection.docs.select("origin", doc_id="id"), on="doc_id").select("query_id", "origin")
     copies = wanted.join(part.docs.select(doc_id="id", copy=copies_of_text(part, text)), on="doc_id")
     negative = found.join(versions, on=["query_id", "origin"], how="anti", maintain_order="left")
@@ -102,6 +107,44 @@ def relevant_documents(
             f"{collection_name(collection)}: no document{_of(sources)} is judged relevant; there is nothing to learn"
         )
     return relevant, wanted, part
+
+
+def named_sources(collection: Collection, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the sources that are meant: ``llm`` is the one beside the first, where none is called so."""
+    if names is None:
+        return None
+    return tuple(_source_named(collection, name) for name in names)
+
+
+def _source_named(collection: Collection, name: str) -> str:
+    others = collection.sources[1:]
+    if name != "llm" or name in collection.sources:
+        return name
+    if len(others) != 1:
+        raise UserError(
+            f"llm stands for the source beside {collection.sources[0]!r}, and there are {len(others)}; name it"
+        )
+    return others[0]
+
+
+def drawn(collection: Collection, found: pl.DataFrame, limits: Sequence[tuple[str, int]], seed: int) -> pl.DataFrame:
+    """Keep so many rows of a source as are asked for, drawn by the seed; rows have a ``doc_id``."""
+    if not limits:
+        return found
+    source = found.select("doc_id").join(
+        collection.docs.select("source", doc_id="id"), on="doc_id", maintain_order="left"
+    )
+    rng, kept = np.random.default_rng([seed, 1 << 30]), np.ones(found.height, dtype=np.bool_)
+    for name, most in limits:
+        name = _source_named(collection, name)
+        rows = np.flatnonzero((source["source"] == name).to_numpy())
+        if len(rows) < most:
+            raise UserError(
+                f"{collection_name(collection)}: asked to learn from {most:,} relevant documents of source {name!r}, "
+                f"and there are {len(rows):,}"
+            )
+        kept[rng.permutation(rows)[most:]] = False
+    return found.filter(pl.Series(kept))
 
 
 def of_sources(collection: Collection, sources: Sequence[str] | None) -> Collection:
