@@ -1,23 +1,111 @@
-"""``ranktilt study``: several sources, such as temperatures of one model, each against the human side."""
+"""``ranktilt study``: sources such as temperatures of one model, or training on human against LLM documents."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ranktilt.cli import options
+from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.errors import UserError
+from ranktilt.errors import UserError, unknown
+
+if TYPE_CHECKING:
+    from ranktilt.mitigation.training_plan import Amounts, StudyOptions, ZeroShot
+
+Subjects = StrEnum("Subjects", ["temperature", "training"])
+
+
+@dataclass(frozen=True)
+class _Trainings(options.OptionGroup):
+    """What a study of training trains, and on what it is tested."""
+
+    start_from: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="MODEL", help="Of training: an encoder to start from; several may be given."),
+    ] = None
+    work: Annotated[
+        Path | None,
+        typer.Option("--work", metavar="FOLDER", help="Where models and runs go (default: DIR's name with -training)."),
+    ] = None
+    zero_shot: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--zero-shot",
+            metavar="NAME[,qrels=FILE,…]",
+            help="Another collection to test on, with qrels=, candidates= (a run) or name= behind it.",
+        ),
+    ] = None
+    queries: Annotated[
+        int | None, typer.Option("--queries", metavar="N", help="Test on N queries a domain, drawn by --seed.")
+    ] = None
+    depth: Annotated[int, typer.Option("--depth", metavar="K", help="Re-rank BM25's best K documents.")] = 1000
+    seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Trainings of each ranker.")] = 1
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Keep documents of the training out of the test collection.")
+    ] = False
+    curve: Annotated[
+        list[str] | None,
+        typer.Option("--curve", metavar="SOURCE=N,…", help="A ranker that learns from so many documents of each."),
+    ] = None
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="paper|notebook", help="Train as Askari et al. do.")
+    ] = None
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")
+    ] = None
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="M", help="About how long each training may take.")
+    ] = None
+    batch: Annotated[
+        int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
+    ] = None
+    rate: Annotated[
+        float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
+    ] = None
+    max_query_tokens: Annotated[
+        int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
+    ] = None
+    max_document_tokens: Annotated[
+        int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
+    ] = None
+    precision: Annotated[
+        options.Precisions, typer.Option("--precision", help="Of the training; auto takes bfloat16 where it is fast.")
+    ] = options.Precisions.auto
+
+    def study_options(self, **more: Any) -> StudyOptions:
+        """As the study takes them; `more` are those of other groups."""
+        from ranktilt.mitigation.training_plan import StudyOptions
+        from ranktilt.training.options import PRESETS, Training
+
+        if self.preset is not None and self.preset not in PRESETS:
+            raise unknown("preset", self.preset, PRESETS)
+        names = ("steps", "minutes", "batch", "rate", "max_query_tokens", "max_document_tokens", "precision")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        preset: Mapping[str, Any] = PRESETS.get(self.preset or "", {})
+        training = Training(**{**preset, **given, "text": more.pop("text"), "device": more.pop("device")})
+        return StudyOptions(
+            training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
+            curve=tuple(read_amounts(text) for text in self.curve or ()),
+            zero_shot=tuple(read_zero_shot(text) for text in self.zero_shot or ()), **more,
+        )  # fmt: skip
 
 
 @options.verb
 def study(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A collection with rewrites at several temperatures.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A collection with rewrites, or with answers of both sides.")
+    ],
     *,
+    of: Annotated[Subjects, typer.Option("--of", help="What differs: the rewrites' temperature, or the training.")] = (
+        Subjects.temperature
+    ),
     ranker: options.Rankers = None,
     measure: options.Measures = None,
     reference: Annotated[
@@ -34,14 +122,22 @@ def study(
     ] = None,
     split: options.Split = None,
     ignore_unknown: options.IgnoreUnknown = False,
+    trainings: _Trainings,
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: PageOutput,
 ) -> None:
-    """Audit each source against the human side in a collection of the two, and ask whether temperature moves the tilt.
+    """Audit each source against the human side, and ask whether temperature moves the tilt.
 
-    All sources are compared over the documents that every one of them rewrote.
+    With --of training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and compare
+    effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
+    asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
+    if of == Subjects.training:
+        _refuse("temperature", {**asked, "--ignore-unknown": ignore_unknown})
+        _study_training(folder, trainings, statistics, search, output, reference=reference, test=split or "test")
+        return
+    _refuse("training", {"--from": trainings.start_from, "--zero-shot": trainings.zero_shot, "--work": trainings.work})
     if not ranker:
         raise UserError("nothing to study: name a ranker, such as -r bm25")
     temperatures = read_temperatures(source_temperature or ())
@@ -56,6 +152,65 @@ def study(
         **statistics.keywords,
     )  # fmt: skip
     output.deliver(found)
+
+
+def _refuse(subject: str, asked: Mapping[str, object]) -> None:
+    """Refuse options that are about the other subject."""
+    if given := next((option for option, value in asked.items() if value), None):
+        raise UserError(f"{given} is for studies of {subject} (--of {subject})")
+
+
+def _study_training(
+    folder: Path, trainings: _Trainings, statistics: options.StatisticsOptions, search: options.SearchOptions,
+    output: PageOutput, **more: Any,
+) -> None:  # fmt: skip
+    if not trainings.start_from:
+        raise UserError("nothing to train: name an encoder to start from, such as --from minilm")
+    output.check(*collection_files(folder))
+    text, seed = search.text or "title+text", statistics.seed
+    asked = trainings.study_options(text=str(text), device=search.device, seed=seed, **more)
+    from ranktilt.mitigation.training_plan import training_study
+
+    work = trainings.work or Path(f"{folder.resolve().name}-training")
+    how = {"ties": statistics.ties, "resamples": statistics.resamples, "seed": seed}
+    try:
+        found = training_study(folder, trainings.start_from, work, options=asked, **how)
+    except KeyboardInterrupt:
+        note(f"{work}: the same command goes on from here")
+        raise
+    output.deliver(found)
+    note(f"{work}: the trained models and their runs")
+
+
+def read_zero_shot(text: str) -> ZeroShot:
+    """Read a collection and what is named behind it: ``PATH,qrels=FILE,candidates=FILE,name=NAME``."""
+    from ranktilt.mitigation.training_plan import ZeroShot
+
+    path, *parts = text.split(",")
+    found = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if name not in ("qrels", "candidates", "name") or not (equals and value):
+            raise UserError(
+                f"--zero-shot expects a collection, then qrels=FILE, candidates=FILE or name=NAME; got {part!r}"
+            )
+        found[name] = value
+    if not path:
+        raise UserError(f"--zero-shot expects a collection, such as a folder; got {text!r}")
+    return ZeroShot(path, **found)
+
+
+def read_amounts(text: str) -> Amounts:
+    """Read how many documents of each source are learned from: ``human=100,llm=50``."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        if not name or not number.isdecimal() or name in found:
+            raise UserError(
+                f"--curve expects sources with a number of documents, such as human=100,llm=50; got {text!r}"
+            )
+        found[name] = int(number)
+    return tuple(found.items())
 
 
 def read_temperatures(texts: Sequence[str]) -> dict[str, float]:

@@ -301,7 +301,7 @@ def without_training(test: Collection, train: Collection) -> Collection:
 def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
     """Return the collection with at most so many queries of each domain that have a relevant document.
 
-    A smaller number draws some of a larger one's. The domain is that of the query's first relevant document.
+    A smaller number draws some of a larger one's. The domain is that of the query's first relevant document in the collection.
     """
     if most is None:
         return collection
@@ -310,7 +310,7 @@ def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collec
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         domains, on="doc_id", how="left", maintain_order="left"
     )
-    queries = relevant.unique("query_id", keep="first", maintain_order=True).sort("query_id")
+    queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null("")).sort("query_id")
     order = np.random.default_rng(seed).permutation(queries.height)
     kept = queries[order].group_by("domain", maintain_order=True).head(most).select("query_id")
     left = collection.queries.join(kept, left_on="id", right_on="query_id", how="semi", maintain_order="left")

@@ -271,7 +271,7 @@ def _tilts(
             sides = [_sample(found, effect) for effect in (tilt, before)]
             tasks.append(contrast_task(sides[0], sides[1], (tilt.level, before.level)))
     changes = corrected(contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction)
-    return found.tilts, changes, tuple(f"mixed: {note}" for note in found.notes if note.startswith("warning"))
+    return found.tilts, changes, tuple(_warnings("mixed", found))
 
 
 def _sample(found: Audit, tilt: Effect) -> Sample:
@@ -319,5 +319,10 @@ def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation], 
 
 
 def _audit_notes(evaluated: Sequence[_Evaluated]) -> Iterator[str]:
-    found = ((one.ranked.name, note) for one in evaluated for note in one.audit.notes if note.startswith("warning"))
-    return chain(f"warning: {name}: {note.removeprefix('warning: ')}" for name, note in found)
+    return chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
+
+
+def _warnings(name: str, found: Audit) -> Iterator[str]:
+    """The warnings of an audit, and of which collection they are."""
+    front = "warning: "
+    return (f"{front}{name}: {note.removeprefix(front)}" for note in found.notes if note.startswith(front))

@@ -246,9 +246,8 @@ def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) ->
             for ranker in one.rankers
         ]
         columns = (named("ranker"), *(Column(m, spread=True) for m in measures))
-        yield Table(
-            _captioned(study, caption), columns, tuple(rows), groups=("collection",), titled=True, intervals="row"
-        )
+        said = _captioned(study, caption) if any(one.seeds for one in found) else caption
+        yield Table(said, columns, tuple(rows), groups=("collection",), titled=True, intervals="row")
 
 
 def _curve(study: TrainingStudy) -> Section:
