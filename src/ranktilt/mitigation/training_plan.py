@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from ranktilt.auditing.options import check_choices, check_resamples
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.datasets.named import NO_QRELS
@@ -25,6 +26,7 @@ from ranktilt.progress import report
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 from ranktilt.run import Run
+from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Training
@@ -134,6 +136,11 @@ def training_study(
     plans = _plans(train, bodies, options)
     sets = _Sets(PurePath(folder).name or "collection", options, train, test)
     zero_shot = [_zero_shot(one, options) for one in options.zero_shot]
+    given = {"ties": "expected", "resamples": RESAMPLES, "seed": 0, **how}
+    check_choices(ties=given["ties"])
+    check_resamples(given["resamples"])
+    _refuse_twice([plan.run for plan in plans])
+    _refuse_twice([name for name, _, _ in zero_shot])
     _check_bodies(bodies, options.training)
     trained = []
     for number, plan in enumerate(plans):
@@ -152,7 +159,6 @@ def training_study(
         augmented = [one for one in trained if one.limits]
         ranked.append(ranking.of(f"{sets.name_of(options.test)}, augmented", "curve", sets.own, augmented))
     mixed = ranking.of("mixed", "supervised", sets.mixed, compared)
-    given = {"resamples": 10_000, "seed": 0, **how}
     found = compare_trainings(trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given)
     collection = {**found.spec["collection"], "path": str(folder)}
     asked = {"training": options.training.spec(), **_spec(options), "work": str(work)}
@@ -165,14 +171,19 @@ def _spec(options: StudyOptions) -> dict[str, Any]:
     return {**told, "zero_shot": zero_shot, "train": options.train, "test": options.test}
 
 
+def _refuse_twice(names: Sequence[str]) -> None:
+    """Refuse before any training what could not be told apart behind it."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice!r} is given twice")
+
+
 def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
     """The encoders by the name that tables give them."""
     if not models:
         raise UserError("a training study needs an encoder to start from (--from MODEL)")
     names = [PurePath(model).name or str(model) for model in models]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"two encoders are called {twice!r}; name each once")
+    _refuse_twice(names)
     return dict(zip(names, map(str, models), strict=True))
 
 
@@ -301,7 +312,7 @@ def without_training(test: Collection, train: Collection) -> Collection:
 def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
     """Return the collection with at most so many queries of each domain that have a relevant document.
 
-    A smaller number draws some of a larger one's. The domain is that of the query's first relevant document in the collection.
+    A smaller number draws some of a larger one's. The domain is that of a query's first relevant document that is there.
     """
     if most is None:
         return collection
