@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.cli.study import read_temperatures
+from ranktilt.cli.study import read_amounts, read_temperatures, read_zero_shot
 from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
+from tests.mitigation.answered import answered_folder
 from tests.toy import raw_docs, write_cocktail
 
 QUICK = ("-r", "bm25", "--resamples", "200")
@@ -111,3 +112,64 @@ def test_what_is_no_temperature_is_refused(text: str) -> None:
 def test_one_source_has_one_temperature() -> None:
     with pytest.raises(UserError, match="--source-temperature names source 'a' twice"):
         read_temperatures(["a=0.2", "a=0.7"])
+
+
+@pytest.mark.neural
+def test_a_study_of_training_is_printed_and_written(
+    cli: Cli, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answered_folder(tmp_path / "qa")
+    few = ("--steps", "2", "--batch", "8", "--max-query-tokens", "6", "--max-document-tokens", "16", "--depth", "9")
+    code, out, err = cli(
+        "study", "qa", "--of", "training", "--from", tiny, *few, "--queries", "3", "--seeds", "2", "--seed", "4",
+        "--disjoint", "--preset", "paper", "--resamples", "100", "-o", "s.html", "--json", "s.json",
+    )  # fmt: skip
+    assert code == 0
+    assert "qa-test: supervised, 6 queries, 56 documents, depth 9; body already tuned for retrieval: " in out
+    assert "each trained ranker is the mean of 2 trainings with other seeds" in out
+    assert err.splitlines()[-1] == "qa-training: the trained models and their runs"
+    content = json.loads((tmp_path / "s.json").read_text())
+    assert [one["seed"] for one in content["rankers"]] == [4, 4, 5, 5]
+    spec = content["spec"]
+    assert (spec["training"]["rate"], spec["training"]["steps"], spec["training"]["loss"]) == (7e-6, 2, "binary")
+    assert (spec["queries"], spec["disjoint"], spec["depth"]) == (3, True, 9)
+    assert len(list((tmp_path / "qa-training" / "models").iterdir())) == 4
+    assert "What training on either side does to the source bias" in (tmp_path / "s.html").read_text()
+    table = cli("report", "s.json", "--layout", "askari-4").out
+    assert "| qa-test (human responses) |" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "nothing to train: name an encoder to start from, such as --from minilm"),
+        (("-r", "bm25"), "-r is for studies of temperature (--of temperature)"),
+        (("--from", "x", "--preset", "no"), "unknown preset 'no' (valid: paper, notebook)"),
+        (
+            ("--from", "x", "--curve", "human"),
+            "--curve expects sources with a number of documents, such as human=100,llm=50; got 'human'",
+        ),
+        (
+            ("--from", "x", "--zero-shot", "a,b"),
+            "--zero-shot expects a collection, then qrels=FILE, candidates=FILE or name=NAME; got 'b'",
+        ),
+        (
+            ("--from", "x", "--zero-shot", ",name=a"),
+            "--zero-shot expects a collection, such as a folder; got ',name=a'",
+        ),
+    ],
+)
+def test_refused_of_training(cli: Cli, folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert refused(cli, "study", folder, "--of", "training", *arguments) == message
+
+
+def test_options_of_training_are_refused_elsewhere(cli: Cli, folder: Path) -> None:
+    found = refused(cli, "study", folder, *QUICK, "--from", "x")
+    assert found == "--from is for studies of training (--of training)"
+
+
+def test_what_is_named_behind_a_collection() -> None:
+    assert read_zero_shot("irds:x/y") == ("irds:x/y", None, None, "")
+    assert read_zero_shot("a,qrels=q,candidates=c,name=n") == ("a", "q", "c", "n")
+    assert read_amounts("human=100,llm=0") == (("human", 100), ("llm", 0))

@@ -312,7 +312,7 @@ def without_training(test: Collection, train: Collection) -> Collection:
 def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
     """Return the collection with at most so many queries of each domain that have a relevant document.
 
-    A smaller number draws some of a larger one's. The domain is that of a query's first relevant document that is there.
+    A smaller number draws some of a larger one's. The domain is that of a query's first relevant document.
     """
     if most is None:
         return collection
