@@ -14,20 +14,12 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.answered_questions import AnsweredQuestion, AnsweredQuestions
-from ranktilt.errors import UserError, counted, shorten
+from ranktilt.errors import UserError, counted, join_words, shorten
 
 Sizes = tuple[int, int, int]
 SPLITS = ("train", "dev", "test")
-PUBLISHED: Mapping[str, Sizes] = {
-    "medicine": (862, 31, 355),
-    "finance": (2_715, 98, 1_120),
-    "reddit": (11_809, 427, 4_876),
-    "openqa": (820, 29, 338),
-    "csai": (582, 21, 239),
-}
-"""Questions for training, development and test by domain; Askari et al., CIKM 2023."""
-_ALIASES = {"redditeli5": "reddit", "wikicsai": "csai"}
-"""What HC3 calls them."""
+SHARES = (69.0, 2.5, 28.5)
+"""Of training, development and test; they give the published sizes of all five domains, such as 862, 31 and 355."""
 _REST = len(SPLITS)
 
 
@@ -35,18 +27,17 @@ _REST = len(SPLITS)
 class QARules:
     """How questions are split, and what the two sides are called.
 
-    `sizes` gives questions for training, development and test by domain. Of a domain that it does not name, `shares`
-    are taken where given; otherwise the published sizes where the domain is one of `PUBLISHED` and large enough, and
-    else the shares of the published sizes in all: 69.0, 2.5 and 28.5 %.
+    `sizes` gives questions for training, development and test by domain; the others are split by `shares`, as the
+    authors do it: development and test are rounded down, and training gets what is left.
     """
 
     sizes: Mapping[str, Sizes] | None = None
-    shares: tuple[float, float, float] | None = None
+    shares: tuple[float, float, float] = SHARES
     sources: tuple[str, str] = ("human", "chatgpt")
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.shares is not None and (min(self.shares) < 0 or not sum(self.shares) > 0):
+        if min(self.shares) < 0 or not sum(self.shares) > 0:
             raise UserError(f"expected three shares of at least 0, not all of them 0, got {_written(self.shares)}")
         for domain, sizes in (self.sizes or {}).items():
             if min(sizes) < 0:
@@ -93,14 +84,13 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
     for name in rules.sizes or ():
         if name not in domains:
             raise UserError(f"no question is of the domain {name!r}; there are: {', '.join(domains)}")
-    sizes, taken = _split_sizes(domains, rules)
+    sizes = _split_sizes(domains, rules)
     splits = assign_splits(answered.questions, sizes, rules.seed)
     kept = [(one, split) for one, split in zip(answered.questions, splits, strict=True) if split < _REST]
     docs, queries, judged = _tables(kept, rules.sources)
     qrels = {name: judged.filter(pl.col("split") == number).drop("split") for number, name in enumerate(SPLITS)}
     counts = _counts(answered, kept, docs, qrels, rules.sources)
-    said = {"sizes": {name: list(one) for name, one in sizes.items()}, "sizes_from": taken, "seed": rules.seed}
-    spec = {"built": "retrieval-qa", "split": "test", "ranktilt": __version__, **said, "counts": counts}
+    spec = {"built": "retrieval-qa", "split": "test", "ranktilt": __version__, "seed": rules.seed, "counts": counts}
     files = {"files": [str(file) for file in answered.files]}
     last = qrels["test"] if qrels["test"].height else next((one for one in qrels.values() if one.height), judged)
     return RetrievalQA(Collection(docs, queries, last, {**spec, **files}), qrels, rules.sources, counts)
@@ -110,35 +100,30 @@ def _written(values: Sequence[float]) -> str:
     return ",".join(f"{value:g}" for value in values)
 
 
-def _split_sizes(domains: Mapping[str, int], rules: QARules) -> tuple[dict[str, Sizes], dict[str, str]]:
-    """Questions for each split by domain, and by what rule."""
-    sizes, taken = dict[str, Sizes](), dict[str, str]()
-    total = tuple(map(sum, zip(*PUBLISHED.values(), strict=True)))
+def _split_sizes(domains: Mapping[str, int], rules: QARules) -> dict[str, Sizes]:
+    """Questions for each split by domain; `UserError` where a domain has too few."""
+    given, sizes = rules.sizes or {}, dict[str, Sizes]()
     for name, n in domains.items():
-        plain = "".join(filter(str.isalnum, name.casefold()))
-        known = PUBLISHED.get(_ALIASES.get(plain, plain))
-        if rules.sizes and name in rules.sizes:
-            sizes[name], taken[name] = rules.sizes[name], "as asked"
-        elif known and sum(known) <= n and rules.shares is None:
-            sizes[name], taken[name] = known, "published sizes"
-        else:
-            sizes[name] = _by_share(name, n, rules.shares or total)
-            taken[name] = "by share" if rules.shares else "published shares"
+        sizes[name] = given[name] if name in given else _by_share(name, n, rules.shares)
         if sum(sizes[name]) > n:
-            wanted = f"{sum(sizes[name]):,} that {_written(sizes[name])} are"
-            raise UserError(f"domain {name!r} has {counted(n, 'question', 'questions')}, too few for the {wanted}")
-    return sizes, taken
+            asked = f"{_written(sizes[name])} are {sum(sizes[name]):,}"
+            raise UserError(
+                f"domain {name!r} has {counted(n, 'question', 'questions')}, too few for its split: {asked}"
+            )
+    return sizes
 
 
 def _by_share(name: str, n: int, shares: Sequence[float]) -> Sizes:
-    """Share `n` questions out; a split with a share gets one at least, and the first such split what is left over."""
+    """Share `n` questions out; a split that has a share gets one at least."""
     wanted = [share > 0 for share in shares]
     if n < sum(wanted):
-        needed = " and ".join(split for split, one in zip(SPLITS, wanted, strict=True) if one)
+        splits = join_words([split for split, one in zip(SPLITS, wanted, strict=True) if one])
         questions = counted(n, "question", "questions")
-        raise UserError(f"domain {name!r} has {questions}, too few for its split: {needed} need one each")
-    sizes = [max(int(one), round(n * share / sum(shares))) for one, share in zip(wanted, shares, strict=True)]
-    sizes[sizes.index(max(sizes))] += n - sum(sizes)
+        raise UserError(f"domain {name!r} has {questions}, too few for its split: {splits} need one each")
+    # Of 1,000, 28.5 % are 285, which floating point may put a hair below.
+    sizes = [max(int(one), int(n * share / sum(shares) + 1e-9)) for one, share in zip(wanted, shares, strict=True)]
+    largest = sizes.index(max(sizes)) if not wanted[0] or n - sum(sizes[1:]) < 1 else 0
+    sizes[largest] += n - sum(sizes)
     return sizes[0], sizes[1], sizes[2]
 
 
@@ -239,14 +224,16 @@ def _counts(
     }
 
 
+def _by_split(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in counts.items())
+
+
 def summary(built: RetrievalQA) -> Iterator[tuple[str, str]]:
     """Yield what was built: a name, and what is said of it."""
-    counts, spec = built.counts, built.collection.spec
+    counts = built.counts
     for domain, sizes in counts["questions"].items():
-        said = " / ".join(f"{n:,}" for n in sizes.values())
-        yield domain, f"{sum(sizes.values()):,} questions: {said} ({spec['sizes_from'][domain]})"
-    judged = " / ".join(f"{n:,}" for n in counts["judgments"].values())
-    yield "all", f"{counts['queries']:,} questions; {' / '.join(SPLITS)} judgments: {judged}"
+        yield domain, f"{sum(sizes.values()):,} questions: {_by_split(sizes)}"
+    yield "judgments", f"{sum(counts['judgments'].values()):,}: {_by_split(counts['judgments'])}"
     for source, n in counts["documents"].items():
         empty = counted(counts["empty_answers"][source], "empty answer", "empty answers")
         without = counted(counts["no_answer_of"][source], "question", "questions")

@@ -86,8 +86,11 @@ def _new_folder(path: Path) -> Iterator[Path]:
         place.chmod(0o777 & ~_umask())
         os.replace(place, target)
         made.clear()
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    except (OSError, UserError) as error:
+        reason = error.__cause__ if isinstance(error, UserError) else error
+        if not isinstance(reason, OSError):
+            raise
+        raise cannot_write(path, reason) from reason
     finally:
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)

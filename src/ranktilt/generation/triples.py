@@ -53,7 +53,7 @@ def triples(collection: Collection, rules: TripleRules, *, form: str = "ids") ->
     random = np.random.default_rng(rules.seed)
     for query, relevant, excluded in _relevant(collection):
         drawn = _draw(random, rules, len(relevant), (len(names), excluded))
-        for row, negatives in zip(relevant.tolist(), drawn, strict=True):
+        for row, negatives in zip(relevant, drawn, strict=True):
             if len(negatives):
                 start = f"{asked[query]}\t".encode() + names[row] + b"\t"
                 yield start + (b"\n" + start).join(names[negatives].tolist()) + b"\n"
@@ -64,22 +64,19 @@ def one_line(texts: pl.Series) -> pl.Series:
     return texts.str.replace_all(_BREAKS, " ")
 
 
-def _relevant(collection: Collection) -> Iterator[tuple[str, Rows, Rows]]:
+def _relevant(collection: Collection) -> Iterator[tuple[str, list[int], list[int]]]:
     """Each query with the rows of its relevant documents, and of these and all copies of their text, sorted."""
     judged = collection.qrels.filter(pl.col("grade") > 0)
-    rows = codes(judged["doc_id"], collection.ids)
-    judged = judged.with_columns(row=rows).filter(pl.col("row") >= 0)
-    copies = collection.docs.select("text").with_row_index("row").group_by("text").agg("row").filter(
-        pl.col("row").list.len() > 1
-    )["row"]  # fmt: skip
-    same = {row: group for group in copies.to_list() for row in group}
-    for (query,), part in judged.group_by("query_id", maintain_order=True):
-        relevant = part["row"].to_list()
-        excluded = {copy for row in relevant for copy in same.get(row, (row,))}
-        yield str(query), np.array(relevant, dtype=np.int64), np.array(sorted(excluded), dtype=np.int64)
+    judged = judged.with_columns(row=codes(judged["doc_id"], collection.ids)).filter(pl.col("row") >= 0)
+    texts = collection.docs.select("text").with_row_index("row").group_by("text").agg("row")["row"]
+    same = {row: rows for rows in texts.filter(texts.list.len() > 1).to_list() for row in rows}
+    for query, rows in judged.group_by("query_id", maintain_order=True).agg("row").iter_rows():
+        yield query, rows, sorted({copy for row in rows for copy in same.get(row, (row,))})
 
 
-def _draw(random: np.random.Generator, rules: TripleRules, relevant: int, documents: tuple[int, Rows]) -> list[Rows]:
+def _draw(
+    random: np.random.Generator, rules: TripleRules, relevant: int, documents: tuple[int, list[int]]
+) -> list[Rows]:
     """Rows of random documents for each relevant one."""
     every, excluded = documents
     left = every - len(excluded)

@@ -57,13 +57,12 @@ class SplitOptions(options.OptionGroup):
         typer.Option(
             "--sizes",
             metavar="DOMAIN=N,N,N",
-            help="Questions of a domain for train, dev and test (default: as published where it has enough).",
+            help="Questions of a domain for train, dev and test (default: by --shares).",
         ),
     ] = None
     shares: Annotated[
-        str | None,
-        typer.Option("--shares", metavar="X,X,X", help="Shares of train, dev and test (default: 69.0,2.5,28.5)."),
-    ] = None
+        str, typer.Option("--shares", metavar="X,X,X", help="Shares of train, dev and test; the default is published.")
+    ] = "69,2.5,28.5"
     human_name: Annotated[str, typer.Option("--human-name", metavar="SOURCE", help="Source of people's answers.")] = (
         "human"
     )
@@ -83,9 +82,7 @@ class SplitOptions(options.OptionGroup):
             if not (equals and domain.strip()) or domain.strip() in sizes:
                 raise UserError(f"--sizes expects each domain once, DOMAIN=N,N,N; got {text!r}")
             sizes[domain.strip()] = int(a), int(b), int(c)
-        shares = None
-        if self.shares is not None:
-            shares = _three(self.shares, "--shares", "three numbers, such as 80,10,10", self.shares)
+        shares = _three(self.shares, "--shares", "three numbers, such as 80,10,10", self.shares)
         return QARules(sizes=sizes, shares=shares, sources=(self.human_name, self.llm_name), seed=self.seed)
 
 
