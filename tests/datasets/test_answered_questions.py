@@ -56,7 +56,8 @@ def test_a_question_with_blank_answers_only_is_left_out_in_one_line(tmp_path: Pa
     ("lines", "line", "message"),
     [
         (b"{]\n", 1,
-         "expected one JSON object, got broken JSON (unexpected character, expected a string key: line 1 column 2 (char 1)): '{]'"),
+         "expected one JSON object, got broken JSON "
+         "(unexpected character, expected a string key: line 1 column 2 (char 1)): '{]'"),
         (b"[1]\n", 1, "expected one JSON object, got list: [1]"),
         (b'{"question": " "}\n', 1, "expected a question in the field 'question', got ' '"),
         (b'{"question": "a", "human_answers": [1]}\n', 1,

@@ -52,6 +52,7 @@ class AnsweredQuestions:
 
     questions: tuple[AnsweredQuestion, ...]
     files: tuple[Path, ...]
+    fields: QuestionFields = QuestionFields()
     empty_answers: Mapping[str, int] = field(default_factory=dict)
     """By side, ``human`` and ``llm``: answers of nothing but blanks, which are left out."""
     unanswered: int = 0
@@ -92,7 +93,7 @@ def read_answered(files: Sequence[str | Path], fields: QuestionFields | None = N
         many = counted(len(lost), "question has", "questions have")
         message = f"{lost[0]}: {many} no answer with any text in it, and will be left out"
         warnings.warn(message if len(lost) == 1 else message.replace(": ", ": the first; ", 1), DataWarning, 2)
-    return AnsweredQuestions(tuple(questions), tuple(paths), dict(empty), len(lost))
+    return AnsweredQuestions(tuple(questions), tuple(paths), fields, dict(empty), len(lost))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -90,7 +90,8 @@ def build_retrieval_qa(answered: AnsweredQuestions, rules: QARules | None = None
     docs, queries, judged = _tables(kept, rules.sources)
     qrels = {name: judged.filter(pl.col("split") == number).drop("split") for number, name in enumerate(SPLITS)}
     counts = _counts(answered, kept, docs, qrels, rules.sources)
-    spec = {"built": "retrieval-qa", "split": "test", "ranktilt": __version__, "seed": rules.seed, "counts": counts}
+    how = {"fields": asdict(answered.fields), **asdict(rules)}
+    spec = {"built": "retrieval-qa", "split": "test", "ranktilt": __version__, **how, "counts": counts}
     files = {"files": [str(file) for file in answered.files]}
     last = qrels["test"] if qrels["test"].height else next((one for one in qrels.values() if one.height), judged)
     return RetrievalQA(Collection(docs, queries, last, {**spec, **files}), qrels, rules.sources, counts)

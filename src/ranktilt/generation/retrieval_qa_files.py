@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,13 +156,11 @@ def _about(built: RetrievalQA, place: Path, wanted: QAFiles) -> bytes:
     spec = dict(built.collection.spec)
     read = [Path(file).absolute() for file in spec.pop("files", ())]
     above = Path(os.path.commonpath([file.parent for file in read])) if read else Path()
-    rules = wanted.triples
     about: Mapping[str, Any] = {
         **spec,
-        "sources": built.sources,
         "inputs": {file.relative_to(above).as_posix(): sha256(file) for file in read},
         "bm25": {"k1": BM25().k1, "b": BM25().b, "depth": wanted.depth},
-        "triples": None if rules is None else {"negatives": rules.negatives, "per": rules.per, "seed": rules.seed},
+        "triples": None if wanted.triples is None else {**asdict(wanted.triples), "forms": wanted.forms},
         "files": {
             file.relative_to(place).as_posix(): sha256(file) for file in sorted(place.rglob("*")) if file.is_file()
         },
