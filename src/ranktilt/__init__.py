@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ranktilt.reporting.report import report
     from ranktilt.run import Run
     from ranktilt.training.cross_encoder import train_cross_encoder
+    from ranktilt.training.retriever import train_retriever
 
 _NAMES = {
     "AP": "measures.average_precision",
@@ -108,6 +109,7 @@ _NAMES = {
     "study": "auditing.study",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
+    "train_retriever": "training.retriever",
     "validate": "probes.validation",
 }
 
@@ -168,6 +170,7 @@ __all__ = [
     "study",
     "table",
     "train_cross_encoder",
+    "train_retriever",
     "validate",
 ]  # fmt: skip
 

@@ -105,7 +105,7 @@ def train_retriever(
     directory = TrainingDirectory(Path(folder))
     device = device_of(options.device, FOR)
     precision = choose_precision(options.precision, for_=FOR, device=device)
-    base, encoder = _base(model, device)
+    base, encoder = _starting_model(model, device)
     spec = {
         "kind": "retriever", **asdict(options), "teacher": None if teacher is None else repr(teacher),
         "body": encoder.fingerprint, "device": device.partition(":")[0], "precision": precision,
@@ -153,14 +153,14 @@ def train_retriever(
 def score_scale(collection: Collection, model: str | Path, options: RetrieverTraining) -> float:
     """Return the mean absolute score of relevant documents before training: the scale that alpha is on."""
     device = device_of(options.device, FOR)
-    base, encoder = _base(model, device)
+    base, encoder = _starting_model(model, device)
     precision = choose_precision(options.precision, for_=FOR, device=device)
     return _Trainable(
         base, encoder, shared_set(collection, options), options, precision == "bfloat16"
     ).positive_scores()
 
 
-def _base(model: str | Path, device: str) -> tuple[Dense, Encoder]:
+def _starting_model(model: str | Path, device: str) -> tuple[Dense, Encoder]:
     precision = "auto" if str(model).startswith(PREFIX) else "float32"
     base = Dense(str(model), device=device, precision=precision)
     if not isinstance(base.encoder, Encoder):

@@ -192,7 +192,7 @@ def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
     steps = bench.strengths(method)
     found = {side_name(bench, pair): [bench.tilt(one.name, pair) for one in steps] for pair in bench.pairs}
     said = "; ".join(f"{name} {', '.join(_percents(tilts))}" for name, tilts in found.items())
-    band = _band([tilt for tilts in found.values() for tilt in tilts], level)
+    band = _level_band([tilt for tilts in found.values() for tilt in tilts], level)
     shaded = f"Shaded: ±{band:g} points, which count as level." if band else _NO_TWINS
     return Figure(
         f"Relative Δ of {bench.measures[0]} by strength of {method}",
@@ -206,7 +206,7 @@ def _tilt_figure(bench: Bench, method: str, level: float) -> Figure:
     )  # fmt: skip
 
 
-def _band(tilts: Sequence[Effect], level: float) -> float:
+def _level_band(tilts: Sequence[Effect], level: float) -> float:
     """What is shaded around 0: nothing where groups are not twins, for 0 is not level then."""
     return level if all(tilt.twins for tilt in tilts) else 0.0
 
@@ -264,7 +264,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     front = pareto([(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)])
     drawing = scatter(
         points, x=f"{bench.valued} over all documents, %", y=f"Relative Δ of {bench.measures[0]}, %",
-        margin=_band(tilts, choice.level),
+        margin=_level_band(tilts, choice.level),
         names={**sides_named(pair), "first": f"toward {pair[0]}", "second": f"toward {pair[1]}"},
     )  # fmt: skip
     line = {
