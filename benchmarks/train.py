@@ -3,8 +3,8 @@
 Each contender learns from the same rows of NFCorpus's train split for one epoch, in a process of its own, by the same
 loss, batch, model and cuts, with and without the debiased constraint. Loading and two steps to warm up are not timed, a
 checkpoint is timed apart. The trainer is unmodified, with its defaults; it also runs with the model's dropout at 0,
-because RankTilt trains without. One thread each, and seconds are the processor's: what else runs on the machine does not
-count.
+because RankTilt trains without. One thread each, and seconds are the processor's: what else runs on the machine does
+not count.
 """
 
 from __future__ import annotations
@@ -287,7 +287,9 @@ def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
         f"- a checkpoint, each {loop.CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} s, {share}"
     )
     if not low:
-        lines.append("- bfloat16 (asked ≥ 1.5×): not measured; this processor is no faster in it than in float32")
+        lines.append(
+            "- bfloat16 (asked ≥ 1.5×): not measured: this processor has no AMX, and is no faster in it than in float32"
+        )
     return "\n".join(lines)
 
 
