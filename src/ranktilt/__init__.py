@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ranktilt.measures.twins import TwinEstimand
     from ranktilt.mitigation.bench import bench
     from ranktilt.mitigation.result import Bench
+    from ranktilt.mitigation.training_plan import training_study
+    from ranktilt.mitigation.training_result import TrainingStudy
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
@@ -79,6 +81,7 @@ _NAMES = {
     "Run": "run",
     "Study": "auditing.study",
     "TextProbe": "probes.base",
+    "TrainingStudy": "mitigation.training_result",
     "TwinEstimand": "measures.twins",
     "UserError": "errors",
     "Validation": "probes.validation",
@@ -110,6 +113,7 @@ _NAMES = {
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
     "train_retriever": "training.retriever",
+    "training_study": "mitigation.training_plan",
     "validate": "probes.validation",
 }
 
@@ -139,6 +143,7 @@ __all__ = [
     "Run",
     "Study",
     "TextProbe",
+    "TrainingStudy",
     "TwinEstimand",
     "UserError",
     "Validation",
@@ -171,6 +176,7 @@ __all__ = [
     "table",
     "train_cross_encoder",
     "train_retriever",
+    "training_study",
     "validate",
 ]  # fmt: skip
 

@@ -39,6 +39,7 @@ from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
 from tests.mitigation.planted import swept
+from tests.mitigation.trained import whole
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of
@@ -272,6 +273,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
+    "training study": whole,
     "study": temperatures,
     "study, two models": two_models,
     "validation": toy_validation,

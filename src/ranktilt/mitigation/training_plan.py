@@ -150,14 +150,14 @@ def training_study(
     compared = [one for one in trained if not one.limits]
     ranking = _Ranking(work / "runs", options)
     ranked = [
-        ranking.of(sets.name_of(options.test), "supervised", sets.own, compared),
+        ranking.of(sets.name_of(options.test), "supervised", sets.supervised, compared),
         *(ranking.of(name, "zero-shot", found, compared, run) for name, found, run in zero_shot),
         *_seen(sets, ranking, compared),
         *_first_stages(folder, sets.name, train.sources),
     ]
     if options.curve:
         augmented = [one for one in trained if one.limits]
-        ranked.append(ranking.of(f"{sets.name_of(options.test)}, augmented", "curve", sets.own, augmented))
+        ranked.append(ranking.of(f"{sets.name_of(options.test)}, augmented", "curve", sets.supervised, augmented))
     mixed = ranking.of("mixed", "supervised", sets.mixed, compared)
     found = compare_trainings(trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given)
     collection = {**found.spec["collection"], "path": str(folder)}
@@ -284,7 +284,7 @@ class _Sets:
         return drawn_queries(self._tested, self.options.queries, self.options.seed)
 
     @property
-    def own(self) -> Collection:
+    def supervised(self) -> Collection:
         """The reference's answers and the drawn test queries."""
         alone = reference_alone(self._tested, self.options.reference)
         return drawn_queries(alone, self.options.queries, self.options.seed)

@@ -33,7 +33,7 @@ def training_cells(study: TrainingStudy, table: str) -> Iterator[PaperCell]:
         for mean in one.means:
             dataset = mean.a if table == "askari-3" else one.name
             shown = mean.run != BASELINE or table not in ("askari-3", "askari-5")
-            shown &= not mean.measure.startswith("RR" if table == "askari-4" else "R@")  # as in the print
+            shown &= not mean.measure.startswith("RR" if table == "askari-4" else ("R@", "R("))  # as in the print
             if shown and (table == "askari-3" or mean.a == ALL):
                 yield PaperCell(table=table, dataset=dataset, system=mean.run, measure=mean.measure, value=mean.value)
 

@@ -22,7 +22,7 @@ _VIEWS = {
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
     "Study": "study",
-    "TrainingStudy": "training_study",
+    "TrainingStudy": "training.study",
     "Validation": "validate",
 }
 """The module of each result's view, by the result's class."""
