@@ -141,9 +141,9 @@ class RewriteOptions(options.OptionGroup):
 
     def rewriting(self) -> Rewriting:
         """As the function takes it; limits that are not named are the prompt's."""
-        from ranktilt.generation.rewrite.flags import RewriteLimits
+        from ranktilt.generation.flags import RewriteLimits
         from ranktilt.generation.rewrite.plan import Rewriting
-        from ranktilt.generation.rewrite.prompts import template
+        from ranktilt.generation.templates import template
 
         given = {"shortest": self.min_length_ratio, "longest": self.max_length_ratio, "copied": self.max_copied}
         named = {name: value for name, value in given.items() if value is not None}
@@ -212,7 +212,7 @@ def rewrite(
 
 def _check_output(folder: Path, output: Path | None, json: str | None, *, dry_run: bool) -> None:
     """Refuse places that cannot be written before anything is read or asked."""
-    from ranktilt.generation.rewrite.manifest import require_ours, require_same
+    from ranktilt.generation.manifest import require_ours, require_same
 
     if output is not None:
         target = Path(os.path.realpath(output))
@@ -264,7 +264,7 @@ def _split(specs: str) -> list[str]:
 def _show_estimate(
     collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, *, given: tuple[Any, ...], json: str | None
 ) -> None:
-    from ranktilt.generation.rewrite.estimate import estimate
+    from ranktilt.generation.estimate import estimate
     from ranktilt.generation.rewrite.plan import plan
 
     price, rpm, tpm = given

@@ -20,8 +20,8 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
+from ranktilt.generation.manifest import earlier, require_ours
 from ranktilt.generation.rewrite import save as written
-from ranktilt.generation.rewrite.manifest import earlier, require_ours
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.save import recover, save_rewritten, splits

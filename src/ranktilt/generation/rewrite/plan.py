@@ -15,9 +15,9 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.rewrite.flags import RewriteLimits
-from ranktilt.generation.rewrite.prompts import PromptTemplate, template
-from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Rejected, RewriteTask, first_words
+from ranktilt.generation.flags import RewriteLimits
+from ranktilt.generation.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, GenerationTask, Rejected, first_words
+from ranktilt.generation.templates import PromptTemplate, template
 from ranktilt.llm.base import LLM, Sampling
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, Counting, counting
 
@@ -34,7 +34,7 @@ class Rewriting:
     Parameters
     ----------
     prompt : str or Path, optional
-        Name of a prompt, or a file; see `ranktilt.generation.rewrite.prompts.template`.
+        Name of a prompt, or a file; see `ranktilt.generation.templates.template`.
     temperatures : tuple of float, optional
         Each makes one source.
     top_p, max_tokens, seed
@@ -113,7 +113,7 @@ class Plan:
     template: PromptTemplate
     limits: RewriteLimits
     sources: Mapping[str, Sampling]
-    tasks: tuple[RewriteTask, ...]
+    tasks: tuple[GenerationTask, ...]
     lost: tuple[Rejected, ...] = ()
     words: Mapping[int, int] = field(default_factory=dict)
     chosen: int = 0
@@ -136,7 +136,7 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
-    tasks = [RewriteTask(row, text, title, _content(title, text)) for row, text, title in given]
+    tasks = [GenerationTask(row, text, title, _content(title, text)) for row, text, title in given]
     lost = [Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip()]
     tasks = [o for o in tasks if o.text.strip()]
     words: dict[int, int] = {}
@@ -229,14 +229,14 @@ def _content(title: str, text: str) -> str:
 
 
 def _fitting(
-    tasks: Sequence[RewriteTask], prompt: PromptTemplate, rewriting: Rewriting, by: Counting
-) -> tuple[list[RewriteTask], list[Rejected], dict[int, int]]:
+    tasks: Sequence[GenerationTask], prompt: PromptTemplate, rewriting: Rewriting, by: Counting
+) -> tuple[list[GenerationTask], list[Rejected], dict[int, int]]:
     """Orders that fit the context, those that do not, and the words that are left of those that were cut."""
     room = rewriting.context or 0
     fixed = TEMPLATE_TOKENS + by.count([prompt.render("", "")])[0]
     texts = by.count([task.text for task in tasks])
     titles = by.count([task.title for task in tasks]) if "title" in prompt.fields else [0] * len(tasks)
-    fit, lost, words = list[RewriteTask](), list[Rejected](), dict[int, int]()
+    fit, lost, words = list[GenerationTask](), list[Rejected](), dict[int, int]()
     for task, tokens, more in zip(tasks, texts, titles, strict=True):
         answer = rewriting.max_tokens
         left = room - fixed - more - (answer or 0)
@@ -255,7 +255,7 @@ def _fitting(
     return fit, lost, words
 
 
-def _cut(task: RewriteTask, room: int, tokens: int, by: Counting) -> RewriteTask | None:
+def _cut(task: GenerationTask, room: int, tokens: int, by: Counting) -> GenerationTask | None:
     """The beginning of a text, of at most so many tokens; None where too few words would be left."""
     count = len(task.text.split())
     fewer = int(count * room / tokens)

@@ -16,11 +16,11 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.datasets.mix import mix
 from ranktilt.errors import DataWarning
-from ranktilt.generation.rewrite.flags import check_text, check_title
-from ranktilt.generation.rewrite.manifest import earlier
+from ranktilt.generation.flags import check_text, check_title
+from ranktilt.generation.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
-from ranktilt.generation.rewrite.prompts import TITLE, template
-from ranktilt.generation.rewrite.rounds import UNANSWERED, Rejected, RewriteConfig, RewriteOutcome, rounds
+from ranktilt.generation.rounds import UNANSWERED, Rejected, RoundConfig, RoundOutcome, rounds
+from ranktilt.generation.templates import TITLE, template
 from ranktilt.io.files import sha256
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM
@@ -151,10 +151,10 @@ def rewrite(
     return Rewritten(united, marked, added, left_out, answers, made, spec)
 
 
-def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
+def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RoundOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
     rewriting, sampling = planned.rewriting, planned.sources[source]
-    config = RewriteConfig(
+    config = RoundConfig(
         llm, journal, sampling, planned.template, check_text(planned.limits), rewriting.attempts,
         truncate=rewriting.truncate, label=f"rewriting as {source}",
     )  # fmt: skip
@@ -180,7 +180,7 @@ def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned:
     return outcome
 
 
-def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: RewriteOutcome) -> pl.DataFrame:
+def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: RoundOutcome) -> pl.DataFrame:
     """The new documents: what else is known of the one they were made of is true of them too."""
     rows = sorted(found.kept)
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
@@ -234,7 +234,7 @@ def _left_out(ids: pl.Series, source: str, lost: Iterable[Rejected]) -> pl.DataF
     return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
 
 
-def _counted(planned: Plan, source: str, found: RewriteOutcome) -> SourceSummary:
+def _counted(planned: Plan, source: str, found: RoundOutcome) -> SourceSummary:
     records = pl.concat(found.records)
     flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
     return SourceSummary(

@@ -20,8 +20,8 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError
+from ranktilt.generation.manifest import MANIFEST, SYSTEM, manifest, require_ours, require_same
 from ranktilt.generation.rewrite.datacard import datacard
-from ranktilt.generation.rewrite.manifest import MANIFEST, SYSTEM, manifest, require_ours, require_same
 from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.io.files import cannot_write, open_bytes, sha256, write_files
 from ranktilt.io.jsonl import to_jsonl

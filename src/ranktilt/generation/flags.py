@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.cleaning import clean, remark
-from ranktilt.generation.rewrite.rounds import Check
+from ranktilt.generation.cleaning import clean, remark
+from ranktilt.generation.rounds import Check
 from ranktilt.text import quality
 from ranktilt.text.language import other_language
 from ranktilt.text.sequence import holds_share
@@ -279,7 +279,7 @@ def check_title(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Data
 
     A title may be much shorter or longer than the one before, may stay the same, and ends without a full stop: only
     refusals, empty, filtered and cut-off answers, boilerplate, another language, several lines and more than 300
-    characters are flagged. As `ranktilt.generation.rewrite.rounds.Check`.
+    characters are flagged. As `ranktilt.generation.rounds.Check`.
     """
     cleaned = clean(raw, source)
     found = flags(source, cleaned["text"], finish, limits=_TITLE_LIMITS)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ranktilt.errors import counted
 from ranktilt.generation.rewrite.plan import Plan
-from ranktilt.generation.rewrite.prompts import TITLE, PromptTemplate, template
-from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, RewriteTask
+from ranktilt.generation.rounds import EMPTY, TOO_LONG, GenerationTask
+from ranktilt.generation.templates import TITLE, PromptTemplate, template
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
@@ -118,7 +118,7 @@ def _requests(planned: Plan, llm: LLM, journal: Journal) -> tuple[int, list[tupl
     return len(asked), [one for key, one in asked.items() if key not in known]
 
 
-def _texts(planned: Plan) -> Iterator[tuple[PromptTemplate, RewriteTask]]:
+def _texts(planned: Plan) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
     for task in planned.tasks:
         yield planned.template, task
     if planned.rewriting.titles == "rewrite":

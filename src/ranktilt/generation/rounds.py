@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ranktilt.generation.rewrite.prompts import PromptTemplate
+from ranktilt.generation.templates import PromptTemplate
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Request, journalled
@@ -37,7 +37,7 @@ RECORD = pl.Schema(
 """Columns of the answers: one row for each answer of a text, in order of attempts."""
 
 
-class RewriteTask(NamedTuple):
+class GenerationTask(NamedTuple):
     """A text that is to be rewritten."""
 
     row: int
@@ -67,7 +67,7 @@ Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
 
 
 @dataclass(frozen=True)
-class RewriteConfig:
+class RoundConfig:
     """How texts are rewritten.
 
     `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts a text that is too
@@ -86,7 +86,7 @@ class RewriteConfig:
 
 
 @dataclass
-class RewriteOutcome:
+class RoundOutcome:
     """What became of all tasks.
 
     `kept` is the rewrite of each document's row, `words` counts what was given to the model where a text was cut,
@@ -100,12 +100,12 @@ class RewriteOutcome:
     titles: dict[int, str] = field(default_factory=dict)
 
 
-def rounds(config: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcome:
+def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
     """Rewrite texts: one round for all, then one for those whose answer was flagged, up to the attempts.
 
     Each task is either kept or rejected. What was answered before an error is in the journal.
     """
-    outcome = RewriteOutcome()
+    outcome = RoundOutcome()
     current = {task.row: task for task in tasks}
     waiting = list(current)
     for attempt in range(1, config.attempts + 1):
@@ -122,7 +122,7 @@ def rounds(config: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcom
 
 
 def _attempt(
-    config: RewriteConfig, current: dict[int, RewriteTask], rows: Sequence[int], attempt: int, outcome: RewriteOutcome
+    config: RoundConfig, current: dict[int, GenerationTask], rows: Sequence[int], attempt: int, outcome: RoundOutcome
 ) -> pl.DataFrame:
     """Ask once for each text, and again for a shorter one where the server finds it too long."""
     parts = [RECORD.to_frame()]
@@ -140,7 +140,7 @@ def _attempt(
     return pl.concat(parts).sort("row")
 
 
-def _shorter(task: RewriteTask) -> RewriteTask | None:
+def _shorter(task: GenerationTask) -> GenerationTask | None:
     words = len(task.text.split())
     fewer = max(FEWEST_WORDS, int(words * _SHORTER))
     return task._replace(text=first_words(task.text, fewer)) if fewer < words else None
@@ -156,7 +156,7 @@ _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
 
 
 def _ask(
-    config: RewriteConfig, tasks: Sequence[RewriteTask], attempt: int
+    config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
 ) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
     requests = (
@@ -185,7 +185,7 @@ def _ask(
 
 
 def _checked(
-    config: RewriteConfig, tasks: Sequence[RewriteTask], answered: Sequence[Reply], attempt: int
+    config: RoundConfig, tasks: Sequence[GenerationTask], answered: Sequence[Reply], attempt: int
 ) -> pl.DataFrame:
     """Rows of the answers' table."""
     pairs = [(tasks[one.number], one.answer, one) for one in answered if one.answer is not None]
