@@ -19,10 +19,11 @@ from ranktilt.errors import UserError, counted
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
+    from ranktilt.generation.generated import SourceSummary
+    from ranktilt.generation.output_folder import SavedFolder
     from ranktilt.generation.pooling import Pool
     from ranktilt.generation.rewrite.plan import Rewriting
-    from ranktilt.generation.rewrite.rewrite import Rewritten, SourceSummary
-    from ranktilt.generation.rewrite.save import SavedRewrites
+    from ranktilt.generation.rewrite.rewrite import Rewritten
     from ranktilt.llm.base import LLM
 
 INCOMPLETE = 1
@@ -186,7 +187,7 @@ def rewrite(
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write a summary; - for stdout.")] = None,
 ) -> int:
     """Rewrite documents with a language model; resumes what was interrupted. Exit 1 if some got no answer."""
-    from ranktilt.generation.rewrite.save import recover
+    from ranktilt.generation.output_folder import recover
 
     if output is not None:
         recover(output)
@@ -324,7 +325,7 @@ def _write(content: dict[str, Any], json: str | None) -> None:
         write_files({Path(json): data.encode(errors="backslashreplace")})
 
 
-def _notes(rewritten: Rewritten, saved: SavedRewrites) -> Iterator[str]:
+def _notes(rewritten: Rewritten, saved: SavedFolder) -> Iterator[str]:
     """Say what was made, what was left out and why, and what was paid for."""
     yield f"{saved.folder}: {rewritten.collection!r}"
     for one in rewritten.made:

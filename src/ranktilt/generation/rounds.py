@@ -18,10 +18,13 @@ from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswered", "flagged", "empty"
-"""Why a document has no rewrite."""
+"""Why a text has no good answer."""
 
 FEWEST_WORDS = 10
 """A text is not cut below so many words."""
+
+DRAWS_APART = 1_000
+"""Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
 
 _SHORTER = 0.75
 _CHECKED_AT_ONCE = 4_096
@@ -38,18 +41,24 @@ RECORD = pl.Schema(
 
 
 class GenerationTask(NamedTuple):
-    """A text that is to be rewritten."""
+    """A text that a prompt is made of: that of a document to be rewritten, or a query to be answered."""
 
     row: int
-    """Of its document in the collection."""
+    """Of its document in the collection, or of the answer among all that are to be written."""
     text: str
     title: str
     document: str
-    """Hash of the document's content."""
+    """Hash of the content that the prompt is made of."""
+    draw: int = 0
+    """Which of several answers to the same prompt, from 0."""
+
+    def attempt(self, number: int) -> int:
+        """The number of an attempt among all requests that this prompt is sent with."""
+        return self.draw * DRAWS_APART + number
 
 
 class Rejected(NamedTuple):
-    """A text without a rewrite."""
+    """A text without a good answer."""
 
     row: int
     part: str
@@ -68,7 +77,7 @@ Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
 
 @dataclass(frozen=True)
 class RoundConfig:
-    """How texts are rewritten.
+    """How texts are asked for.
 
     `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts a text that is too
     long for the server until it takes it; `part` is ``text`` or ``title``, `label` that of the progress bar.
@@ -89,7 +98,7 @@ class RoundConfig:
 class RoundOutcome:
     """What became of all tasks.
 
-    `kept` is the rewrite of each document's row, `words` counts what was given to the model where a text was cut,
+    `kept` is the good answer of each task's row, `words` counts what was given to the model where a text was cut,
     `records` are all answers, with the columns of `RECORD`.
     """
 
@@ -101,7 +110,7 @@ class RoundOutcome:
 
 
 def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
-    """Rewrite texts: one round for all, then one for those whose answer was flagged, up to the attempts.
+    """Ask for texts: one round for all, then one for those whose answer was flagged, up to the attempts.
 
     Each task is either kept or rejected. What was answered before an error is in the journal.
     """
@@ -160,7 +169,8 @@ def _ask(
 ) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
     requests = (
-        Request(Prompt(config.template.render(task.text, task.title)), task.document, attempt) for task in tasks
+        Request(Prompt(config.template.render(task.text, task.title)), task.document, task.attempt(attempt))
+        for task in tasks
     )
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
     answers = journalled(config.llm, requests, config.journal, sampling=config.sampling, label=label, total=len(tasks))

@@ -16,7 +16,12 @@ PROMPTS = ("paper", "paraphrase", "summarise", "polish")
 TITLE = "title"
 """The prompt for a title that is to be rewritten."""
 
-_FIELDS = ("text", "title")
+ANSWER_PROMPTS = ("passage", "question")
+"""Names of the prompts for a document written from a query; ``question`` is the query alone, as it was asked for HC3
+(Guo et al., 2023), whose answers Askari et al. (2023) train on."""
+
+DOCUMENT_SLOTS = ("text", "title")
+QUERY_SLOTS = ("query",)
 _LIMITS: Mapping[str, Mapping[str, float]] = {
     "summarise": {"shortest": 0.1, "longest": 1.0},
     "polish": {"copied": 1.0},
@@ -25,32 +30,35 @@ _LIMITS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """An instruction with ``{text}`` at least once, ``{title}`` where it is wanted; ``{{`` and ``}}`` are braces.
+    """An instruction with its first slot at least once and the others where they are wanted; ``{{`` is a brace.
 
-    Nothing else can be filled in: a rewrite that knew a query would be tuned to it. `place` is where it was read,
-    `limits` are those of the checks that suit its answers better than the usual ones.
+    Nothing else can be filled in: a text that was made with a judgment in sight would be tuned to it. `place` is where
+    it was read, `limits` are those of the checks that suit its answers better than the usual ones.
     """
 
     name: str
     text: str
     place: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
+    slots: tuple[str, ...] = DOCUMENT_SLOTS
     _parts: Slots = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        place = self.place or f"prompt {self.name!r}"
-        object.__setattr__(self, "_parts", parse_slots(self.text, place, _FIELDS, why=_why))
-        if "text" not in self.fields:
-            raise UserError(f"{place}: expected {{text}}, the place of the document's text, and found none")
+        place, slot = self.place or f"prompt {self.name!r}", self.slots[0]
+        why = _why_no_document if self.slots == QUERY_SLOTS else _why_no_query
+        object.__setattr__(self, "_parts", parse_slots(self.text, place, self.slots, why=why))
+        if slot not in self.fields:
+            whose = "query" if self.slots == QUERY_SLOTS else "document's text"
+            raise UserError(f"{place}: expected {{{slot}}}, the place of the {whose}, and found none")
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What is filled in: ``text``, and ``title`` where it is used."""
-        return tuple(name for name in _FIELDS if any(name == part for _, part in self._parts))
+        """What is filled in, in the order of the slots."""
+        return tuple(name for name in self.slots if any(name == part for _, part in self._parts))
 
     def render(self, text: str, title: str = "") -> str:
-        """Return what the model is told of a document; braces in it are left as they are."""
-        return fill(self._parts, {"text": text, "title": title})
+        """Return what the model is told of a document, or of a query; braces in it are left as they are."""
+        return fill(self._parts, dict(zip(self.slots, (text, title), strict=False)))
 
 
 def template(name: str | Path) -> PromptTemplate:
@@ -62,7 +70,20 @@ def template(name: str | Path) -> PromptTemplate:
     return PromptTemplate(*found)
 
 
-def _why(name: str) -> str:
+def answer_template(name: str | Path) -> PromptTemplate:
+    """Find a prompt for documents written from queries, or read it from a file, as `template` does."""
+    found = find_prompt(name, ANSWER_PROMPTS, "ranktilt.generation", slot="query")
+    place = "" if name in ANSWER_PROMPTS else found.place
+    return PromptTemplate(found.name, found.text, place, slots=QUERY_SLOTS)
+
+
+def _why_no_document(name: str) -> str:
+    if re.match(r"doc|text|title|passage|answer|judg|qrel|relevan|grade", name, re.IGNORECASE):
+        return "an answer that knew a document or a judgment would be tuned to it"
+    return ""
+
+
+def _why_no_query(name: str) -> str:
     if re.match(r"quer|question|judg|qrel|relevan|grade", name, re.IGNORECASE):
         return "a rewrite that knew a query or a judgment would be tuned to it, and the audit would measure that"
     return ""

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.rewrite.rewrite import Rewritten, SourceSummary
+from ranktilt.generation.generated import SourceSummary
+from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.text import quality
 
 _TITLES = {
