@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ranktilt.errors import join_words
-from ranktilt.generation.generated import Generated
+from ranktilt.generation.generated import Generated, SourceSummary
 
 _NONE = "–"
 
@@ -48,6 +48,33 @@ def prompt_section(generated: Generated, given: str) -> str:
     name = f"the prompt `{prompt['name']}` that comes with ranktilt"
     whose = f"from `{prompt['file']}`" if "file" in prompt else name
     return f"{whose[0].upper()}{whose[1:]}; {given}\n\n{fence}text\n{prompt['text']}\n{fence}"
+
+
+def counts_section(generated: Generated, written: str, *, cut: bool = False) -> str:
+    """Count what came of the documents, those that were written by this word; `cut` where texts may have been cut."""
+    made = generated.made
+    reasons = sorted({reason for one in made for reason in one.lost})
+    flags = sorted({flag for one in made for flag in one.flags})
+    rows: list[tuple[str, Callable[[SourceSummary], int]]] = [
+        ("documents", lambda one: one.documents),
+        (written, lambda one: one.rewritten),
+        *((f"left out: {reason}", lambda one, r=reason: one.lost.get(r, 0)) for reason in reasons),
+        *([("made of a text that was cut", lambda one: one.cut)] if cut else []),
+        ("answers", lambda one: one.answers),
+        *((f"answers flagged: {flag}", lambda one, f=flag: one.flags.get(f, 0)) for flag in flags),
+        ("tokens read", lambda one: one.prompt_tokens),
+        ("tokens written", lambda one: one.completion_tokens),
+    ]
+    counts = table(
+        ["", *(one.source for one in made)], [(name, *(f"{of(one):,}" for one in made)) for name, of in rows]
+    )
+    said = (
+        "An answer may have several flags. A flagged answer is asked for again; a document whose every answer was "
+        "flagged is left out. `left-out.jsonl` lists each such document with its reason; `answers.jsonl.gz` holds "
+        "every answer as it came. Tokens are as the model counts them, of all answers."
+    )
+    more = " Texts that were cut have the number of words that the model was given in `cut_to`."
+    return f"{counts}\n\n{said}{more if any(one.cut for one in made) else ''}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:

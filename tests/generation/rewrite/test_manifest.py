@@ -20,9 +20,9 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
+from ranktilt.generation import output_folder as written
 from ranktilt.generation.manifest import earlier, require_ours
 from ranktilt.generation.output_folder import recover
-from ranktilt.generation import output_folder as written
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
 from ranktilt.generation.rewrite.save import save_rewritten, splits

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.datacard_sections import model_section, prompt_section, served_by, table
-from ranktilt.generation.generated import SourceSummary
+from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, served_by, table
 from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.text import quality
 
@@ -39,7 +38,7 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         "## Prompt",
         _prompt(rewritten),
         "## What came of the documents",
-        _counts(rewritten),
+        counts_section(rewritten, "rewritten", cut=True),
         "## Quality",
         _quality(rewritten),
         *_pool(rewritten),
@@ -105,32 +104,6 @@ def _prompt(rewritten: Rewritten) -> str:
         rewritten,
         f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments.",
     )
-
-
-def _counts(rewritten: Rewritten) -> str:
-    made = rewritten.made
-    reasons = sorted({reason for one in made for reason in one.lost})
-    flags = sorted({flag for one in made for flag in one.flags})
-    rows: list[tuple[str, Callable[[SourceSummary], int]]] = [
-        ("documents", lambda one: one.documents),
-        ("rewritten", lambda one: one.rewritten),
-        *((f"left out: {reason}", lambda one, r=reason: one.lost.get(r, 0)) for reason in reasons),
-        ("made of a text that was cut", lambda one: one.cut),
-        ("answers", lambda one: one.answers),
-        *((f"answers flagged: {flag}", lambda one, f=flag: one.flags.get(f, 0)) for flag in flags),
-        ("tokens read", lambda one: one.prompt_tokens),
-        ("tokens written", lambda one: one.completion_tokens),
-    ]
-    counts = table(
-        ["", *(one.source for one in made)], [(name, *(f"{of(one):,}" for one in made)) for name, of in rows]
-    )
-    said = (
-        "An answer may have several flags. A flagged answer is asked for again; a document whose every answer was "
-        "flagged is left out. `left-out.jsonl` lists each such document with its reason; `answers.jsonl.gz` holds "
-        "every answer as it came. Tokens are as the model counts them, of all answers."
-    )
-    cut = " Texts that were cut have the number of words that the model was given in `cut_to`."
-    return f"{counts}\n\n{said}{cut if any(one.cut for one in made) else ''}"
 
 
 def _quality(rewritten: Rewritten) -> str:
