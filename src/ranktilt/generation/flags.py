@@ -284,7 +284,7 @@ def check_title(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Data
     """
     lines = pl.col("text").str.contains("\n")
     long = pl.col("text").str.len_chars() > _LONGEST_TITLE
-    return _uncompared(source, raw, finish, {"several lines": lines, "too long": long})
+    return _uncompared(source, clean(raw, source), finish, {"several lines": lines, "too long": long})
 
 
 def check_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
@@ -294,12 +294,13 @@ def check_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Dat
     query again in place of an answer. As `ranktilt.generation.rounds.Check`.
     """
     same = pl.col("text").str.strip_chars().str.to_lowercase() == source.str.strip_chars().str.to_lowercase()
-    return _uncompared(source, raw, finish, {"copied": same})
+    return _uncompared(source, clean(raw, source, opening=quality.answer_opening), finish, {"copied": same})
 
 
-def _uncompared(source: pl.Series, raw: pl.Series, finish: pl.Series, more: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Clean and check what may be of any length beside its source, for what is a fault all the same, and for more."""
-    cleaned = clean(raw, source)
+def _uncompared(
+    source: pl.Series, cleaned: pl.DataFrame, finish: pl.Series, more: Mapping[str, pl.Expr]
+) -> pl.DataFrame:
+    """Check what may be of any length beside its source for what is a fault all the same, and for more."""
     found = flags(source, cleaned["text"], finish, limits=_ANY_LENGTH)
     wrong = found.list.set_intersection(pl.Series([list(_UNCOMPARED_FLAGS)], dtype=pl.List(pl.String)))
     table = cleaned.with_columns(flags=wrong, finish=finish)

@@ -153,11 +153,12 @@ def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: M
         print_result("".join(f"{name:<{width}}  {text}\n" for name, text in found.lines))
 
 
-def _summary(generated: Generated) -> dict[str, Any]:
+def _summary(generated: Generated, verb: str) -> dict[str, Any]:
     """What became of all documents, as JSON has it."""
+    made = [{**one._asdict(), "lost": dict(one.lost), "flags": dict(one.flags)} for one in generated.made]
     return {
         "spec": dict(generated.spec),
-        "made": [{**one._asdict(), "lost": dict(one.lost), "flags": dict(one.flags)} for one in generated.made],
+        "made": [{verb if name == "rewritten" else name: value for name, value in one.items()} for one in made],
         "left_out": generated.left_out.to_dicts(),
     }
 
@@ -183,7 +184,7 @@ def conclude(
     `max_failures` is the share of documents that the model may have left without an answer.
     """
     about = {"folder": str(saved.folder), "splits": list(saved.splits)}
-    _write_summary({**_summary(generated), **about}, json)
+    _write_summary({**_summary(generated, verb), **about}, json)
     for line in _notes(generated, saved, verb):
         note(line)
     made = generated.made

@@ -74,7 +74,7 @@ class AnswerPlan(GenerationPlan):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answered(Generated):
+class AnsweredQueries(Generated):
     """Documents that a language model wrote from queries, as a collection.
 
     A document's `origin` is its own id, because it was made of no other document; ``query_id`` is its query, and what
@@ -119,7 +119,7 @@ def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> Answ
 
 def answer(
     collection: Collection, llm: LLM, answering: Answering | None = None, *, journal: Journal | None = None
-) -> Answered:
+) -> AnsweredQueries:
     """Write documents from queries with a language model.
 
     Each answer is in the journal before it counts, so that an interrupted call costs nothing twice. Wrappers such as
@@ -140,7 +140,7 @@ def answer(
 
     Returns
     -------
-    Answered
+    AnsweredQueries
         `unanswered` says for how many documents the same call would ask again.
 
     Raises
@@ -175,7 +175,7 @@ def answer(
     docs = pl.concat([_documents(llm, planned, name, one.kept) for name, one in found.items()])
     qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
     made = Collection(docs, planned.queries, qrels, {**spec["collection"], "answer": spec})
-    return Answered(
+    return AnsweredQueries(
         collection=made, left_out=left_out_of(found, planned.ids), answers=answers_of(found, planned.ids),
         made=summaries(planned, found), spec=spec,
     )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from ranktilt.errors import counted, join_words, visible
-from ranktilt.generation.answer.answer import Answered
+from ranktilt.generation.answer.answer import AnsweredQueries
 from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, table
 from ranktilt.generation.output_folder import SavedFolder, open_folder, write_folder
 from ranktilt.text import quality
@@ -26,12 +27,12 @@ _LICENCE = (
 )
 
 
-def save_answered(answered: Answered, folder: str | Path) -> SavedFolder:
+def save_answered(answered: AnsweredQueries, folder: str | Path) -> SavedFolder:
     """Write documents that were made from queries, their data card, every answer, and the hashes of it all.
 
     Parameters
     ----------
-    answered : Answered
+    answered : AnsweredQueries
         What to write.
     folder : str or Path
         New or empty, or an earlier output, which is replaced as a whole, or not at all.
@@ -53,12 +54,12 @@ def save_answered(answered: Answered, folder: str | Path) -> SavedFolder:
     split = str(about.get("split", "test"))
     split = split if Path(split).name == split else "test"
     judged = {split: answered.collection.qrels} if answered.collection.qrels.height else {}
-    dropped = write_folder(place, answered, judged, datacard(answered, split), answered.spec, kind=KIND)
+    dropped = write_folder(place, answered, judged, datacard(answered, judged), answered.spec, kind=KIND)
     return SavedFolder(Path(folder), tuple(judged), dropped)
 
 
-def datacard(answered: Answered, split: str) -> str:
-    """Write the data card of documents made from queries as Markdown, the same for the same answers."""
+def datacard(answered: AnsweredQueries, judged: Iterable[str]) -> str:
+    """Write the data card of documents made from queries as Markdown; `judged` are the names of the qrels files."""
     given = "`{query}` stands for the query. The model is given nothing else: no document, no judgment."
     parts = [
         "# Documents written from queries",
@@ -76,12 +77,12 @@ def datacard(answered: Answered, split: str) -> str:
         "## Licence",
         _LICENCE,
         "## Files",
-        _files(split),
+        _files(judged),
     ]
     return visible("\n\n".join(parts)) + "\n"
 
 
-def _opening(answered: Answered) -> str:
+def _opening(answered: AnsweredQueries) -> str:
     spec, queries = answered.spec, counted(answered.collection.queries.height, "query", "queries")
     path = spec["collection"].get("path")
     sources = join_words([f"`{name}`" for name in spec["sources"]])
@@ -94,7 +95,7 @@ def _opening(answered: Answered) -> str:
     )
 
 
-def _texts(answered: Answered) -> str:
+def _texts(answered: AnsweredQueries) -> str:
     docs, names = answered.collection.docs, [one.source for one in answered.made if one.rewritten]
     if not names:
         return "There is no document to look at."
@@ -108,11 +109,11 @@ def _texts(answered: Answered) -> str:
     return table(["", *names], list(zip(rows, *columns, strict=True)), numbers=True)
 
 
-def _files(split: str) -> str:
+def _files(splits: Iterable[str]) -> str:
     rows = [
         ("`corpus.jsonl`", "the documents, with `source`, `query_id`, `model`, `temperature`, `prompt`"),
         ("`queries.jsonl`", "the queries, as they were"),
-        (f"`qrels/{split}.tsv`", "each document beside its query, grade 1: made, not judged"),
+        *((f"`qrels/{split}.tsv`", "each document beside its query, grade 1: made, not judged") for split in splits),
         ("`left-out.jsonl`", "documents without a good answer, each with the reason"),
         ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
         ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
