@@ -64,6 +64,13 @@ def test_evaluate_prints_its_table(tmp_path: Path) -> None:
     assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
 
 
+def test_triples_prints_its_table(tmp_path: Path) -> None:
+    text = run("triples.py", tmp_path / "RESULTS.md")
+    assert {"ranktilt", "naive loop", "careful loop"} < set(rows(text))
+    assert "### 200 lines of ids, 5 for each of 40 relevant documents" in text
+    assert text.count("(target ") == 3
+
+
 def test_intervals_prints_its_table(tmp_path: Path) -> None:
     whole = run("intervals.py", tmp_path / "RESULTS.md")
     text, rest = whole.split("### Power")
