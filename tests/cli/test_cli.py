@@ -124,7 +124,7 @@ class Terminal(io.StringIO):
         "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
         "validate {}", "explain {}", "calibrate {}",
         "replay-log {} --candidates c", "replay-log TOY/queries.jsonl --candidates {}",
-        "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
+        "answer {} --llm openai:x -o w", "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_line(

@@ -137,7 +137,9 @@ def check_output(given: Path, output: Path | None, json: str | None, kind: str, 
             raise UserError(
                 f"--json {json}: lies in the folder of -o, which is replaced as a whole; choose another place"
             )
-    check_paths({"--json": json}, stdout=("--json",), inputs=[given] if given.is_file() else collection_files(given))
+    check_paths(
+        {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
+    )
     if output is not None and not dry_run:
         require_same(output, require_ours(output, kind), given, kind)
 
