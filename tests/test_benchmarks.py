@@ -299,3 +299,20 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
         "AsyncOpenAI in a bare loop, the same rounds, nothing kept",
     }
     assert "Requests: exactly the 9 of theory, 3 rounds of 3;" in text
+
+
+@pytest.mark.slow
+@pytest.mark.neural
+def test_train_prints_both_tables(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    pytest.importorskip("datasets")
+    text = run("train.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    for loss in ("MultipleNegativesRankingLoss", "with DebiasedLoss"):
+        ours = found[f"ranktilt, float32: {loss}"]
+        for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
+            theirs = found[f"{trainer}: {loss}"]
+            assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
+    for scheme in ("bm25", "ann"):
+        steps, step, mining, share = (float(cell.removesuffix(" %")) for cell in found[scheme])
+        assert share == pytest.approx(100 * mining / (mining + steps * step), abs=1)
