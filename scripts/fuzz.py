@@ -36,8 +36,8 @@ from ranktilt.datasets.check import check
 from ranktilt.datasets.labels import from_labels, read_labels
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.manifest import earlier, manifest, require_ours
-from ranktilt.generation.rewrite.prompts import template
+from ranktilt.generation.manifest import earlier, manifest, require_ours
+from ranktilt.generation.templates import template
 from ranktilt.io.journal import JSONL, Journal
 from ranktilt.io.parquet import read_judgments, read_parquet
 from ranktilt.io.qrels import read_qrels
