@@ -103,9 +103,9 @@ def test_its_numbers_are_those_of_the_ranker_that_it_names(made: Made, folder: P
 
 def test_candidates_keep_their_order_and_judgments_elsewhere_count(made: Made) -> None:
     one = made[0].evaluations[1]
-    assert (one.queries, one.documents) == (2, 6)
+    assert (one.queries, one.documents, one.depth) == (2, 6, 3)  # no list is longer
     assert one.mean("BM25", "RR@10").value == pytest.approx(1 / 3)
-    assert one.mean("BM25", "R@20").value == pytest.approx((1 + 1 / 2) / 2)
+    assert one.mean("BM25", "R@3").value == pytest.approx((1 + 1 / 2) / 2)
     assert one.mean("BM25", "RR(rel=2)@10").queries == 1
 
 
@@ -185,6 +185,13 @@ def test_refusals_before_any_training(
     with refused(f"{tiny.name!r} is given twice"):
         training_study(folder, [tiny, tiny], work)
     assert not work.exists()
+
+
+def test_candidates_without_a_text_are_refused_before_any_training(folder: Path, tiny: Path, tmp_path: Path) -> None:
+    run = write(tmp_path / "other.trec", f"q-{WORDS[-1]} Q0 nowhere 1 1.0 x\n")
+    with pytest.raises(UserError, match="1 candidate of 1 not in the collection"):
+        study(folder, tiny, tmp_path / "work", zero_shot=(ZeroShot(str(folder), candidates=str(run)),))
+    assert not (tmp_path / "work").exists()
 
 
 def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from ranktilt.mitigation.training_study import DOMAIN, Ranked, compare_trainings
 from ranktilt.models.checkpoint import read_json
 from ranktilt.optional import need
 from ranktilt.progress import report
+from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
 from ranktilt.run import Run
@@ -312,7 +314,8 @@ def without_training(test: Collection, train: Collection) -> Collection:
 def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
     """Return the collection with at most so many queries of each domain that have a relevant document.
 
-    A smaller number draws some of a larger one's. The domain is that of a query's first relevant document.
+    A smaller number draws some of a larger one's, and whether one is drawn depends on its id and on those of its domain
+    alone. The domain is that of a query's first relevant document.
     """
     if most is None:
         return collection
@@ -321,9 +324,10 @@ def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collec
     relevant = collection.qrels.filter(pl.col("grade") > 0).join(
         domains, on="doc_id", how="left", maintain_order="left"
     )
-    queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null("")).sort("query_id")
-    order = np.random.default_rng(seed).permutation(queries.height)
-    kept = queries[order].group_by("domain", maintain_order=True).head(most).select("query_id")
+    queries = relevant.group_by("query_id").agg(pl.col("domain").drop_nulls().first().fill_null(""))
+    keys = [blake2b(f"{seed} {query}".encode()).digest() for query in queries["query_id"]]
+    queries = queries.with_columns(key=pl.Series(keys, dtype=pl.Binary)).sort("key")
+    kept = queries.group_by("domain", maintain_order=True).head(most).select("query_id")
     left = collection.queries.join(kept, left_on="id", right_on="query_id", how="semi", maintain_order="left")
     qrels = collection.qrels.join(kept, on="query_id", how="semi", maintain_order="left")
     return Collection(docs, left, qrels, {**collection.spec, "drawn": {"queries": most, "seed": seed}})
@@ -344,7 +348,10 @@ def _zero_shot(one: ZeroShot, options: StudyOptions) -> tuple[str, Collection, R
     if len(collection.sources) > 1 and options.reference in collection.sources:
         collection = reference_alone(collection, options.reference)
     run = Run.load(one.candidates) if one.candidates else run
-    return name, drawn_queries(collection, options.queries, options.seed), run
+    collection = drawn_queries(collection, options.queries, options.seed)
+    if run is not None:
+        Candidates.of(collection, run, "the training study")  # refuses documents without a text
+    return name, collection, run
 
 
 @dataclass(frozen=True)
@@ -364,6 +371,7 @@ class _Ranking:
             first = BM25(k=depth, text=training.text).rank(collection)
         else:
             first = _cut(candidates, collection, depth)
+            depth = min(depth, int(np.diff(first.offsets).max(initial=1)))
         runs = {BASELINE: first}
         for one in rankers:
             place = self.folder.parent / "models" / _slug(one.run)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
@@ -168,7 +168,7 @@ class Evaluation:
         of = [c for c in rows if c.measure == measure and ranker in (c.run, c.old_run)]
         if len(of) < len(self.rankers) - 1 or not of:
             return False
-        return all(c.p_corrected < 0.05 and (c.value > 0) == (c.run == ranker) and c.value != 0 for c in of)
+        return all(c.p_corrected < ALPHA and (c.value > 0) == (c.run == ranker) and c.value != 0 for c in of)
 
 
 @dataclass(frozen=True, eq=False)

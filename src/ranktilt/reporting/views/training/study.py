@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ranktilt.auditing.effects import Change, Effect
+from ranktilt.auditing.effects import ALPHA, Change, Effect
 from ranktilt.auditing.groups import ALL
 from ranktilt.errors import counted
 from ranktilt.mitigation.training_result import Evaluation, TrainedRanker, TrainingStudy
@@ -152,7 +152,7 @@ def _tilts(study: TrainingStudy) -> Section:
 
 def _change_cell(change: Change) -> Cell:
     return Cell(
-        signed(change.value) + ("*" if change.p_corrected < 0.05 else ""), change.value,
+        signed(change.value) + ("*" if change.p_corrected < ALPHA else ""), change.value,
         ends=ends(change.low, change.high), emphasis="strong" if change.shown else "quiet",
     )  # fmt: skip
 
