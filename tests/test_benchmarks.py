@@ -64,6 +64,13 @@ def test_evaluate_prints_its_table(tmp_path: Path) -> None:
     assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
 
 
+def test_triples_prints_its_table(tmp_path: Path) -> None:
+    text = run("triples.py", tmp_path / "RESULTS.md")
+    assert {"ranktilt", "naive loop", "careful loop"} < set(rows(text))
+    assert "### 200 lines of ids, 5 for each of 40 relevant documents" in text
+    assert text.count("(target ") == 3
+
+
 def test_intervals_prints_its_table(tmp_path: Path) -> None:
     whole = run("intervals.py", tmp_path / "RESULTS.md")
     text, rest = whole.split("### Power")
@@ -292,3 +299,20 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
         "AsyncOpenAI in a bare loop, the same rounds, nothing kept",
     }
     assert "Requests: exactly the 9 of theory, 3 rounds of 3;" in text
+
+
+@pytest.mark.slow
+@pytest.mark.neural
+def test_train_prints_both_tables(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    pytest.importorskip("datasets")
+    text = run("train.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    for loss in ("MultipleNegativesRankingLoss", "with DebiasedLoss"):
+        ours = found[f"ranktilt, float32: {loss}"]
+        for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
+            theirs = found[f"{trainer}: {loss}"]
+            assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
+    for scheme in ("bm25", "ann"):
+        steps, step, mining, share = (float(cell.removesuffix(" %")) for cell in found[scheme])
+        assert share == pytest.approx(100 * mining / (mining + steps * step), abs=1)

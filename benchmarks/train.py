@@ -1,0 +1,339 @@
+"""Training a retriever: RankTilt's loop beside sentence-transformers' own trainer, and what mining negatives takes.
+
+Each contender learns from the same rows of NFCorpus's train split for one epoch, in a process of its own, by the same
+loss, batch, model and cuts, with and without the debiased constraint. Loading and two steps to warm up are not timed, a
+checkpoint is timed apart. The trainer is unmodified, with its defaults; it also runs with the model's dropout at 0,
+because RankTilt trains without. One thread each, and seconds are the processor's: what else runs on the machine does
+not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from common import (
+    ABSENT,
+    TINY,
+    Contender,
+    Measured,
+    alternating,
+    arguments,
+    compete,
+    fresh,
+    machine,
+    memory,
+    nfcorpus,
+    publish,
+    seconds,
+    table,
+    target,
+)
+from rerank import body, collection, quick
+
+PACKAGES = ("ranktilt", "torch", "transformers", "sentence-transformers", "accelerate", "datasets")
+QUERIES, BATCH, ALPHA, MINED_STEPS = 32, 16, 0.1, 8
+QUERY_TOKENS, DOCUMENT_TOKENS = 30, 128
+SCHEMES = ("bm25", "ann")
+NOTE = (
+    f"Queries are cut at {QUERY_TOKENS} tokens, documents at {DOCUMENT_TOKENS}. One thread each; seconds are the "
+    "processor's. A pair is a query with one relevant document; tokens are counted without padding."
+)
+LOSSES = {"plain": "MultipleNegativesRankingLoss", "debiased": "with DebiasedLoss"}
+LABELS = {
+    "ranktilt": "ranktilt, float32",
+    "trainer": "SentenceTransformerTrainer",
+    "trainer-no-dropout": "SentenceTransformerTrainer, dropout 0",
+    "ranktilt-bfloat16": "ranktilt, bfloat16",
+}
+
+
+class Clock:
+    """Seconds of the processor between `start` and the last `stop`."""
+
+    def __init__(self) -> None:
+        self.begun = self.taken = 0.0
+
+    def start(self) -> None:
+        """Begin to count."""
+        self.begun = time.process_time()
+
+    def stop(self) -> None:
+        """Count up to here."""
+        self.taken = time.process_time() - self.begun
+
+
+def options(folder: Path, **more: Any) -> Any:
+    """How RankTilt trains."""
+    from ranktilt.training.options import RetrieverTraining
+
+    tokens = {"max_query_tokens": QUERY_TOKENS, "max_document_tokens": DOCUMENT_TOKENS}
+    return RetrieverTraining(batch=4 if quick(folder) else BATCH, **tokens, **{"precision": "float32", **more})
+
+
+def cut(folder: Path) -> Any:
+    """The train split with a few of its queries."""
+    whole = collection(folder, "train")
+    judged = whole.queries.join(whole.qrels, left_on="id", right_on="query_id", how="semi")
+    chosen = judged.gather_every(max(judged.height // (8 if quick(folder) else QUERIES), 1))
+    return type(whole)(whole.docs, chosen, whole.qrels.join(chosen, left_on="query_id", right_on="id", how="semi"))
+
+
+def prepare(folder: Path, given: argparse.Namespace) -> Measured:
+    """Write the rows of RankTilt's first epoch for the trainer, and count their tokens, padding left out."""
+    from transformers import AutoTokenizer
+
+    from ranktilt.training.mining import Miner, RetrieverBatches, character_lengths
+    from ranktilt.training.model import find_base_model
+    from ranktilt.training.retriever_set import shared_set
+
+    asked = options(folder, alpha=ALPHA)
+    found = shared_set(cut(folder), asked)
+    lengths = character_lengths(found.queries, QUERY_TOKENS), character_lengths(found.texts, DOCUMENT_TOKENS)
+    batches = RetrieverBatches(found, Miner(found, asked), asked, lengths).epoch(0)
+    rows = [(int(q), int(d)) for batch in batches for q, d in zip(batch.queries, batch.documents[:, 0], strict=True)]
+    twins = ["" if found.twins[d] == d else found.texts[found.twins[d]] for _, d in rows]
+    columns = {"query": [found.queries[q] for q, _ in rows], "human": [found.texts[d] for _, d in rows], "llm": twins}
+    (folder / "rows.json").write_text(json.dumps(columns), encoding="utf-8")
+    tokenizer = AutoTokenizer.from_pretrained(find_base_model(body(folder)))
+    tokens = {
+        name: sum(map(len, tokenizer(texts, truncation=True, max_length=DOCUMENT_TOKENS)["input_ids"]))
+        for name, texts in columns.items()
+    }
+    plain = tokens["query"] + tokens["human"]
+    return {"rows": len(rows), "steps": len(batches), "plain": plain, "debiased": plain + tokens["llm"]}
+
+
+def ours(folder: Path, precision: str) -> Measured:
+    """Train with RankTilt for an epoch, without and with the constraint."""
+    from ranktilt.progress import listening
+    from ranktilt.training import loop
+    from ranktilt.training.directory import TrainingDirectory
+    from ranktilt.training.retriever import train_retriever
+
+    data, found, clock, saving = cut(folder), Measured(), Clock(), Clock()
+    keep = TrainingDirectory.save_checkpoint
+
+    def save(directory: TrainingDirectory, state: Any) -> None:
+        saving.start()
+        keep(directory, state)
+        saving.stop()
+
+    def listener(label: str, done: int, total: int) -> None:
+        if label.startswith("train retriever timed"):
+            clock.stop() if done else clock.start()
+
+    TrainingDirectory.save_checkpoint = save  # type: ignore[method-assign]
+    loop.CHECKPOINT_EVERY = 0.0
+    with tempfile.TemporaryDirectory() as place, listening(listener):
+        for name, more in (("warm", {"steps": 2}), ("plain", {}), ("debiased", {"alpha": ALPHA})):
+            asked = options(folder, precision=precision, **more)
+            train_retriever(data, body(folder), Path(place, f"timed-{name}"), options=asked)
+            found[name] = clock.taken
+            loop.CHECKPOINT_EVERY = float("inf")  # by the clock on the wall, so more of them on a busy machine
+    return {**found, "checkpoint": saving.taken}
+
+
+def float32(folder: Path, given: argparse.Namespace) -> Measured:
+    """RankTilt at full precision."""
+    return ours(folder, "float32")
+
+
+def bfloat16(folder: Path, given: argparse.Namespace) -> Measured:
+    """RankTilt at half the precision."""
+    return ours(folder, "bfloat16")
+
+
+def library(folder: Path, *, dropout: bool) -> Measured:
+    """Train with sentence-transformers' trainer for an epoch, without and with the constraint."""
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from transformers import TrainerCallback
+
+    from ranktilt.training import DebiasedLoss
+    from ranktilt.training.model import find_base_model
+
+    class Timed(TrainerCallback):
+        def on_train_begin(self, *args: Any, **more: Any) -> None:
+            clock.start()
+
+        def on_step_end(self, *args: Any, **more: Any) -> None:
+            clock.stop()
+
+    def train(name: str, steps: int) -> None:
+        model = SentenceTransformer(str(find_base_model(body(folder))), device="cpu")
+        model.max_seq_length = DOCUMENT_TOKENS
+        for module in () if dropout else model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        loss = MultipleNegativesRankingLoss(model)
+        columns = json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+        if name == "plain":
+            del columns["llm"]
+        else:
+            loss = DebiasedLoss(model, loss, alpha=ALPHA)
+        size = options(folder).batch
+        length = {"num_train_epochs": 1, "max_steps": steps, "per_device_train_batch_size": size}
+        with tempfile.TemporaryDirectory() as place:
+            asked = SentenceTransformerTrainingArguments(place, use_cpu=True, report_to="none", **length)
+            data = Dataset.from_dict(columns)
+            SentenceTransformerTrainer(model, asked, data, loss=loss, callbacks=[Timed()]).train()
+
+    found, clock = Measured(), Clock()
+    train("plain", 2)
+    for name in LOSSES:
+        train(name, -1)
+        found[name] = clock.taken
+    return found
+
+
+def trainer(folder: Path, given: argparse.Namespace) -> Measured:
+    """The trainer as it is."""
+    return library(folder, dropout=True)
+
+
+def without_dropout(folder: Path, given: argparse.Namespace) -> Measured:
+    """The trainer with a model that has no dropout."""
+    return library(folder, dropout=False)
+
+
+def mined(folder: Path, given: argparse.Namespace) -> Measured:
+    """What negatives of the whole train split take by each scheme, and a step that learns from one a row."""
+    from ranktilt.progress import listening
+    from ranktilt.training.mining import RetrieverBatches
+    from ranktilt.training.retriever import train_retriever
+
+    whole, mining, found, keep = Clock(), Clock(), Measured(), RetrieverBatches.epoch
+
+    def epoch(batches: RetrieverBatches, number: int) -> Any:
+        mining.start()
+        all_ = keep(batches, number)
+        mining.stop()
+        found["steps"] = len(all_)
+        return all_
+
+    def listener(label: str, done: int, total: int) -> None:
+        if label.startswith("train retriever timed"):
+            whole.stop() if done else whole.start()
+
+    RetrieverBatches.epoch = epoch  # type: ignore[method-assign]
+    steps = 2 if quick(folder) else MINED_STEPS
+    data = collection(folder, "train")
+    with tempfile.TemporaryDirectory() as place, listening(listener):
+        for scheme in SCHEMES:
+            asked = options(folder, mine=scheme, steps=steps)
+            train_retriever(data, body(folder), Path(place, f"timed-{scheme}"), options=asked)
+            found |= {scheme: mining.taken, f"{scheme}, step": (whole.taken - mining.taken) / steps}
+    return found
+
+
+CONTENDERS: dict[str, Contender] = {
+    "prepare": prepare,
+    "ranktilt": float32,
+    "ranktilt-bfloat16": bfloat16,
+    "trainer": trainer,
+    "trainer-no-dropout": without_dropout,
+    "mining": mined,
+}
+
+
+def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
+    """All contenders, and their ratios."""
+    from ranktilt.models.device import choose_precision
+    from ranktilt.training import loop
+
+    low = choose_precision("auto", device="cpu") == "bfloat16"
+    made, rounds = fresh(__file__, "prepare", folder), 1 if quick(folder) else given.rounds
+    found = alternating(__file__, [n for n in LABELS if low or n != "ranktilt-bfloat16"], folder, rounds)
+    rows = [
+        [
+            f"{LABELS[name]}: {label}",
+            f"{made['rows'] / m[loss]:.2f}",
+            f"{made[loss] / m[loss]:,.0f}",
+            f"{m[loss] / found['ranktilt'][loss]:.2f}×",
+            memory(m["peak"]),
+        ]
+        for loss, label in LOSSES.items()
+        for name, m in found.items()
+    ]
+    lines = [
+        f"### {made['rows']:.0f} rows of {what} in {made['steps']:.0f} batches of {options(folder).batch}, "
+        + (f"median of {rounds} rounds" if rounds > 1 else "one round"),
+        "",
+        table(["contender", "pairs a second", "tokens a second", "ranktilt, float32 / this", "peak memory"], rows),
+        "",
+    ]
+    for loss, label in LOSSES.items():
+        for peer in ("trainer", "trainer-no-dropout"):
+            ratio = found[peer][loss] / found["ranktilt"][loss]
+            lines.append(target(f"{label}: ranktilt / {LABELS[peer]}, float32", ratio, at_least=1, unit="×"))
+        if low:
+            ratio = found["trainer"][loss] / found["ranktilt-bfloat16"][loss]
+            lines.append(target(f"{label}: ranktilt in bfloat16 / the trainer", ratio, at_least=1.5, unit="×"))
+    checkpoint = found["ranktilt"]["checkpoint"]
+    share = f"{100 * checkpoint / loop.CHECKPOINT_EVERY:.1f} %"
+    lines.append(
+        f"- a checkpoint, each {loop.CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} s, {share}"
+    )
+    if not low:
+        lines.append(
+            "- bfloat16 (asked ≥ 1.5×): not measured: this processor has no AMX, and is no faster in it than in float32"
+        )
+    return "\n".join(lines)
+
+
+def mining(folder: Path, what: str, given: argparse.Namespace) -> str:
+    """The share of an epoch that each scheme takes."""
+    rows, lines = [], []
+    m = fresh(__file__, "mining", folder)
+    for scheme in SCHEMES:
+        step = m[f"{scheme}, step"]
+        share = 100 * m[scheme] / (m[scheme] + m["steps"] * step)
+        rows.append([scheme, f"{m['steps']:,.0f}", seconds(step), seconds(m[scheme]), f"{share:.1f} %"])
+        lines.append(target(f"mining by {scheme}, share of an epoch", share, at_most=10, unit=" %"))
+    header = ["negatives", "steps in an epoch", "seconds a step", "mining (s)", "share of an epoch"]
+    steps = 2 if quick(folder) else MINED_STEPS
+    return "\n".join([
+        f"### Mining for an epoch on {what}; the steps are those of {steps} batches, times their number",
+        "", table(header, rows), "", *lines,
+    ])  # fmt: skip
+
+
+SECTIONS = {"train": ("## Training a retriever", speed), "train-mining": ("## Mining negatives", mining)}
+
+
+def main() -> None:
+    """Measure and write the section."""
+    os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--only", choices=SECTIONS, help="one of the two parts")
+    given = parser.parse_args()
+    if given.contender:
+        compete(given, CONTENDERS)
+        return
+    absent = nfcorpus() is None and not given.quick
+    with tempfile.TemporaryDirectory() as temporary:
+        tiny = given.quick or absent
+        folder = Path(temporary) / ("quick" if tiny else "full")
+        folder.mkdir()
+        for name, (heading, measure) in SECTIONS.items():
+            if given.only in (None, name):
+                found = measure(folder, TINY if tiny else "NFCorpus", given)
+                lines = [heading, machine(PACKAGES), *([ABSENT] if absent else []), NOTE, found]
+                publish(name, "\n\n".join(lines), given)
+
+
+if __name__ == "__main__":
+    main()

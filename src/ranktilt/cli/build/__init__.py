@@ -1,0 +1,1 @@
+"""``ranktilt build``: published collections from their original files, one file a collection."""

@@ -1,0 +1,253 @@
+"""Answers as a collection: which question is in which split, what is relevant to what, and what is in the folder."""
+
+import gzip
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranktilt import Run
+from ranktilt.datasets.answered_questions import AnsweredQuestion, AnsweredQuestions, read_answered
+from ranktilt.datasets.load import load
+from ranktilt.generation.retrieval_qa import SPLITS, QARules, RetrievalQA, assign_splits, build_retrieval_qa, summary
+from ranktilt.generation.retrieval_qa_files import QAFiles, save_retrieval_qa
+from ranktilt.generation.triples import TripleRules
+from ranktilt.io.files import sha256
+from ranktilt.io.qrels import read_qrels
+from ranktilt.rankers.lexical.bm25 import BM25
+from tests.refusals import refused
+
+PUBLISHED = {
+    "medicine": (862, 31, 355),
+    "finance": (2_715, 98, 1_120),
+    "reddit_eli5": (11_809, 427, 4_876),
+    "open_qa": (820, 29, 338),
+    "wiki_csai": (582, 21, 239),
+}
+
+
+def asked(text: str, domain: str = "law", human: int = 1, llm: int = 1) -> AnsweredQuestion:
+    sides = (
+        (f"{side} answer {n} to {text}" for n in range(count)) for side, count in (("people", human), ("bot", llm))
+    )
+    people, bot = map(tuple, sides)
+    return AnsweredQuestion(text, domain, people, bot)
+
+
+def questions(n: int, domain: str = "law", **counts: int) -> list[AnsweredQuestion]:
+    return [asked(f"{domain} question {number}", domain, **counts) for number in range(n)]
+
+
+def build(found: Sequence[AnsweredQuestion], rules: QARules | None = None) -> RetrievalQA:
+    return build_retrieval_qa(AnsweredQuestions(tuple(found), ()), rules)
+
+
+def splits_of(built: RetrievalQA) -> dict[str, str]:
+    """The split of each query's id."""
+    return {query: split for split, qrels in built.qrels.items() for query in qrels["query_id"].unique()}
+
+
+def test_the_usual_shares_are_the_published_sizes() -> None:
+    found = [one for domain, sizes in PUBLISHED.items() for one in questions(sum(sizes), domain)]
+    counts = build(found).counts["questions"]
+    assert {domain: tuple(sizes.values()) for domain, sizes in counts.items()} == PUBLISHED
+    assert [sum(sizes[split] for sizes in counts.values()) for split in SPLITS] == [16_788, 606, 6_928]
+
+
+TEXTS = st.sampled_from(["Why?", "why", " WHY ?", "how?", "How", "who", "who?", "a", "b", "c", "d", "e", "f", "g"])
+
+
+@given(st.lists(st.tuples(TEXTS, st.sampled_from(["law", "art"])), max_size=20), st.integers(0, 3))
+@settings(max_examples=100)
+def test_no_question_is_on_two_sides_of_the_split(rows: list[tuple[str, str]], seed: int) -> None:
+    found = [*(asked(text, domain) for text, domain in rows), *questions(30), *questions(30, "art")]
+    built = build(found, QARules(seed=seed))
+    split = splits_of(built)
+    folded = dict(zip(built.collection.queries["id"], (one.key for one in found), strict=True))
+    assert len(split) == len(found)
+    sides = {(folded[query], name) for query, name in split.items()}
+    assert Counter(key for key, _ in sides) == Counter(set(folded.values()))
+    documents = [set(qrels["doc_id"]) for qrels in built.qrels.values()]
+    assert sum(map(len, documents)) == len(set().union(*documents)) == built.collection.docs.height
+
+
+def test_domains_get_exactly_their_sizes_though_questions_are_asked_again() -> None:
+    found = [*questions(40), *questions(10), *questions(30, "art"), asked("law question 3.", "art")]
+    sizes = {"law": (30, 8, 12), "art": (20, 5, 6)}
+    built = build(found, QARules(sizes=sizes))
+    assert {domain: tuple(n.values()) for domain, n in built.counts["questions"].items()} == sizes
+    assert built.counts["asked_again"] == 11
+
+
+def test_a_split_depends_on_the_seed_and_on_no_order() -> None:
+    found, sizes = questions(60), {"law": (40, 5, 15)}
+    first = dict(zip((one.text for one in found), assign_splits(found, sizes, 0), strict=True))
+    back = found[::-1]
+    again = dict(zip((one.text for one in back), assign_splits(back, sizes, 0), strict=True))
+    assert again == first
+    both = [*questions(30, "art"), *found]
+    mixed = assign_splits(both, {**sizes, "art": (20, 5, 5)}, 0)
+    assert mixed[30:] == list(first.values())
+    assert assign_splits(found, sizes, 1) != list(first.values())
+
+
+def test_answers_are_relevant_to_every_asking_of_their_question() -> None:
+    built = build([*questions(8), asked("Law question 0 ?", llm=3)])
+    judged = pl.concat(built.qrels.values())
+    mine = {query: set(judged.filter(pl.col("query_id") == query)["doc_id"]) for query in ("0", "8", "1")}
+    assert mine["0"] == mine["8"] == {"0_0", "0_1", "8_0", "8_1", "8_2", "8_3"}
+    assert mine["1"] == {"1_0", "1_1"}
+    assert set(judged["grade"]) == {1}
+
+
+def test_answers_of_one_question_are_no_twins() -> None:
+    collection = build(questions(9, llm=3)).collection
+    assert (collection.docs["origin"] == collection.docs["id"]).all()
+    assert collection.sources == ("human", "chatgpt")
+    assert not collection.pairs("human", "chatgpt").height
+
+
+def test_an_answers_number_says_nothing_of_its_side() -> None:
+    docs = build(questions(400)).collection.docs
+    first = docs.filter(pl.col("id").str.ends_with("_0"))["source"]
+    assert 0.4 < (first == "human").mean() < 0.6  # type: ignore[operator]
+
+
+def test_a_side_without_answers_is_counted_and_not_judged() -> None:
+    built = build([*questions(5), asked("only people know", llm=0)])
+    assert built.counts["no_answer_of"] == {"human": 0, "chatgpt": 1}
+    split = splits_of(built)["5"]
+    assert "5" in set(built.side("human", split).qrels["query_id"])
+    assert "5" not in set(built.side("chatgpt", split).qrels["query_id"])
+
+
+def test_what_no_split_takes_is_left_out() -> None:
+    built = build(questions(20), QARules(sizes={"law": (5, 2, 3)}, sources=("people", "bot")))
+    assert built.counts["in_no_split"] == 10
+    assert built.collection.docs.height == 20
+    assert ("in no split", "10 questions, left out with their answers") in list(summary(built))
+    assert build(questions(4), QARules(shares=(1, 0, 1))).counts["questions"]["law"] == {
+        "train": 2,
+        "dev": 0,
+        "test": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "rules", "message"),
+    [
+        (questions(2), {}, "domain 'law' has 2 questions, too few for its split: train, dev and test need one each"),
+        (questions(1), {"shares": (1, 0, 1)},
+         "domain 'law' has 1 question, too few for its split: train and test need one each"),
+        (questions(9), {"sizes": {"law": (862, 31, 355)}},
+         "domain 'law' has 9 questions, too few for its split: 862,31,355 are 1,248"),
+        ([asked("why?")] * 4, {},
+         "domain 'law' is too small for its split: 'why?' is asked 4 times, and no split has room for all of them"),
+        (questions(9), {"sizes": {"art": (1, 1, 1)}}, "no question is of the domain 'art'; there are: law"),
+        (questions(9), {"sizes": {"law": (-1, 1, 1)}}, "domain 'law': expected sizes of at least 0, got -1,1,1"),
+        (questions(9), {"shares": (0, 0, 0)}, "expected three shares of at least 0, not all of them 0, got 0,0,0"),
+        (questions(9), {"sources": ("a", "a")}, "the two sides need different names, both are called 'a'"),
+        (questions(9), {"sources": ("a\tb", "c")},
+         "source 'a\\tb' cannot be part of a file's name; choose another name"),
+    ],
+)  # fmt: skip
+def test_refusals(found: list[AnsweredQuestion], rules: dict, message: str) -> None:  # type: ignore[type-arg]
+    with refused(message):
+        build(found, QARules(**rules))
+
+
+def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
+    found = [*questions(20, llm=2), asked("tab\there and\r\nlines")]
+    built = build(found)
+    place = save_retrieval_qa(built, tmp_path / "new" / "qa", QAFiles(depth=5, triples=TripleRules(negatives=2)))
+    whole = load(place)
+    assert whole == built.collection
+    for split, qrels in built.qrels.items():
+        assert load(place, split=split).qrels.sort("query_id", "doc_id").equals(qrels.sort("query_id", "doc_id"))
+        queries = (place / "msmarco" / f"queries_{split}.tsv").read_text(encoding="utf-8").splitlines()
+        assert {line.split("\t")[0] for line in queries} == set(qrels["query_id"])
+        assert all(line.count("\t") == 1 for line in queries)
+        for source in built.sources:
+            trec = read_qrels(place / "msmarco" / f"qrels_{source}_{split}.tsv").drop("line")
+            assert trec.sort("query_id", "doc_id").equals(built.side(source, split).qrels.sort("query_id", "doc_id"))
+    texts = {}
+    for source in built.sources:
+        lines = (place / "msmarco" / f"collection_{source}.tsv").read_bytes().decode().removesuffix("\n").split("\n")
+        texts |= dict(line.split("\t") for line in lines)
+    assert set(texts) == set(whole.ids)
+    assert "people answer 0 to tab here and lines" in texts.values()
+    about = orjson.loads((place / "built.json").read_bytes())
+    files = {file.relative_to(place).as_posix(): file for file in place.rglob("*") if file.is_file()}
+    assert about["files"] == {name: sha256(file) for name, file in files.items() if name != "built.json"}
+    assert (place / "triples" / "human_train_ids.tsv").read_bytes().count(b"\n") == 2 * built.side(
+        "human", "train"
+    ).qrels.height
+    assert [file.name for file in place.parent.iterdir()] == ["qa"]
+
+
+def test_runs_are_bm25_on_their_side_alone(tmp_path: Path) -> None:
+    built = build(questions(30, llm=2))
+    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=7))
+    for source in built.sources:
+        for split in SPLITS:
+            side = built.side(source, split)
+            run = Run.load(place / "runs" / f"bm25_{source}_{split}.trec.gz")
+            assert set(side.docs["source"]) == {source}
+            assert run == BM25(k1=1.2, b=0.75, k=7).rank(side)
+            assert (run.spec["source"], run.spec["split"]) == (source, split)
+
+
+def test_built_again_it_is_the_same_bytes(tmp_path: Path) -> None:
+    wanted = QAFiles(depth=3, triples=TripleRules(negatives=4), forms=("ids", "text"))
+    one, two = (save_retrieval_qa(build(questions(12)), tmp_path / name, wanted) for name in ("one", "two"))
+    names = sorted(file.relative_to(one) for file in one.rglob("*"))
+    assert names == sorted(file.relative_to(two) for file in two.rglob("*"))
+    assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names if (one / name).is_file())
+
+
+def test_an_empty_split_has_no_judgments(tmp_path: Path) -> None:
+    place = save_retrieval_qa(build(questions(4), QARules(shares=(1, 0, 1))), tmp_path / "qa", QAFiles(depth=0))
+    assert sorted(file.name for file in (place / "qrels").iterdir()) == ["test.tsv", "train.tsv"]
+    assert not (place / "runs").exists()
+
+
+def test_a_full_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "qa").mkdir()
+    (tmp_path / "qa" / "mine.txt").write_text("mine")
+    with refused(f"{tmp_path / 'qa'}: holds files already; name a new folder"):
+        save_retrieval_qa(build(questions(4)), tmp_path / "qa")
+    with refused(f"{tmp_path / 'qa' / 'mine.txt'}: expected a folder to write to, this is a file"):
+        save_retrieval_qa(build(questions(4)), tmp_path / "qa" / "mine.txt")
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    place = tmp_path / "new" / "qa"
+    monkeypatch.setattr(gzip, "compress", full)
+    with refused(f"{place}: cannot be written: No space left on device; free some space or choose another place"):
+        save_retrieval_qa(build(questions(4)), place, QAFiles(depth=2))
+    assert not list(tmp_path.iterdir())
+
+
+def test_hc3_is_split_as_published(shared_data: Path) -> None:
+    built = build_retrieval_qa(read_answered(sorted((shared_data / "hc3").glob("*.jsonl"))))
+    counts = built.counts
+    assert {name: tuple(sizes.values()) for name, sizes in counts["questions"].items()} == {
+        name: sizes for name, sizes in PUBLISHED.items() if name in ("medicine", "open_qa", "wiki_csai")
+    }
+    assert counts["documents"] == {"human": 3_277, "chatgpt": 5_722}
+    assert counts["empty_answers"] == {"human": 0, "chatgpt": 18}
+    assert counts["no_answer_of"] == {"human": 0, "chatgpt": 2}
+    split = splits_of(built)
+    texts = dict(built.collection.queries.select("id", "text").iter_rows())
+    keys = [{asked(texts[query]).key for query, name in split.items() if name == one} for one in SPLITS]
+    assert len(split) == 3_277
+    assert len(set.union(*keys)) == sum(map(len, keys))
+    assert set(pl.concat(built.qrels.values())["doc_id"]) == set(built.collection.ids)
