@@ -212,7 +212,7 @@ class _Trainable:
     def __init__(self, base: Dense, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining, low: bool) -> None:
         self.base, self.encoder, self.found, self.asked, self.low = base, encoder, found, asked, low
         self.queries = found.queries
-        # For inference: without dropout, which on a processor costs up to half of the speed. Gradients flow all the same.
+        # For inference: without dropout, which costs speed. Gradients flow all the same.
         self.module = encoder.module.float()
         self.module.similarity_fn_name = "cosine" if base.cosine else "dot"
         prompts: dict[Kind, str] = {"query": encoder.prefix("query"), "document": encoder.prefix("document")}
