@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ranktilt import Run
 from ranktilt.datasets.answered_questions import AnsweredQuestion, AnsweredQuestions, read_answered
 from ranktilt.datasets.load import load
+from ranktilt.generation import retrieval_qa_files
 from ranktilt.generation.retrieval_qa import SPLITS, QARules, RetrievalQA, assign_splits, build_retrieval_qa, summary
 from ranktilt.generation.retrieval_qa_files import QAFiles, save_retrieval_qa
 from ranktilt.generation.triples import TripleRules
@@ -190,8 +191,9 @@ def test_the_folder_holds_what_others_tools_read(tmp_path: Path) -> None:
     assert [file.name for file in place.parent.iterdir()] == ["qa"]
 
 
-def test_runs_are_bm25_on_their_side_alone(tmp_path: Path) -> None:
-    built = build(questions(30, llm=2))
+def test_runs_are_bm25_on_their_side_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval_qa_files, "_QUERIES", 4)
+    built = build([*questions(30, llm=2), AnsweredQuestion("?!", "law", ("people answer",), ("bot reply",))])
     place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=7))
     for source in built.sources:
         for split in SPLITS:
@@ -199,6 +201,7 @@ def test_runs_are_bm25_on_their_side_alone(tmp_path: Path) -> None:
             run = Run.load(place / "runs" / f"bm25_{source}_{split}.trec.gz")
             assert set(side.docs["source"]) == {source}
             assert run == BM25(k1=1.2, b=0.75, k=7).rank(side)
+            assert run.queries == BM25(k=7).rank(side).queries
             assert (run.spec["source"], run.spec["split"]) == (source, split)
 
 
@@ -230,7 +233,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     place = tmp_path / "new" / "qa"
-    monkeypatch.setattr(gzip, "compress", full)
+    monkeypatch.setattr(gzip.GzipFile, "write", full)
     with refused(f"{place}: cannot be written: No space left on device; free some space or choose another place"):
         save_retrieval_qa(build(questions(4)), place, QAFiles(depth=2))
     assert not list(tmp_path.iterdir())

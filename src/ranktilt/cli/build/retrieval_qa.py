@@ -61,7 +61,10 @@ class SplitOptions(options.OptionGroup):
         ),
     ] = None
     shares: Annotated[
-        str, typer.Option("--shares", metavar="X,X,X", help="Shares of train, dev and test; the default is published.")
+        str,
+        typer.Option(
+            "--shares", metavar="X,X,X", help="Shares of train, dev and test; the default gives the published sizes."
+        ),
     ] = "69,2.5,28.5"
     human_name: Annotated[str, typer.Option("--human-name", metavar="SOURCE", help="Source of people's answers.")] = (
         "human"
