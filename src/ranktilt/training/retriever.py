@@ -212,9 +212,11 @@ class _Trainable:
     def __init__(self, base: Dense, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining, low: bool) -> None:
         self.base, self.encoder, self.found, self.asked, self.low = base, encoder, found, asked, low
         self.queries = found.queries
-        # For inference: without dropout, which on a processor costs half of the speed. Gradients flow all the same.
+        # For inference: without dropout, which costs speed. Gradients flow all the same.
         self.module = encoder.module.float()
         self.module.similarity_fn_name = "cosine" if base.cosine else "dot"
+        prompts: dict[Kind, str] = {"query": encoder.prefix("query"), "document": encoder.prefix("document")}
+        self.module.prompts = {**(self.module.prompts or {}), **prompts}
         self.longest = self.module.max_seq_length or 1 << 20
         self.trained_length = min(self.longest, max(asked.max_query_tokens, asked.max_document_tokens))
 
@@ -302,14 +304,16 @@ class _Trainable:
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
         documents = self.found.texts[: self.found.part.docs.height]
         label = f"{FOR}: encoding for negatives"
-        return (
-            self._encoded(self.found.queries, "query", label),
-            self._encoded(documents, "document", label),
-            (self.base.cosine),
-        )
+        queries = self._encoded(self.found.queries, "query", label)
+        return queries, self._encoded(documents, "document", label), self.base.cosine
 
     def positive_scores(self) -> float:
-        """Mean absolute score of relevant documents before training: the scale that alpha is on."""
+        """Mean absolute score of relevant documents before training; found once for all trainings on a collection."""
+        asked = self.asked
+        key = (__name__, self.encoder.fingerprint, asked.seed, asked.max_query_tokens, asked.max_document_tokens)
+        return self.found.part.memo(key, self._positive_scores)
+
+    def _positive_scores(self) -> float:
         rng = np.random.default_rng([self.asked.seed, 1 << 31])
         pairs = [(q, int(d)) for q, rows in enumerate(self.found.positives) for d in rows]
         chosen = [pairs[i] for i in rng.permutation(len(pairs))[:_SCORED_ROWS]]
@@ -324,7 +328,8 @@ class _Trainable:
         """What judges the model after an epoch."""
         from ranktilt.training.evaluator import SourceBiasEvaluator
 
-        judge = SourceBiasEvaluator(dev, name="dev")
+        source = self.found.part.sources[0]
+        judge = SourceBiasEvaluator(dev, name="dev", source=source, text=self.asked.text, write_csv=False)
 
         def evaluate(step: int) -> tuple[float, dict[str, float]]:
             self.module.max_seq_length = self.trained_length
@@ -336,8 +341,6 @@ class _Trainable:
     def save(self, folder: Path, record: dict[str, Any]) -> None:
         """Write the model as sentence-transformers reads it, cut and prefixed as in training, and a card."""
         self.module.max_seq_length = self.trained_length
-        prompts = {kind: self.encoder.prefix(kind) for kind in ("query", "document")}
-        self.module.prompts = {**(self.module.prompts or {}), **prompts}
         with checkpoint.loading(f"{folder}: cannot be written", for_=FOR):
             try:
                 self.module.save(str(folder), create_model_card=False)
