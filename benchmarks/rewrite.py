@@ -72,7 +72,7 @@ def bare(folder: Path, given: argparse.Namespace) -> Measured:
     import openai
 
     from ranktilt.datasets.load import load
-    from ranktilt.generation.rewrite.prompts import template
+    from ranktilt.generation.templates import template
 
     said, docs = template("paper"), load(folder).docs["text"].to_list()
     waiting, texts = iter(docs), list[str]()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ranktilt.datasets.mix import mix
     from ranktilt.datasets.save import save
     from ranktilt.errors import DataError, MissingExtra, UserError
+    from ranktilt.generation.answer.answer import Answering, answer
+    from ranktilt.generation.answer.save import save_answered
     from ranktilt.generation.rewrite.plan import Rewriting
     from ranktilt.generation.rewrite.rewrite import rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "AP": "measures.average_precision",
+    "Answering": "generation.answer.answer",
     "Audit": "auditing.result",
     "Bench": "mitigation.result",
     "Calibration": "auditing.calibration.result",
@@ -82,6 +85,7 @@ _NAMES = {
     "TwinEstimand": "measures.twins",
     "UserError": "errors",
     "Validation": "probes.validation",
+    "answer": "generation.answer.answer",
     "audit": "auditing.audit",
     "bench": "mitigation.bench",
     "bundled": "datasets.bundled.reader",
@@ -105,6 +109,7 @@ _NAMES = {
     "report": "reporting.report",
     "rewrite": "generation.rewrite.rewrite",
     "save": "datasets.save",
+    "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
     "study": "auditing.study",
     "table": "reporting.output",
@@ -116,6 +121,7 @@ _NAMES = {
 __all__ = [
     "AP",
     "RR",
+    "Answering",
     "Audit",
     "Bench",
     "Calibration",
@@ -143,6 +149,7 @@ __all__ = [
     "UserError",
     "Validation",
     "__version__",
+    "answer",
     "audit",
     "bench",
     "bundled",
@@ -166,6 +173,7 @@ __all__ = [
     "report",
     "rewrite",
     "save",
+    "save_answered",
     "save_rewritten",
     "study",
     "table",

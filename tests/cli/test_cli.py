@@ -124,6 +124,7 @@ class Terminal(io.StringIO):
         "report {} --layout paper", "view --no-browser {}", "mix TOY {} -o m", "load {} -o l", "study {} -r bm25",
         "validate {}", "explain {}", "calibrate {}",
         "replay-log {} --candidates c", "replay-log TOY/queries.jsonl --candidates {}",
+        "answer {} --llm openai:x -o w",
         "rewrite {} --llm openai:x -o w", "rewrite TOY --prompt {} --llm openai:x -o w",
     ],
 )  # fmt: skip
@@ -499,6 +500,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
     assert (code, err) == (0, "")
     lines = out.partition("\nmeasure:\n")[2].splitlines()
     assert sorted(line.split()[0] for line in lines if line[:2] == "  " and line[2:3].strip()) == [
+        "answer",
         "audit",
         "build",
         "cache",

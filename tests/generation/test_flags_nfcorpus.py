@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from ranktilt.datasets.load import load
-from ranktilt.generation.rewrite.cleaning import clean, remark
-from ranktilt.generation.rewrite.flags import flags
+from ranktilt.generation.cleaning import clean, remark
+from ranktilt.generation.flags import flags
 from ranktilt.text import quality
 
 pytestmark = pytest.mark.data

@@ -16,11 +16,12 @@ import pytest
 from ranktilt.io.journal import JOURNAL
 from tests.house.tree import ROOT
 from tests.llm.echo import contents
-from tests.toy import write_beir
+from tests.toy import write, write_beir
 
 CONCURRENCY, SHARE = 32, 0.3
 KINDS = ",".join(["500", "503", "drop", "malformed", "empty-choices"] * 4 + ["429-retry-after"])
 """Few of the last, because each holds all requests back for a while."""
+_LONGER = [("answer", 120), ("rewrite", 2_000)]
 WORDS = [
     "amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbour", "island", "juniper", "kelp", "lagoon",
     "meadow", "nectar", "orchard", "pebble", "quarry", "ridge", "summit", "tundra", "upland", "valley", "willow",
@@ -56,19 +57,24 @@ def url(log: Path) -> Iterator[str]:
         server.terminate()
 
 
-@pytest.fixture(params=[120, pytest.param(2_000, marks=pytest.mark.slow)])
-def documents(request: pytest.FixtureRequest) -> int:
-    count: int = request.param
-    return count
+@pytest.fixture(params=[("rewrite", 120), *(pytest.param(work, marks=pytest.mark.slow) for work in _LONGER)])
+def work(request: pytest.FixtureRequest) -> tuple[str, int]:
+    """The verb, and how many documents it is to make."""
+    verb, count = request.param
+    return verb, count
 
 
 @pytest.fixture
-def start(tmp_path: Path, url: str, documents: int) -> Callable[[], subprocess.Popen[str]]:
+def start(tmp_path: Path, url: str, work: tuple[str, int]) -> Callable[[], subprocess.Popen[str]]:
+    verb, documents = work
     docs = [{"_id": f"d{n}", "text": text(n)} for n in range(documents)]
-    folder = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
+    if verb == "answer":
+        given = write(tmp_path / "queries.tsv", "".join(f"{doc['_id']}\t{doc['text']}\n" for doc in docs))
+    else:
+        given = write_beir(tmp_path / "in", docs=docs, qrels=[("q1", "d0", 1)])
     options = ["--llm", "openai:tiny", "--base-url", url, "--concurrency", str(CONCURRENCY), "--retries", "30"]
     code = "from ranktilt.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "rewrite", str(folder), *options, "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-c", code, verb, str(given), *options, "-o", str(tmp_path / "out")]
     environment = {**os.environ, "RANKTILT_CACHE": str(tmp_path / "cache")}
     return lambda: subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
@@ -90,8 +96,9 @@ def digest(request: dict[str, Any]) -> str:
 
 
 def test_three_kills_lose_nothing_and_cost_little(
-    start: Callable[[], subprocess.Popen[str]], documents: int, log: Path, tmp_path: Path
+    start: Callable[[], subprocess.Popen[str]], work: tuple[str, int], log: Path, tmp_path: Path
 ) -> None:
+    verb, documents = work
     known = list[tuple[int, set[str]]]()
     killed_at = [int(share * documents) for share in (0.15, 0.45, 0.75)]
     for answers in killed_at:
@@ -107,8 +114,9 @@ def test_three_kills_lose_nothing_and_cost_little(
     assert process.returncode == 0, told
 
     rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
-    made = Counter(row["origin"] for row in rows if row["source"] == "tiny-tmp0.2")
-    assert made == Counter(f"d{n}-human" for n in range(documents))
+    source, of = {"rewrite": ("tiny-tmp0.2", "{}-human"), "answer": ("tiny", "{}-tiny-1")}[verb]
+    made = Counter(row["origin"] for row in rows if row["source"] == source)
+    assert made == Counter(of.format(f"d{n}") for n in range(documents))
 
     all_requests = requests(log)
     for sent, answered in known:

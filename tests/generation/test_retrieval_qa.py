@@ -17,10 +17,11 @@ from ranktilt.datasets.load import load
 from ranktilt.generation import retrieval_qa_files
 from ranktilt.generation.retrieval_qa import SPLITS, QARules, RetrievalQA, assign_splits, build_retrieval_qa, summary
 from ranktilt.generation.retrieval_qa_files import QAFiles, save_retrieval_qa
-from ranktilt.generation.triples import TripleRules
+from ranktilt.generation.triples import TripleRules, triples
 from ranktilt.io.files import sha256
 from ranktilt.io.qrels import read_qrels
 from ranktilt.rankers.lexical.bm25 import BM25
+from ranktilt.training.training_set import of_sources
 from tests.refusals import refused
 
 PUBLISHED = {
@@ -211,6 +212,17 @@ def test_built_again_it_is_the_same_bytes(tmp_path: Path) -> None:
     names = sorted(file.relative_to(one) for file in one.rglob("*"))
     assert names == sorted(file.relative_to(two) for file in two.rglob("*"))
     assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names if (one / name).is_file())
+    packed = (one / "runs" / "bm25_human_test.trec.gz").read_bytes()
+    assert packed[3:8] == bytes(5)  # neither a name nor the time, which both builds may share
+
+
+def test_triples_of_the_folder_that_is_read_back_are_those_that_were_written(tmp_path: Path) -> None:
+    rules = TripleRules(negatives=3, seed=5)
+    built = build([*questions(20, llm=2), asked("Law question 0 ?", llm=3)])
+    place = save_retrieval_qa(built, tmp_path / "qa", QAFiles(depth=0, triples=rules))
+    for source in built.sources:
+        written = (place / "triples" / f"{source}_train_ids.tsv").read_bytes()
+        assert b"".join(triples(of_sources(load(place, split="train"), [source]), rules)) == written
 
 
 def test_an_empty_split_has_no_judgments(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ranktilt.cli import cache, calibrate, models, rank, report, rewrite, study,
 from ranktilt.cli.audit import audit, demo
 from ranktilt.cli.compare import compare, gate
 from ranktilt.cli.explain import check, explain, validate
+from ranktilt.cli.llm.answer import answer
 from ranktilt.cli.llm.pairwise import pairwise
 from ranktilt.cli.load import build, load, mix
 from ranktilt.cli.notes import say
@@ -31,7 +32,7 @@ _PANELS: dict[str, dict[str, Any]] = {
         "pairwise": pairwise, "calibrate": calibrate.calibrate, "replay-log": rank.replay_log,
     },
     "explain": {"explain": explain, "validate": validate, "check": check},
-    "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite},
+    "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite, "answer": answer},
     "train": {"train": train.train},
     "look": {
         "report": report.report, "view": view.view, "demo": demo, "models": models.models, "cache": cache.cache,

@@ -64,6 +64,11 @@ _OPENING = (
     rf"|{_YES}{_OFFER}"
     r"|(?:sure thing|sure|certainly|of course|absolutely)!\s+))"
 )
+_REPLY = r"(?:passage|paragraph|answer|response|reply|explanation|summary|overview|document)"
+_ANSWER_OPENING = (
+    rf"(?i)\A({_WRAPPED}(?:(?:{_YES})?(?:{_IS}|here(?:{_S}s| is) {_GIVEN}){_MORE}\b{_REPLY}\b{_MORE}:{_RULE}\n"
+    rf"|(?:the )?(?:passage|paragraph|answer|response|reply)[*_]{{0,3}}\s*:[*_]{{0,3}}\s))"
+)
 
 # Refusals, each at the start of the text.
 _SORRY = rf"(?:(?:i|we)(?: am|{_S}m| are|{_S}re)? (?:\w+ )?(?:sorry|afraid)|sorry|i apologi[sz]e|(?:my )?apologies)\b"
@@ -127,6 +132,15 @@ def opening(text: pl.Series) -> pl.Series:
     a bare "Certainly!", up to three in a row. English only. "Here we show that …" or "Sure enough, …" is none.
     """
     return text.str.extract(_OPENING).str.strip_chars()
+
+
+def answer_opening(text: pl.Series) -> pl.Series:
+    """Find what a chat model says before its answer to a question; null where there is nothing.
+
+    What `opening` finds, an announcement in a line of its own ("Here is a passage that answers your question:"), or a
+    label ("Answer:"). A person may begin an answer so, too: it is no sign of a model.
+    """
+    return opening(text).fill_null(text.str.extract(_ANSWER_OPENING).str.strip_chars())
 
 
 def without_opening(text: pl.Series) -> pl.Series:

@@ -11,11 +11,11 @@ import pytest
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
+from ranktilt.generation.flags import RewriteLimits
 from ranktilt.generation.pooling import pool
-from ranktilt.generation.rewrite.flags import RewriteLimits
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
-from ranktilt.generation.rewrite.rounds import first_words
+from ranktilt.generation.rounds import first_words
 from ranktilt.io.journal import JOURNAL, JSONL, Journal
 from ranktilt.llm.base import Failure
 from ranktilt.rankers.lexical.bm25 import BM25

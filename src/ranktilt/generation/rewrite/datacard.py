@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from ranktilt.errors import join_words, visible
-from ranktilt.generation.rewrite.rewrite import Rewritten, SourceSummary
+from ranktilt.generation.datacard_sections import counts_section, model_section, prompt_section, served_by, table
+from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.text import quality
 
 _TITLES = {
@@ -26,7 +26,6 @@ _LICENCE = (
     "whoever serves it, say what may be done with its answers. Neither is known to the program that wrote this card. "
     "Look both up before you pass this folder on."
 )
-_NONE = "–"
 
 
 def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
@@ -35,11 +34,11 @@ def datacard(rewritten: Rewritten, splits: Sequence[str]) -> str:
         "# A collection and its rewrites",
         _opening(rewritten, splits),
         "## Model",
-        _model(rewritten),
+        model_section(rewritten),
         "## Prompt",
         _prompt(rewritten),
         "## What came of the documents",
-        _counts(rewritten),
+        counts_section(rewritten, "rewritten", cut=True),
         "## Quality",
         _quality(rewritten),
         *_pool(rewritten),
@@ -84,93 +83,40 @@ def _earlier(rewritten: Rewritten) -> list[str]:
     if not specs:
         return []
     rows = [
-        (f"`{name}`", _where(spec["llm"]), f"`{spec['prompt']['name']}`", f"{t:g}", f"`{spec['of']}`", spec["titles"])
+        (
+            f"`{name}`",
+            served_by(spec["llm"]),
+            f"`{spec['prompt']['name']}`",
+            f"{t:g}",
+            f"`{spec['of']}`",
+            spec["titles"],
+        )
         for spec in specs
         for name, t in spec["sources"].items()
     ]
-    table = _table(["source", "by", "prompt", "temperature", "made of", "titles"], rows)
-    return ["## Earlier rewrites", f"{table}\n\n`manifest.json` holds all that is known of them, as `earlier`."]
-
-
-def _model(rewritten: Rewritten) -> str:
-    spec, answers = rewritten.spec, rewritten.answers
-    lines = [
-        ("asked for", f"`{spec['llm'].get('model', '')}`"),
-        ("answered", _names(answers["model"])),
-        ("revision", _names(answers["revision"])),
-        ("where", _where(spec["llm"])),
-        ("temperature", join_words([repr(one.temperature) for one in rewritten.made])),
-        ("top_p", f"{spec['top_p']:g}"),
-        ("most tokens of an answer", _or_none(spec["max_tokens"], "the server's own limit")),
-        ("seed", _or_none(spec["seed"], "none")),
-        ("attempts", f"up to {spec['attempts']} until an answer passes the checks"),
-        ("first answer", _or_none(answers["time"].min(), _NONE)),
-        ("last answer", _or_none(answers["time"].max(), _NONE)),
-    ]
-    asked, came = spec["llm"].get("model"), set(answers["model"].drop_nulls())
-    note = "" if came <= {asked} else "\n\nAnother name answered than was asked for: the names of both are above."
-    return _table(["", ""], lines) + note
-
-
-def _where(llm: Mapping[str, Any]) -> str:
-    url = llm.get("base_url")
-    return f"`{llm.get('llm', '')}`" + (f" at `{url}`" if url else "")
+    counts = table(["source", "by", "prompt", "temperature", "made of", "titles"], rows)
+    return ["## Earlier rewrites", f"{counts}\n\n`manifest.json` holds all that is known of them, as `earlier`."]
 
 
 def _prompt(rewritten: Rewritten) -> str:
-    prompt = rewritten.spec["prompt"]
-    fence = "`" * max(3, 1 + max((len(run) for run in _ticks(prompt["text"])), default=0))
-    whose = (
-        f"from `{prompt['file']}`" if "file" in prompt else f"the prompt `{prompt['name']}` that comes with ranktilt"
+    known = "the document's text" + (" and title" if "{title}" in rewritten.spec["prompt"]["text"] else "")
+    return prompt_section(
+        rewritten,
+        f"`{{text}}` stands for the document. It is given {known}, and nothing of the queries or judgments.",
     )
-    known = "the document's text" + (" and title" if "{title}" in prompt["text"] else "")
-    return (
-        f"{whose[0].upper()}{whose[1:]}; `{{text}}` stands for the document. It is given {known}, and nothing of the "
-        f"queries or judgments.\n\n{fence}text\n{prompt['text']}\n{fence}"
-    )
-
-
-def _ticks(text: str) -> Iterator[str]:
-    return iter("".join(c if c == "`" else " " for c in text).split())
-
-
-def _counts(rewritten: Rewritten) -> str:
-    made = rewritten.made
-    reasons = sorted({reason for one in made for reason in one.lost})
-    flags = sorted({flag for one in made for flag in one.flags})
-    rows: list[tuple[str, Callable[[SourceSummary], int]]] = [
-        ("documents", lambda one: one.documents),
-        ("rewritten", lambda one: one.rewritten),
-        *((f"left out: {reason}", lambda one, r=reason: one.lost.get(r, 0)) for reason in reasons),
-        ("made of a text that was cut", lambda one: one.cut),
-        ("answers", lambda one: one.answers),
-        *((f"answers flagged: {flag}", lambda one, f=flag: one.flags.get(f, 0)) for flag in flags),
-        ("tokens read", lambda one: one.prompt_tokens),
-        ("tokens written", lambda one: one.completion_tokens),
-    ]
-    table = _table(
-        ["", *(one.source for one in made)], [(name, *(f"{of(one):,}" for one in made)) for name, of in rows]
-    )
-    said = (
-        "An answer may have several flags. A flagged answer is asked for again; a document whose every answer was "
-        "flagged is left out. `left-out.jsonl` lists each such document with its reason; `answers.jsonl.gz` holds "
-        "every answer as it came. Tokens are as the model counts them, of all answers."
-    )
-    cut = " Texts that were cut have the number of words that the model was given in `cut_to`."
-    return f"{table}\n\n{said}{cut if any(one.cut for one in made) else ''}"
 
 
 def _quality(rewritten: Rewritten) -> str:
     columns = [_figures(pairs) for pairs in _pairs(rewritten)]
     if not columns:
         return "There is no rewrite to look at."
-    table = _table(
+    counts = table(
         ["", *(one.source for one in rewritten.made if one.rewritten)],
         [(name, *(column[name] for column in columns)) for name in columns[0]],
         numbers=True,
     )
     return (
-        f"{table}\n\nOf each rewrite and the text it was made of. Words are separated by white space; Jaccard "
+        f"{counts}\n\nOf each rewrite and the text it was made of. Words are separated by white space; Jaccard "
         "similarity and overlap are those of the sets of terms (Dai et al., KDD 2024): terms of both over terms of "
         "either, and over terms of the human text. `ranktilt check` and `ranktilt validate` look closer."
     )
@@ -230,19 +176,4 @@ def _files(splits: Sequence[str]) -> str:
         ("`answers.jsonl.gz`", "every answer as it came, with its flags and what was removed"),
         ("`manifest.json`", "how it was made, and SHA-256 hashes of what was read and written"),
     ]
-    return _table(["file", "what it holds"], rows)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> str:
-    lines = [header, ["---", *["---:" if numbers else "---"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _names(series: pl.Series) -> str:
-    counts = series.drop_nulls().value_counts(sort=True, name="n")
-    names = [f"`{name}`" if counts.height == 1 else f"`{name}` ({n:,})" for name, n in counts.iter_rows()]
-    return ", ".join(names) or _NONE
-
-
-def _or_none(value: Any, none: str) -> str:
-    return none if value is None else str(value)
+    return table(["file", "what it holds"], rows)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,11 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.generation.rewrite.flags import RewriteLimits
-from ranktilt.generation.rewrite.prompts import PromptTemplate, template
-from ranktilt.generation.rewrite.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, Rejected, RewriteTask, first_words
-from ranktilt.llm.base import LLM, Sampling
+from ranktilt.generation.flags import RewriteLimits
+from ranktilt.generation.rounds import EMPTY, FEWEST_WORDS, TOO_LONG, GenerationTask, Rejected, first_words
+from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
+from ranktilt.generation.templates import TITLE, PromptTemplate, template
+from ranktilt.llm.base import LLM
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, Counting, counting
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ TITLES = ("keep", "rewrite", "drop")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rewriting:
+class Rewriting(GenerationSettings):
     """How documents are rewritten; the defaults are those of Dai et al. (KDD 2024).
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Name of a prompt, or a file; see `ranktilt.generation.rewrite.prompts.template`.
+        Name of a prompt, or a file; see `ranktilt.generation.templates.template`.
     temperatures : tuple of float, optional
         Each makes one source.
     top_p, max_tokens, seed
@@ -63,62 +63,41 @@ class Rewriting:
     """
 
     prompt: str | Path = "paper"
-    temperatures: tuple[float, ...] = (0.2,)
-    top_p: float = 1.0
-    max_tokens: int | None = None
-    seed: int | None = None
-    attempts: int = 3
     titles: str = "keep"
     of: str = "human"
-    source: str | None = None
     truncate: bool = False
     context: int | None = None
     limits: RewriteLimits | None = None
-    first: int | None = None
 
     def __post_init__(self) -> None:
         if self.titles not in TITLES:
             raise unknown("choice of titles", self.titles, TITLES)
-        for name, least in (("attempts", 1), ("context", 1), ("first", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UserError(f"{name} must be {least} or more, got {value}")
-        if not self.temperatures:
-            raise UserError("expected a temperature, got none")
-        twice = [t for t in self.temperatures if self.temperatures.count(t) > 1]
-        if twice:
-            raise UserError(f"temperature {twice[0]:g} is given twice; each makes one source")
-        if self.source is not None and len(self.temperatures) > 1:
-            n = len(self.temperatures)
-            raise UserError(f"{n} temperatures make {n} sources, and one name was given: {self.source!r}")
-        if self.source is not None and not self.source.strip():
-            raise UserError("expected a name for the source, got an empty one")
-
-    def sampling(self, temperature: float) -> Sampling:
-        """Return how answers are drawn at a temperature."""
-        return Sampling(temperature=temperature, top_p=self.top_p, max_tokens=self.max_tokens, seed=self.seed)
+        super().__post_init__()
+        self._require_one("context")
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What will be asked: settled before anything is.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan(GenerationPlan):
+    """What will be asked to rewrite a collection, in the collection's order.
 
-    `sources` names the sources to be made, each with how its answers are drawn; `tasks` are the texts, in the
-    collection's order; `lost` those that are not asked for (empty, or too long for the context); `words` are left of a
-    text that was cut, by row; `chosen` counts both; `only` says whether not all documents of the source were to be
-    rewritten, and `pool` what chose them.
+    `lost` are texts that are empty, or too long for the context; `words` are left of a text that was cut, by row;
+    `only` says whether not all documents of the source were to be rewritten, and `pool` what chose them.
     """
 
-    rewriting: Rewriting
-    template: PromptTemplate
+    settings: Rewriting
     limits: RewriteLimits
-    sources: Mapping[str, Sampling]
-    tasks: tuple[RewriteTask, ...]
-    lost: tuple[Rejected, ...] = ()
     words: Mapping[int, int] = field(default_factory=dict)
-    chosen: int = 0
     only: bool = False
     pool: Pool | None = None
+
+    def questions(self) -> Iterator[tuple[PromptTemplate, GenerationTask]]:
+        """Give the first request of each text, and of its title where that is rewritten too."""
+        yield from super().questions()
+        if self.settings.titles == "rewrite":
+            title = template(TITLE)
+            for task in self.tasks:
+                if task.title.strip():
+                    yield title, task._replace(text=task.title, title="")
 
 
 def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool | Iterable[str] | None = None) -> Plan:
@@ -136,7 +115,7 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
     rows = rows.head(rewriting.first or len(rows))
     side = collection.docs[rows]
     given = zip(rows.to_list(), side["text"], side["title"], strict=True)
-    tasks = [RewriteTask(row, text, title, _content(title, text)) for row, text, title in given]
+    tasks = [GenerationTask(row, text, title, _content(title, text)) for row, text, title in given]
     lost = [Rejected(o.row, "text", EMPTY, (), 0, "") for o in tasks if not o.text.strip()]
     tasks = [o for o in tasks if o.text.strip()]
     words: dict[int, int] = {}
@@ -145,17 +124,16 @@ def plan(collection: Collection, llm: LLM, rewriting: Rewriting, *, only: Pool |
         lost += long
     limits = rewriting.limits or replace(RewriteLimits(), **prompt.limits)
     return Plan(
-        rewriting, prompt, limits, sources, tuple(tasks), tuple(lost), words, side.height, only is not None,
-        None if isinstance(only, Iterable) else only,
+        settings=rewriting, template=prompt, limits=limits, sources=sources, tasks=tuple(tasks), lost=tuple(lost),
+        words=words, chosen=side.height, only=only is not None, pool=None if isinstance(only, Iterable) else only,
     )  # fmt: skip
 
 
 def _source(llm: LLM, temperature: float, prompt: PromptTemplate, rewriting: Rewriting) -> str:
     if rewriting.source is not None:
         return rewriting.source
-    model = re.sub(r"\s+", "_", llm.name.rstrip("/").rpartition("/")[2])
     ending = "" if prompt.name == "paper" and not prompt.place else f"-{prompt.name}"
-    return f"{model}-tmp{float(temperature)!r}{ending}"
+    return f"{model_name(llm)}-tmp{float(temperature)!r}{ending}"
 
 
 def _check_names(collection: Collection, sources: Iterable[str], rewriting: Rewriting) -> None:
@@ -229,14 +207,14 @@ def _content(title: str, text: str) -> str:
 
 
 def _fitting(
-    tasks: Sequence[RewriteTask], prompt: PromptTemplate, rewriting: Rewriting, by: Counting
-) -> tuple[list[RewriteTask], list[Rejected], dict[int, int]]:
+    tasks: Sequence[GenerationTask], prompt: PromptTemplate, rewriting: Rewriting, by: Counting
+) -> tuple[list[GenerationTask], list[Rejected], dict[int, int]]:
     """Orders that fit the context, those that do not, and the words that are left of those that were cut."""
     room = rewriting.context or 0
     fixed = TEMPLATE_TOKENS + by.count([prompt.render("", "")])[0]
     texts = by.count([task.text for task in tasks])
     titles = by.count([task.title for task in tasks]) if "title" in prompt.fields else [0] * len(tasks)
-    fit, lost, words = list[RewriteTask](), list[Rejected](), dict[int, int]()
+    fit, lost, words = list[GenerationTask](), list[Rejected](), dict[int, int]()
     for task, tokens, more in zip(tasks, texts, titles, strict=True):
         answer = rewriting.max_tokens
         left = room - fixed - more - (answer or 0)
@@ -255,7 +233,7 @@ def _fitting(
     return fit, lost, words
 
 
-def _cut(task: RewriteTask, room: int, tokens: int, by: Counting) -> RewriteTask | None:
+def _cut(task: GenerationTask, room: int, tokens: int, by: Counting) -> GenerationTask | None:
     """The beginning of a text, of at most so many tokens; None where too few words would be left."""
     count = len(task.text.split())
     fewer = int(count * room / tokens)

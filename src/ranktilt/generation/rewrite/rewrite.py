@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
 from ranktilt.datasets.mix import mix
 from ranktilt.errors import DataWarning
-from ranktilt.generation.rewrite.flags import check_text, check_title
-from ranktilt.generation.rewrite.manifest import earlier
+from ranktilt.generation.flags import check_text, check_title
+from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
+from ranktilt.generation.manifest import earlier
 from ranktilt.generation.rewrite.plan import Plan, Rewriting, earlier_pool, plan
-from ranktilt.generation.rewrite.prompts import TITLE, template
-from ranktilt.generation.rewrite.rounds import UNANSWERED, Rejected, RewriteConfig, RewriteOutcome, rounds
+from ranktilt.generation.rounds import RoundConfig, RoundOutcome, rounds
+from ranktilt.generation.templates import TITLE, template
 from ranktilt.io.files import sha256
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM
@@ -29,63 +28,24 @@ from ranktilt.llm.journal import journal_of
 if TYPE_CHECKING:
     from ranktilt.generation.pooling import Pool
 
-LEFT_OUT = pl.Schema(
-    {
-        "id": pl.String(), "source": pl.String(), "part": pl.String(), "reason": pl.String(),
-        "flags": pl.List(pl.String()), "attempts": pl.Int64(), "message": pl.String(),
-    }
-)  # fmt: skip
-"""Columns of the documents without a rewrite."""
-
 _MADE = ("model", "temperature", "prompt", "cut_to")
-_PLAIN = ("of", "titles", "top_p", "max_tokens", "seed", "attempts", "truncate", "context", "first")
+_PLAIN = ("of", "titles", "truncate", "context")
 
 
-class SourceSummary(NamedTuple):
-    """What became of the documents in one source."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rewritten(Generated):
+    """A collection with its rewrites.
 
-    source: str
-    temperature: float
-    documents: int
-    """That were to be rewritten."""
-    rewritten: int
-    lost: Mapping[str, int]
-    """Documents without a rewrite, by reason."""
-    flags: Mapping[str, int]
-    """Answers by flag, among all answers; one answer may have several."""
-    answers: int
-    fresh: int
-    """Answers that were asked for by this run; the others were in the journal."""
-    cut: int
-    """Rewrites of a text that was cut."""
-    prompt_tokens: int
-    completion_tokens: int
+    `collection` has all documents that were there, and the new ones: `source` named after model and temperature,
+    `origin` that of the document they were made of, judgments carried over, and columns ``model``, ``temperature``,
+    ``prompt`` (null for the others), ``cut_to`` (words that the model was given, where a text was cut) and, for a pool,
+    ``pool``. One may be left out for its title.
+    """
 
-
-@dataclass(frozen=True, eq=False)
-class Rewritten:
-    """A collection with its rewrites."""
-
-    collection: Collection
-    """All documents that were there, and the new ones: `source` named after model and temperature, `origin` that of
-    the document they were made of, judgments carried over, and columns ``model``, ``temperature``, ``prompt`` (null for
-    the others), ``cut_to`` (words that the model was given, where a text was cut) and, for a pool, ``pool``."""
     given: Collection
     """What was rewritten, with the column ``pool`` where not all of it was."""
     added: pl.DataFrame
     """The new documents, under the ids of the given ones without their source."""
-    left_out: pl.DataFrame
-    """Documents without a rewrite, a row each and source; see `LEFT_OUT`. One may be left out for its title."""
-    answers: pl.DataFrame
-    """Every answer, with ``id`` and ``source`` of its document and the columns of `rounds.RECORD`."""
-    made: tuple[SourceSummary, ...]
-    spec: Mapping[str, Any]
-    """How it was made; plain JSON values."""
-
-    @property
-    def unanswered(self) -> int:
-        """Documents that the model did not answer for; the same call again asks only these."""
-        return sum(one.lost.get(UNANSWERED, 0) for one in self.made)
 
     def united(self, qrels: pl.DataFrame) -> Collection:
         """Unite the rewrites with the documents under another split's judgments, by the ids that they had before."""
@@ -144,17 +104,17 @@ def rewrite(
     added = pl.concat(_documents(collection, llm, planned, name, found[name]) for name in found)
     marked = _marked(collection, planned)
     united = _united(marked, added, spec)
-    names = united.ids.head(collection.docs.height).alias("id")
-    answers = pl.concat(_named(names, name, pl.concat(one.records)) for name, one in found.items())
-    left_out = pl.concat(_left_out(names, name, one.lost) for name, one in found.items())
-    made = tuple(_counted(planned, name, one) for name, one in found.items())
-    return Rewritten(united, marked, added, left_out, answers, made, spec)
+    ids = dict.fromkeys(found, united.ids.head(collection.docs.height).alias("id"))
+    return Rewritten(
+        collection=united, given=marked, added=added, left_out=left_out_of(found, ids),
+        answers=answers_of(found, ids), made=summaries(planned, found), spec=spec,
+    )  # fmt: skip
 
 
-def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RewriteOutcome:
+def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned: Plan, source: str) -> RoundOutcome:
     """All texts of one source, and then their titles where these are rewritten too."""
-    rewriting, sampling = planned.rewriting, planned.sources[source]
-    config = RewriteConfig(
+    rewriting, sampling = planned.settings, planned.sources[source]
+    config = RoundConfig(
         llm, journal, sampling, planned.template, check_text(planned.limits), rewriting.attempts,
         truncate=rewriting.truncate, label=f"rewriting as {source}",
     )  # fmt: skip
@@ -180,7 +140,7 @@ def _rewrite_source(collection: Collection, llm: LLM, journal: Journal, planned:
     return outcome
 
 
-def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: RewriteOutcome) -> pl.DataFrame:
+def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, found: RoundOutcome) -> pl.DataFrame:
     """The new documents: what else is known of the one they were made of is true of them too."""
     rows = sorted(found.kept)
     docs = collection.docs.with_columns(id=collection.bare_ids())[rows]
@@ -193,9 +153,9 @@ def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, fou
         "cut_to": pl.Series([found.words.get(row) for row in rows], dtype=pl.Int64),
         "source": pl.lit(source),
     }
-    if planned.rewriting.titles == "drop":
+    if planned.settings.titles == "drop":
         made["title"] = pl.lit("")
-    elif planned.rewriting.titles == "rewrite":
+    elif planned.settings.titles == "rewrite":
         made["title"] = pl.Series([found.titles.get(row, "") for row in rows], dtype=pl.String)
     if planned.only:
         made[POOL] = pl.lit(True)
@@ -204,7 +164,7 @@ def _documents(collection: Collection, llm: LLM, planned: Plan, source: str, fou
 
 def _marked(collection: Collection, planned: Plan) -> Collection:
     """The collection with a column that says which documents were chosen, where not all were."""
-    if not planned.only or earlier_pool(collection, planned.rewriting.of) is not None:
+    if not planned.only or earlier_pool(collection, planned.settings.of) is not None:
         return collection
     rows = [*(o.row for o in planned.tasks), *(one.row for one in planned.lost)]
     origins = collection.docs["origin"][rows]
@@ -224,47 +184,14 @@ def _united(collection: Collection, added: pl.DataFrame, spec: Mapping[str, Any]
     return Collection(mixed.docs, mixed.queries, mixed.qrels, {**kept, "rewrite": dict(spec)})
 
 
-def _named(ids: pl.Series, source: str, records: pl.DataFrame) -> pl.DataFrame:
-    named = records.with_columns(ids.gather(records["row"]).alias("id"), pl.lit(source).alias("source"))
-    return named.select("id", "source", pl.exclude("id", "source", "row"))
-
-
-def _left_out(ids: pl.Series, source: str, lost: Iterable[Rejected]) -> pl.DataFrame:
-    rows = [(ids[one.row], source, one.part, one.reason, list(one.flags), one.attempts, one.message) for one in lost]
-    return pl.DataFrame(rows, schema=LEFT_OUT, orient="row")
-
-
-def _counted(planned: Plan, source: str, found: RewriteOutcome) -> SourceSummary:
-    records = pl.concat(found.records)
-    flags = records["flags"].explode(empty_as_null=False).value_counts(sort=True)
-    return SourceSummary(
-        source=source,
-        temperature=planned.sources[source].temperature,
-        documents=planned.chosen,
-        rewritten=len(found.kept),
-        lost=dict(sorted(Counter(one.reason for one in found.lost).items())),
-        flags=dict(flags.iter_rows()),
-        answers=records.height,
-        fresh=int(records["fresh"].sum()),
-        cut=sum(row in found.kept for row in found.words),
-        prompt_tokens=int(records["prompt_tokens"].sum()),
-        completion_tokens=int(records["completion_tokens"].sum()),
-    )
-
-
 def _spec(collection: Collection, llm: LLM, planned: Plan) -> dict[str, Any]:
-    rewriting, prompt = planned.rewriting, planned.template
     files = [Path(str(file)) for file in collection.spec.get("files", ())]
     return {
-        "llm": llm.spec,
-        "prompt": {"name": prompt.name, "text": prompt.text, **({"file": prompt.place} if prompt.place else {})},
-        "sources": {name: sampling.temperature for name, sampling in planned.sources.items()},
-        **{name: getattr(rewriting, name) for name in _PLAIN},
+        **spec_of(llm, planned, {str(file): sha256(file) for file in files if file.is_file()}),
+        **{name: getattr(planned.settings, name) for name in _PLAIN},
         "limits": asdict(planned.limits),
         "partial": planned.only,
         "pool": None if planned.pool is None else list(planned.pool.sentences),
         "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
-        "inputs": {str(file): sha256(file) for file in files if file.is_file()},
         "earlier": earlier(collection.spec.get("path")),
-        "ranktilt": __version__,
     }

@@ -18,11 +18,12 @@ from ranktilt.io.files import cannot_write, read_bytes, require_place, sha256
 MANIFEST = "manifest.json"
 SYSTEM = "lost+found"
 """What a file system has at its root, and nobody else may look into."""
-WHAT = "ranktilt rewrite"
+WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
+"""What a folder holds, and the command that writes it."""
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
 
-def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
+def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes], kind: str = "rewrites") -> bytes:
     """Describe a folder as JSON: how it was made, and the hashes of what was read and written, files by their path."""
     packages = {}
     for name in _PACKAGES:
@@ -31,7 +32,7 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
         except PackageNotFoundError:
             continue
     content = {
-        "what": WHAT,
+        "what": WHAT[kind],
         "version": 1,
         "ranktilt": __version__,
         "packages": packages,
@@ -43,7 +44,7 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
 
 
-def require_ours(folder: Path) -> dict[str, Any] | None:
+def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:
     """Refuse a folder that cannot be replaced: one that holds something else, or something of the user's own.
 
     Returns the manifest of what is there; None for a new or empty folder.
@@ -55,7 +56,7 @@ def require_ours(folder: Path) -> dict[str, Any] | None:
         if not folder.is_dir():
             raise UserError(f"{folder}: expected a folder to write to, this is a file")
         file = folder / MANIFEST
-        known = _read(file) if file.is_file() else None
+        known = _read(file, kind) if file.is_file() else None
         there = list(_files(folder) if known is not None else islice(_files(folder), 1))
     except OSError as error:
         raise cannot_write(folder, error) from error
@@ -69,7 +70,7 @@ def require_ours(folder: Path) -> dict[str, Any] | None:
         if name == MANIFEST:
             continue
         if name not in known["files"]:
-            raise UserError(f"{path}: is no part of the rewrites and would be lost; move it, or choose another folder")
+            raise UserError(f"{path}: is no part of the {kind} and would be lost; move it, or choose another folder")
         if _digest(path) != known["files"][name]:
             raise UserError(f"{path}: was changed by hand and would be lost; move it, or choose another folder")
     return known
@@ -86,7 +87,7 @@ def _digest(path: Path) -> str | None:
 def earlier(path: str | Path | None) -> list[dict[str, Any]]:
     """Read how the rewrites in a collection's folder were made: the ``spec`` of each manifest, the first ones first."""
     file = None if path is None else Path(path) / MANIFEST
-    known = _read(file) if file is not None and os.path.isfile(file) else None
+    known = _read(file, "rewrites") if file is not None and os.path.isfile(file) else None
     if file is None or known is None:
         return []
     spec = dict(known["spec"])
@@ -106,8 +107,10 @@ def _told(spec: Any) -> bool:
     return "name" in spec["prompt"] and set(map(type, spec["sources"].values())) <= {int, float}
 
 
-def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Path | None) -> None:
-    """Refuse to replace the rewrites of another collection.
+def require_same(
+    folder: Path, known: Mapping[str, Any] | None, given: str | Path | None, kind: str = "rewrites"
+) -> None:
+    """Refuse to replace what was made of another collection.
 
     That is one that was made of a folder elsewhere, none of whose files is as in the given one; `known` is the manifest
     of what is there.
@@ -118,7 +121,8 @@ def require_same(folder: Path, known: Mapping[str, Any] | None, given: str | Pat
     inputs = {name: digest for name, digest in known.get("inputs", {}).items() if Path(name).is_relative_to(before)}
     now = {name: Path(given) / Path(name).relative_to(before) for name in inputs}
     if not any(os.path.isfile(now[name]) and sha256(now[name]) == digest for name, digest in inputs.items()):
-        raise UserError(f"{folder}: holds rewrites of another collection, {before}; choose another folder or remove it")
+        whose = "rewrites of another collection" if kind == "rewrites" else "answers to other queries"
+        raise UserError(f"{folder}: holds {whose}, {before}; choose another folder or remove it")
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -132,13 +136,13 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _read(file: Path) -> dict[str, Any] | None:
+def _read(file: Path, kind: str) -> dict[str, Any] | None:
     """A manifest of ours; None for any other JSON."""
     try:
         content = json.loads(read_bytes(file).decode("utf-8-sig"))
     except (RecursionError, ValueError) as error:
         raise DataError(file, f"expected a manifest as JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("what") != WHAT or not isinstance(content.get("files"), dict):
+    if not isinstance(content, dict) or content.get("what") != WHAT[kind] or not isinstance(content.get("files"), dict):
         return None
     spec = content.get("spec")
     collection = spec.get("collection", {}) if isinstance(spec, dict) else None

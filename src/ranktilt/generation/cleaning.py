@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import polars as pl
 
@@ -85,12 +86,14 @@ _QUOTES = re.compile(
 )
 
 
-def clean(raw: pl.Series, source: pl.Series) -> pl.DataFrame:
+def clean(
+    raw: pl.Series, source: pl.Series, *, opening: Callable[[pl.Series], pl.Series] = quality.opening
+) -> pl.DataFrame:
     """Take off what a model said around its rewrite, and nothing that a person would write; null counts as empty.
 
     One row an answer: `text`, without white space around it; `opening` and `closing`, what was taken off before and
     after it, null where nothing was. The three stand in the answer one after another, each to the letter. Taken off are
-    openings (`ranktilt.text.quality.opening`), a ``<think>`` block, remarks on the rewriting ("Note: I have …", "In
+    openings (those that `opening` finds), a ``<think>`` block, remarks on the rewriting ("Note: I have …", "In
     this rewritten text, …", "Changes made:" with its list, a bare "Note:"), courtesies ("I hope this helps!", "Let me
     know if …"), and a code fence, a tag, bold type or one pair of quotation marks around all. English words only. What
     the source has itself stays. Where no letter and no digit would be left, nothing is taken off.
@@ -101,10 +104,10 @@ def clean(raw: pl.Series, source: pl.Series) -> pl.DataFrame:
     spans = [_stripped(text, 0, len(text)) for text in whole]
     active = list(range(len(whole)))
     for _ in range(_PASSES):
-        openings = quality.opening(pl.Series([whole[i][slice(*spans[i])] for i in active], dtype=pl.String)).to_list()
+        openings = opening(pl.Series([whole[i][slice(*spans[i])] for i in active], dtype=pl.String)).to_list()
         before = [spans[i] for i in active]
-        for i, opening in zip(active, openings, strict=True):
-            spans[i] = _narrowed(whole[i], spans[i], sources[i], opening)
+        for i, found in zip(active, openings, strict=True):
+            spans[i] = _narrowed(whole[i], spans[i], sources[i], found)
         active = [i for i, old in zip(active, before, strict=True) if spans[i] != old]
         if not active:
             break

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.cleaning import clean, remark
+from ranktilt.generation.cleaning import clean, remark
 
 SOURCE = "Bees tell one another by a dance where flowers grow."
 BODY = "By dancing, bees tell the hive where flowers are."

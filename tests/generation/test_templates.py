@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ranktilt.errors import DataError, UserError
-from ranktilt.generation.rewrite.prompts import PROMPTS, TITLE, PromptTemplate, template
+from ranktilt.generation.templates import PROMPTS, TITLE, PromptTemplate, template
 
 
 def test_the_default_is_the_papers_instruction() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.estimate import CostEstimate, estimate
+from ranktilt.generation.estimate import CostEstimate, estimate
 from ranktilt.generation.rewrite.plan import Rewriting, plan
 from ranktilt.generation.rewrite.rewrite import rewrite
 from ranktilt.io.journal import Journal

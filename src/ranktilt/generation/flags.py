@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.cleaning import clean, remark
-from ranktilt.generation.rewrite.rounds import Check
+from ranktilt.generation.cleaning import clean, remark
+from ranktilt.generation.rounds import Check
 from ranktilt.text import quality
 from ranktilt.text.language import other_language
 from ranktilt.text.sequence import holds_share
@@ -39,7 +40,7 @@ abstracts by Llama-2-7b-chat (Cocktail's NFCorpus) the least has 0.19."""
 
 _LONGER = r"[\p{L}\p{N}]{5,}"
 _FEWEST = 8
-_TITLE_FLAGS = ("refusal", "empty", "filtered", "boilerplate", "other language")
+_UNCOMPARED_FLAGS = ("refusal", "empty", "filtered", "boilerplate", "other language")
 _LONGEST_TITLE = 300
 _FREQUENT = "eaoi"
 _SHORT = 8
@@ -99,7 +100,7 @@ class RewriteLimits:
 
 
 LIMITS = RewriteLimits()
-_TITLE_LIMITS = RewriteLimits(shortest=0.0, longest=float("inf"))
+_ANY_LENGTH = RewriteLimits(shortest=0.0, longest=float("inf"))
 
 
 def flags(source: pl.Series, text: pl.Series, finish: pl.Series, *, limits: RewriteLimits = LIMITS) -> pl.Series:
@@ -279,16 +280,30 @@ def check_title(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.Data
 
     A title may be much shorter or longer than the one before, may stay the same, and ends without a full stop: only
     refusals, empty, filtered and cut-off answers, boilerplate, another language, several lines and more than 300
-    characters are flagged. As `ranktilt.generation.rewrite.rounds.Check`.
+    characters are flagged. As `ranktilt.generation.rounds.Check`.
     """
-    cleaned = clean(raw, source)
-    found = flags(source, cleaned["text"], finish, limits=_TITLE_LIMITS)
-    wrong = found.list.set_intersection(pl.Series([list(_TITLE_FLAGS)], dtype=pl.List(pl.String)))
+    lines = pl.col("text").str.contains("\n")
+    long = pl.col("text").str.len_chars() > _LONGEST_TITLE
+    return _uncompared(source, clean(raw, source), finish, {"several lines": lines, "too long": long})
+
+
+def check_answer(source: pl.Series, raw: pl.Series, finish: pl.Series) -> pl.DataFrame:
+    """Check answers to queries, which are as long or short as they need be, and end as they like.
+
+    Flagged are refusals, empty, filtered and cut-off answers, boilerplate, another language than the query's, and the
+    query again in place of an answer. As `ranktilt.generation.rounds.Check`.
+    """
+    same = pl.col("text").str.strip_chars().str.to_lowercase() == source.str.strip_chars().str.to_lowercase()
+    return _uncompared(source, clean(raw, source, opening=quality.answer_opening), finish, {"copied": same})
+
+
+def _uncompared(
+    source: pl.Series, cleaned: pl.DataFrame, finish: pl.Series, more: Mapping[str, pl.Expr]
+) -> pl.DataFrame:
+    """Check what may be of any length beside its source for what is a fault all the same, and for more."""
+    found = flags(source, cleaned["text"], finish, limits=_ANY_LENGTH)
+    wrong = found.list.set_intersection(pl.Series([list(_UNCOMPARED_FLAGS)], dtype=pl.List(pl.String)))
     table = cleaned.with_columns(flags=wrong, finish=finish)
-    more = {
-        "cut off": pl.col("finish") == "length",
-        "several lines": pl.col("text").str.contains("\n"),
-        "too long": pl.col("text").str.len_chars() > _LONGEST_TITLE,
-    }
-    extra = pl.concat_list(pl.when(fault).then(pl.lit(name)) for name, fault in more.items()).list.drop_nulls()
+    faults = {"cut off": pl.col("finish") == "length", **more}
+    extra = pl.concat_list(pl.when(fault).then(pl.lit(name)) for name, fault in faults.items()).list.drop_nulls()
     return table.with_columns(flags=pl.concat_list("flags", extra)).drop("finish")

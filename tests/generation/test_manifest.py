@@ -20,11 +20,12 @@ import ranktilt as rt
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.errors import DataError, UserError
-from ranktilt.generation.rewrite import save as written
-from ranktilt.generation.rewrite.manifest import earlier, require_ours
+from ranktilt.generation import output_folder as written
+from ranktilt.generation.manifest import earlier, require_ours
+from ranktilt.generation.output_folder import recover
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.rewrite import Rewritten, rewrite
-from ranktilt.generation.rewrite.save import recover, save_rewritten, splits
+from ranktilt.generation.rewrite.save import save_rewritten, splits
 from ranktilt.io.journal import Journal
 from tests.generation.scripted import GOOD, TEXTS, Scripted, good, humans
 from tests.toy import no_permission, no_room, raw_queries, tsv, write, write_beir, write_cocktail

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import ranktilt as rt
-from ranktilt.generation.rewrite.flags import RELATED, RewriteLimits, check_text, check_title, unrelated
+from ranktilt.generation.flags import RELATED, RewriteLimits, check_text, check_title, unrelated
 from tests.generation.scripted import GOOD, TEXTS
 
 STORY = "Mommy was so happy and thanked the little bird. From that day on they played together in the park every day."

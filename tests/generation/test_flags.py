@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from ranktilt.errors import UserError
-from ranktilt.generation.rewrite.flags import FLAGS, LIMITS, UNSPACED, RewriteLimits, flags
+from ranktilt.generation.flags import FLAGS, LIMITS, UNSPACED, RewriteLimits, flags
 from ranktilt.text.quality import SCRIPTS
 
 SOURCE = "Bees tell one another by a dance where the flowers grow, and the hive follows."

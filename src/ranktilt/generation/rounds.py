@@ -12,16 +12,19 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ranktilt.generation.rewrite.prompts import PromptTemplate
+from ranktilt.generation.templates import PromptTemplate
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt, Reply, Sampling
 from ranktilt.llm.journal import Request, journalled
 
 TOO_LONG, REFUSED, UNANSWERED, FLAGGED, EMPTY = "too long", "refused", "unanswered", "flagged", "empty"
-"""Why a document has no rewrite."""
+"""Why a text has no good answer."""
 
 FEWEST_WORDS = 10
 """A text is not cut below so many words."""
+
+DRAWS_APART = 1_000
+"""Attempts between two answers to one prompt: each is a request of its own, whatever the number of either."""
 
 _SHORTER = 0.75
 _CHECKED_AT_ONCE = 4_096
@@ -37,19 +40,25 @@ RECORD = pl.Schema(
 """Columns of the answers: one row for each answer of a text, in order of attempts."""
 
 
-class RewriteTask(NamedTuple):
-    """A text that is to be rewritten."""
+class GenerationTask(NamedTuple):
+    """A text that a prompt is made of: that of a document to be rewritten, or a query to be answered."""
 
     row: int
-    """Of its document in the collection."""
+    """Of its document in the collection, or of the answer among all that are to be written."""
     text: str
     title: str
     document: str
-    """Hash of the document's content."""
+    """Hash of the content that the prompt is made of."""
+    draw: int = 0
+    """Which of several answers to the same prompt, from 0."""
+
+    def attempt(self, number: int) -> int:
+        """The number of an attempt among all requests that this prompt is sent with."""
+        return self.draw * DRAWS_APART + number
 
 
 class Rejected(NamedTuple):
-    """A text without a rewrite."""
+    """A text without a good answer."""
 
     row: int
     part: str
@@ -67,8 +76,8 @@ Check = Callable[[pl.Series, pl.Series, pl.Series], pl.DataFrame]
 
 
 @dataclass(frozen=True)
-class RewriteConfig:
-    """How texts are rewritten.
+class RoundConfig:
+    """How texts are asked for.
 
     `check` tells good answers from others, of which up to `attempts` are asked for; `truncate` cuts a text that is too
     long for the server until it takes it; `part` is ``text`` or ``title``, `label` that of the progress bar.
@@ -86,10 +95,10 @@ class RewriteConfig:
 
 
 @dataclass
-class RewriteOutcome:
+class RoundOutcome:
     """What became of all tasks.
 
-    `kept` is the rewrite of each document's row, `words` counts what was given to the model where a text was cut,
+    `kept` is the good answer of each task's row, `words` counts what was given to the model where a text was cut,
     `records` are all answers, with the columns of `RECORD`.
     """
 
@@ -100,12 +109,12 @@ class RewriteOutcome:
     titles: dict[int, str] = field(default_factory=dict)
 
 
-def rounds(config: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcome:
-    """Rewrite texts: one round for all, then one for those whose answer was flagged, up to the attempts.
+def rounds(config: RoundConfig, tasks: Sequence[GenerationTask]) -> RoundOutcome:
+    """Ask for texts: one round for all, then one for those whose answer was flagged, up to the attempts.
 
     Each task is either kept or rejected. What was answered before an error is in the journal.
     """
-    outcome = RewriteOutcome()
+    outcome = RoundOutcome()
     current = {task.row: task for task in tasks}
     waiting = list(current)
     for attempt in range(1, config.attempts + 1):
@@ -122,7 +131,7 @@ def rounds(config: RewriteConfig, tasks: Sequence[RewriteTask]) -> RewriteOutcom
 
 
 def _attempt(
-    config: RewriteConfig, current: dict[int, RewriteTask], rows: Sequence[int], attempt: int, outcome: RewriteOutcome
+    config: RoundConfig, current: dict[int, GenerationTask], rows: Sequence[int], attempt: int, outcome: RoundOutcome
 ) -> pl.DataFrame:
     """Ask once for each text, and again for a shorter one where the server finds it too long."""
     parts = [RECORD.to_frame()]
@@ -140,7 +149,7 @@ def _attempt(
     return pl.concat(parts).sort("row")
 
 
-def _shorter(task: RewriteTask) -> RewriteTask | None:
+def _shorter(task: GenerationTask) -> GenerationTask | None:
     words = len(task.text.split())
     fewer = max(FEWEST_WORDS, int(words * _SHORTER))
     return task._replace(text=first_words(task.text, fewer)) if fewer < words else None
@@ -156,11 +165,12 @@ _REASONS = {"too long": TOO_LONG, "refused": REFUSED, "unavailable": UNANSWERED}
 
 
 def _ask(
-    config: RewriteConfig, tasks: Sequence[RewriteTask], attempt: int
+    config: RoundConfig, tasks: Sequence[GenerationTask], attempt: int
 ) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
     """Answers with what the checks say, and the rows, reasons and messages of what was not answered."""
     requests = (
-        Request(Prompt(config.template.render(task.text, task.title)), task.document, attempt) for task in tasks
+        Request(Prompt(config.template.render(task.text, task.title)), task.document, task.attempt(attempt))
+        for task in tasks
     )
     label = config.label if attempt == 1 else f"{config.label}, attempt {attempt}"
     answers = journalled(config.llm, requests, config.journal, sampling=config.sampling, label=label, total=len(tasks))
@@ -185,7 +195,7 @@ def _ask(
 
 
 def _checked(
-    config: RewriteConfig, tasks: Sequence[RewriteTask], answered: Sequence[Reply], attempt: int
+    config: RoundConfig, tasks: Sequence[GenerationTask], answered: Sequence[Reply], attempt: int
 ) -> pl.DataFrame:
     """Rows of the answers' table."""
     pairs = [(tasks[one.number], one.answer, one) for one in answered if one.answer is not None]

@@ -1,16 +1,14 @@
-"""What a rewriting would cost, before anything is asked."""
+"""What texts of a language model would cost, before anything is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ranktilt.errors import counted
-from ranktilt.generation.rewrite.plan import Plan
-from ranktilt.generation.rewrite.prompts import TITLE, PromptTemplate, template
-from ranktilt.generation.rewrite.rounds import EMPTY, TOO_LONG, RewriteTask
+from ranktilt.generation.rounds import EMPTY, TOO_LONG
+from ranktilt.generation.settings import GenerationPlan
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import LLM, Prompt
 from ranktilt.llm.estimate import TEMPLATE_TOKENS, counting, duration, price_of, time_of
@@ -21,11 +19,11 @@ from ranktilt.llm.journal import journal_of, request_key
 class CostEstimate:
     """What would be asked.
 
-    `documents` are those that are to be rewritten, for each source, of which `empty` and `too_long` would not be asked
+    `documents` are those that are to be written, for each source, of which `empty` and `too_long` would not be asked
     for. `requests` are the different ones, the first of each text (flagged answers are asked for again on top, up to
     `retries` times), of which `journalled` are answered. `counted` says how the tokens of the others were counted,
     `price` is in the currency of the price given, `seconds` None where nothing is known of the model's speed, `pace`
-    what it rests on.
+    what it rests on, `length` how long answers are taken to be.
     """
 
     documents: int
@@ -41,6 +39,7 @@ class CostEstimate:
     seconds: float | None
     pace: str
     retries: int
+    length: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -60,14 +59,14 @@ class CostEstimate:
             ("sources", ", ".join(self.sources)),
             ("requests", f"{left:,} ({self.journalled:,} of {self.requests:,} are answered already){retries}"),
             ("tokens in", f"{self.tokens_in:,}, {self.counted}"),
-            ("tokens out", f"{self.tokens_out:,}, if a rewrite is as long as its text"),
+            ("tokens out", f"{self.tokens_out:,}, if {self.length}"),
             ("price", price),
             ("time", f"{duration(self.seconds)}{self.pace}"),
         )
 
 
 def estimate(
-    planned: Plan,
+    planned: GenerationPlan,
     llm: LLM,
     *,
     price: tuple[float, float] | None = None,
@@ -85,8 +84,9 @@ def estimate(
         requests, left = _requests(planned, llm, known)
     by = counting(llm)
     read = sum(by.count([prompt.text for prompt, _ in left])) + TEMPLATE_TOKENS * len(left)
-    answers = by.count([text for _, text in left])
-    most = planned.rewriting.max_tokens
+    each = planned.answer_tokens
+    answers = by.count([text for _, text in left]) if each is None else [each] * len(left)
+    most = planned.settings.max_tokens
     written = sum(answers if most is None else [min(most, n) for n in answers])
     seconds, pace = time_of(llm, (len(left), read, written), rpm, tpm)
     reasons = [one.reason for one in planned.lost]
@@ -103,26 +103,17 @@ def estimate(
         price=price_of(read, written, price),
         seconds=seconds,
         pace=pace,
-        retries=planned.rewriting.attempts - 1,
+        retries=planned.settings.attempts - 1,
+        length="a rewrite is as long as its text" if each is None else f"a document has {each:,} tokens",
     )
 
 
-def _requests(planned: Plan, llm: LLM, journal: Journal) -> tuple[int, list[tuple[Prompt, str]]]:
+def _requests(planned: GenerationPlan, llm: LLM, journal: Journal) -> tuple[int, list[tuple[Prompt, str]]]:
     """Number of different requests, and prompt and text of those without an answer."""
     asked = dict[str, tuple[Prompt, str]]()
     for sampling in planned.sources.values():
-        for said, task in _texts(planned):
-            prompt = Prompt(said.render(task.text, task.title))
-            asked.setdefault(request_key(llm, prompt, sampling), (prompt, task.text))
+        for template, task in planned.questions():
+            prompt = Prompt(template.render(task.text, task.title))
+            asked.setdefault(request_key(llm, prompt, sampling, task.attempt(1)), (prompt, task.text))
     known = journal.known(asked)
     return len(asked), [one for key, one in asked.items() if key not in known]
-
-
-def _texts(planned: Plan) -> Iterator[tuple[PromptTemplate, RewriteTask]]:
-    for task in planned.tasks:
-        yield planned.template, task
-    if planned.rewriting.titles == "rewrite":
-        title = template(TITLE)
-        for task in planned.tasks:
-            if task.title.strip():
-                yield title, task._replace(text=task.title, title="")

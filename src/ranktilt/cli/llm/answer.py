@@ -1,0 +1,111 @@
+"""``ranktilt answer``: documents written from queries, by a language model."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.llm.generation import (
+    INCOMPLETE,
+    DryRun,
+    ModelOptions,
+    SamplingOptions,
+    Summary,
+    check_output,
+    check_request,
+    conclude,
+    show_estimate,
+)
+from ranktilt.cli.notes import note
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+    from ranktilt.generation.answer.answer import Answering
+
+
+@dataclass(frozen=True)
+class AnswerOptions(SamplingOptions):
+    """What is written, and how."""
+
+    number: Annotated[
+        int, typer.Option("--documents-per-query", "-n", min=1, metavar="N", help="Documents for each query.")
+    ] = 1
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="NAME|FILE", help="passage, question, or a file with {query}.")
+    ] = "passage"
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N queries, for a trial.")
+    ] = None
+
+    def answering(self) -> Answering:
+        """As the function takes it."""
+        from ranktilt.generation.answer.answer import Answering
+
+        return Answering(prompt=self.prompt, n=self.number, first=self.limit, **self.keywords)
+
+
+@options.verb
+def answer(
+    queries: Annotated[
+        Path,
+        typer.Argument(metavar="QUERIES", help="A file (TSV: id, text; or JSONL: _id, text), or a collection."),
+    ],
+    *,
+    model: ModelOptions,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where the documents go, as a collection.")
+    ] = None,
+    answering: AnswerOptions,
+    split: Annotated[
+        str | None,
+        typer.Option("--split", help="Queries judged in qrels/<split>.tsv; of a file, what its queries are called."),
+    ] = None,
+    max_failures: options.MaxFailures = None,
+    dry_run: DryRun = False,
+    price: options.Price = None,
+    compute: options.Compute,
+    json: Summary = None,
+) -> int:
+    """Write documents from queries with a language model; resumes what was interrupted. Exit 1 if some are missing."""
+    from ranktilt.generation.answer.answer import answer, plan_answers
+    from ranktilt.generation.answer.save import KIND, save_answered
+
+    check_request(output, price, dry_run=dry_run)
+    check_output(queries, output, json, KIND, dry_run=dry_run)
+    how = answering.answering()
+    client = model.client(compute.device)
+    collection = _load(queries, split)
+    planned = plan_answers(collection, client, how)
+    if output is None or dry_run:
+        show_estimate(planned, client, price, model, json)
+        return 0
+    answered = answer(collection, client, how)
+    saved = save_answered(answered, output)
+    if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
+        return INCOMPLETE
+    note(f"qrels/{saved.splits[0]}.tsv is made, not judged: each document is relevant to the query it was written from")
+    if os.path.isdir(queries):
+        named = ["--split", saved.splits[0]] if split is not None else []
+        note(f"Next: {shlex.join(['ranktilt', 'mix', str(queries), str(output), *named, '-o', 'mixed'])}")
+    return 0
+
+
+def _load(queries: Path, split: str | None) -> Collection:
+    """The queries of a collection, under the named or usual judgments where it has any, or those of a file."""
+    from ranktilt.datasets.load import NO_QRELS, load
+    from ranktilt.datasets.queries import read_queries
+
+    if os.path.isdir(queries) or str(queries).startswith(("hub:", "irds:")):
+        none = NO_QRELS if options.without_judgments(queries, split) else None
+        return load(queries, split=split, qrels=none, ignore_unknown=True)
+    if split is not None and Path(split).name != split:
+        raise UserError(f"--split expects a name such as train, got {split!r}")
+    read = read_queries(queries)
+    return read if split is None else replace(read, spec={**read.spec, "split": split})

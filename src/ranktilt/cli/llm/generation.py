@@ -1,0 +1,235 @@
+"""What the verbs that make a model write share: the model, how it is asked, what it costs, what is said at the end."""
+
+from __future__ import annotations
+
+import json as json_
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import check_paths, collection_files, print_result
+from ranktilt.errors import UserError, counted
+
+if TYPE_CHECKING:
+    from ranktilt.generation.generated import Generated, SourceSummary
+    from ranktilt.generation.output_folder import SavedFolder
+    from ranktilt.generation.settings import GenerationPlan
+    from ranktilt.llm.base import LLM
+
+INCOMPLETE = 1
+"""How a command ends that has to be repeated, or that made nothing."""
+_SHOWN = 3
+_SERVER = ("base_url", "concurrency", "timeout", "retries", "rpm", "tpm", "max_answer")
+_LOCAL = ("batch", "device")
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show documents, tokens, price and time.")]
+Summary = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write a summary; - for stdout.")]
+
+
+@dataclass(frozen=True)
+class ModelOptions(options.OptionGroup):
+    """The language model, and how it is asked."""
+
+    llm: Annotated[str, typer.Option("--llm", metavar="MODEL", help="The model: openai:NAME or transformers:FOLDER.")]
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            "--base-url", metavar="URL", help="Address of any compatible server, such as http://localhost:8000/v1."
+        ),
+    ] = None
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", min=1, metavar="N", help="Requests at a time (default: 8).")
+    ] = None
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, metavar="N", help="Prompts at a time of a transformers: model.")
+    ] = None
+    rpm: Annotated[int | None, typer.Option("--rpm", min=1, metavar="N", help="Most requests per minute.")] = None
+    tpm: Annotated[int | None, typer.Option("--tpm", min=1, metavar="N", help="Most tokens per minute.")] = None
+    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds to wait for an answer.")] = (
+        None
+    )
+    retries: Annotated[
+        int | None, typer.Option("--retries", min=0, metavar="N", help="How often a failed request is sent again.")
+    ] = None
+    max_answer: Annotated[
+        str | None,
+        typer.Option("--max-answer", metavar="SIZE", help="Largest answer that is read from a server (default: 1MB)."),
+    ] = None
+
+    def client(self, device: str | None) -> LLM:
+        """The model, ready to be asked; refuses options of the other kind of model, by the names that were typed."""
+        from ranktilt.executing.memory_limits import read_size
+        from ranktilt.llm.base import llm
+
+        given: dict[str, Any] = {**{name: getattr(self, name) for name in (*_SERVER, "batch")}, "device": device}
+        if self.max_answer is not None:
+            given["max_answer"] = read_size(self.max_answer, option="--max-answer", least=1000)
+        for kind, strange in (("openai", _LOCAL), ("transformers", _SERVER)):
+            first = next((name for name in strange if given[name] is not None), None)
+            if self.llm.strip().startswith(f"{kind}:") and first is not None:
+                whose = ", ".join(f"--{name.replace('_', '-')}" for name in strange)
+                other = "a transformers: model" if kind == "openai" else "a server, an openai: model"
+                raise UserError(f"--{first.replace('_', '-')} is for {other} ({whose}); leave it out for {self.llm}")
+        return llm(self.llm, **given)
+
+
+@dataclass(frozen=True)
+class SamplingOptions(options.OptionGroup):
+    """How answers are drawn, and where they are counted."""
+
+    temperature: Annotated[
+        list[float] | None,
+        typer.Option("--temperature", min=0, metavar="T", help="Default: 0.2; several make one source each."),
+    ] = None
+    top_p: Annotated[float, typer.Option("--top-p", metavar="P", help="Share of the probability to draw from.")] = 1.0
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=1, metavar="N", help="Most tokens of an answer.")
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Random seed, for models that can repeat themselves.")
+    ] = None
+    attempts: Annotated[
+        int, typer.Option("--attempts", min=1, metavar="N", help="Answers to ask for until one is good.")
+    ] = 3
+    source_name: Annotated[
+        str | None,
+        typer.Option(
+            "--source-name", metavar="NAME", help="Source of what is written (default: the model, and -tmpT)."
+        ),
+    ] = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """As the functions take them."""
+        return {
+            "temperatures": tuple(self.temperature or (0.2,)), "top_p": self.top_p, "max_tokens": self.max_tokens,
+            "seed": self.seed, "attempts": self.attempts, "source": self.source_name,
+        }  # fmt: skip
+
+
+def check_request(output: Path | None, price: str | None, *, dry_run: bool) -> None:
+    """Refuse to write nowhere, and a price that nobody asked about; brings back what a kill took away."""
+    from ranktilt.generation.output_folder import recover
+
+    if output is not None:
+        recover(output)
+    if output is None and not dry_run:
+        raise UserError("where to? Name a folder: -o DIR; or ask for the cost: --dry-run")
+    if price is not None and not dry_run:
+        raise UserError("--price is about the estimate; ask for it: --dry-run")
+
+
+def check_output(given: Path, output: Path | None, json: str | None, kind: str, *, dry_run: bool) -> None:
+    """Refuse places that cannot be written before anything is read or asked."""
+    from ranktilt.generation.manifest import require_ours, require_same
+
+    if output is not None:
+        target = Path(os.path.realpath(output))
+        if target == Path(os.path.realpath(given)):
+            raise UserError(f"-o {output}: this is the collection that is read; choose another folder")
+        if json not in (None, "-") and target in Path(os.path.realpath(str(json))).parents:
+            raise UserError(
+                f"--json {json}: lies in the folder of -o, which is replaced as a whole; choose another place"
+            )
+    check_paths(
+        {"--json": json}, stdout=("--json",), inputs=[given] if os.path.isfile(given) else collection_files(given)
+    )
+    if output is not None and not dry_run:
+        require_same(output, require_ours(output, kind), given, kind)
+
+
+def show_estimate(planned: GenerationPlan, llm: LLM, price: str | None, model: ModelOptions, json: str | None) -> None:
+    """Show what the rest of a plan would cost."""
+    from ranktilt.generation.estimate import estimate
+
+    found = estimate(planned, llm, price=options.read_price(price), rpm=model.rpm, tpm=model.tpm)
+    _write_summary(found.to_dict(), json)
+    if json != "-":
+        width = max(len(name) for name, _ in found.lines)
+        print_result("".join(f"{name:<{width}}  {text}\n" for name, text in found.lines))
+
+
+def _summary(generated: Generated, verb: str) -> dict[str, Any]:
+    """What became of all documents, as JSON has it."""
+    made = [{**one._asdict(), "lost": dict(one.lost), "flags": dict(one.flags)} for one in generated.made]
+    return {
+        "spec": dict(generated.spec),
+        "made": [{verb if name == "rewritten" else name: value for name, value in one.items()} for one in made],
+        "left_out": generated.left_out.to_dicts(),
+    }
+
+
+def _write_summary(content: dict[str, Any], json: str | None) -> None:
+    """Write a summary as JSON, if one is asked for."""
+    from ranktilt.io.files import write_files
+
+    if json is None:
+        return
+    data = json_.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    if json == "-":
+        print_result(data)
+    else:
+        write_files({Path(json): data.encode(errors="backslashreplace")})
+
+
+def conclude(
+    generated: Generated, saved: SavedFolder, verb: str, json: str | None, *, max_failures: float = 0.0
+) -> bool:
+    """Write the summary, say what was made (`verb` is ``rewritten``, …), and tell whether nothing has to be repeated.
+
+    `max_failures` is the share of documents that the model may have left without an answer.
+    """
+    about = {"folder": str(saved.folder), "splits": list(saved.splits)}
+    _write_summary({**_summary(generated, verb), **about}, json)
+    for line in _notes(generated, saved, verb):
+        note(line)
+    made = generated.made
+    failed = generated.unanswered > max_failures * sum(one.documents for one in made)
+    if generated.unanswered:
+        note(_unfinished(generated))
+    elif not any(one.rewritten for one in made):
+        asked = any(one.answers for one in made)
+        why = "no answer passed the checks" if asked else "no document could be asked for"
+        note(f"{why}: there is nothing to {'compare' if verb == 'rewritten' else 'rank'}")
+    return not failed and any(one.rewritten for one in made)
+
+
+def _notes(generated: Generated, saved: SavedFolder, verb: str) -> Iterator[str]:
+    """What was made, what was left out and why, and what was paid for."""
+    yield f"{saved.folder}: {generated.collection!r}"
+    for one in generated.made:
+        yield _of_source(one, verb)
+    names = {row["id"]: row["reason"] for row in generated.left_out.iter_rows(named=True)}
+    if names:
+        first = ", ".join(f"{name} ({reason})" for name, reason in list(names.items())[:_SHOWN])
+        yield f"left out: {first}{', …' if len(names) > _SHOWN else ''}; all in {saved.folder / 'left-out.jsonl'}"
+    fresh, answers = (sum(getattr(one, what) for one in generated.made) for what in ("fresh", "answers"))
+    known = "" if fresh == answers else f"; {answers - fresh:,} were known"
+    yield f"{counted(fresh, 'answer', 'answers')} asked for{known}"
+    if saved.dropped:
+        yield f"no longer part of this folder: {counted(saved.dropped, 'answer', 'answers')} of its earlier version"
+
+
+def _of_source(one: SourceSummary, verb: str) -> str:
+    lost = ", ".join(f"{n:,} {reason}" for reason, n in one.lost.items())
+    flags = ", ".join(f"{n:,} {flag}" for flag, n in one.flags.items())
+    parts = [f"{one.source}: {one.rewritten:,} of {counted(one.documents, 'document', 'documents')} {verb}"]
+    parts += [f"left out: {lost}"] if lost else []
+    parts += [f"flagged answers: {flags}"] if flags else []
+    parts += [f"{one.cut:,} of a text that was cut"] if one.cut else []
+    return "; ".join(parts)
+
+
+def _unfinished(generated: Generated) -> str:
+    """How many documents the model did not answer for, and what to do."""
+    n = generated.unanswered
+    message = next((m for m in generated.left_out["message"] if m), "")
+    return (
+        f"{counted(n, 'document', 'documents')} got no answer ({message}); the same command again asks only for these"
+    )

@@ -1,0 +1,69 @@
+"""Queries in a file of their own, without a collection: id and text, tab-separated or as JSON lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.datasets.assemble import read_rows, unjudged
+from ranktilt.errors import DataError, shorten
+from ranktilt.io.files import decode_lines, line_chunks
+from ranktilt.io.parquet import PARQUET
+
+_HEADER = re.compile(r"_?id|q(?:uery)?[-_ ]?id", re.IGNORECASE), re.compile(r"text|query|question", re.IGNORECASE)
+
+
+def read_queries(path: str | Path) -> Collection:
+    """Read queries as a collection without documents and judgments.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.jsonl`` (``_id`` and ``text``, further fields kept) or ``.parquet``; anything else has lines of an id, a tab
+        and the text, and may begin with a header. Plain or ``.gz``.
+
+    Returns
+    -------
+    Collection
+        With ``spec`` naming the file.
+
+    Raises
+    ------
+    DataError
+        Naming file and line of what is wrong: an id that is empty or came before, another number of fields, no text.
+    """
+    path = Path(path)
+    rows = path.name.removesuffix(".gz").endswith((".jsonl", PARQUET))
+    queries = read_rows(path) if rows else _tab_separated(path)
+    blank = queries.filter(pl.col("text").str.strip_chars() == "")
+    if blank.height:
+        raise DataError(path, f"query {blank['id'][0]!r} has no text")
+    docs = pl.DataFrame(schema={"id": pl.String, "text": pl.String})
+    return unjudged(docs, queries, {"path": str(path), "files": [str(path)]})
+
+
+def _tab_separated(path: Path) -> pl.DataFrame:
+    found, lines_of = dict[str, str](), dict[str, int]()
+    for first, offset, lines in line_chunks(path):
+        for number, line in enumerate(decode_lines(path, first, offset, lines).split("\n"), start=first):
+            name, *rest = line.split("\t")
+            if not line.strip() or (number == 1 and _is_header(name, rest)):
+                continue
+            if len(rest) != 1 or not name.strip():
+                came = f"{1 + len(rest)} fields" if name.strip() else "no id"
+                raise DataError(
+                    path, f"expected id and text with a tab between, got {came}: {shorten(line)}", line=number
+                )
+            if name in found:
+                raise DataError(path, f"query {name!r} came before, in line {lines_of[name]}", line=number)
+            found[name], lines_of[name] = rest[0], number
+    if not found:
+        raise DataError(path, "expected queries, got a header only")
+    return pl.DataFrame({"id": list(found), "text": list(found.values())})
+
+
+def _is_header(name: str, rest: list[str]) -> bool:
+    return len(rest) == 1 and all(known.fullmatch(one) for known, one in zip(_HEADER, (name, *rest), strict=True))

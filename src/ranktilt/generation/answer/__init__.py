@@ -1,0 +1,1 @@
+"""Documents written from queries by a language model."""

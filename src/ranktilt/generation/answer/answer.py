@@ -1,0 +1,200 @@
+"""Documents written from queries by a language model: training data for a ranker, or documents to rank."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError
+from ranktilt.generation.flags import check_answer
+from ranktilt.generation.generated import Generated, answers_of, left_out_of, spec_of, summaries
+from ranktilt.generation.rounds import DRAWS_APART, GenerationTask, RoundConfig, rounds
+from ranktilt.generation.settings import GenerationPlan, GenerationSettings, model_name
+from ranktilt.generation.templates import answer_template
+from ranktilt.io.files import sha256
+from ranktilt.io.journal import Journal
+from ranktilt.llm.base import LLM
+from ranktilt.llm.journal import journal_of
+
+HUMAN = "human"
+_ANSWER_TOKENS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering(GenerationSettings):
+    """How documents are written from queries.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        ``"passage"``, ``"question"`` (the query alone), or a file with ``{query}``.
+    n : int, optional
+        Documents for each query; several need a temperature above 0.
+    temperatures : tuple of float, optional
+        Each makes one source.
+    top_p, max_tokens, seed
+        As in `ranktilt.llm.base.Sampling`.
+    attempts : int, optional
+        Answers to ask for, at most, until one passes the checks.
+    source : str, optional
+        Name of the documents' source; by default the model's, with the temperature where there are several.
+    first : int, optional
+        The first queries only, for a trial.
+
+    Raises
+    ------
+    UserError
+        If a value is out of its range.
+    """
+
+    prompt: str | Path = "passage"
+    n: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_one("n")
+        if self.n > 1 and 0 in self.temperatures:
+            raise UserError(f"at temperature 0 a model repeats itself: {self.n} documents of a query need a higher one")
+        if self.attempts > DRAWS_APART:
+            raise UserError(f"attempts must be at most {DRAWS_APART:,}, got {self.attempts:,}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnswerPlan(GenerationPlan):
+    """What will be asked: `queries`, each `settings.n` times; `ids` of the documents, by source."""
+
+    settings: Answering
+    queries: pl.DataFrame
+    ids: Mapping[str, pl.Series]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AnsweredQueries(Generated):
+    """Documents that a language model wrote from queries, as a collection.
+
+    A document's `origin` is its own id, because it was made of no other document; ``query_id`` is its query, and what
+    else is known of that, such as a domain, is known of the document. The judgments are made, not judged: each document
+    is relevant, grade 1, to its query.
+    """
+
+
+def plan_answers(collection: Collection, llm: LLM, answering: Answering) -> AnswerPlan:
+    """Settle what is asked of the judged queries, or of all where nothing is judged; nothing is asked yet.
+
+    Refused: no query, one without text, the source ``"human"``, ids that no file of judgments could hold.
+    """
+    queries = collection.judged.head(answering.first or collection.queries.height)
+    if not queries.height:
+        raise UserError("there is no query to write a document from")
+    blank = queries.filter(pl.col("text").str.strip_chars() == "")
+    if blank.height:
+        raise UserError(f"query {blank['id'][0]!r} has no text to write a document from")
+    named = len(answering.temperatures) > 1
+    sources = {
+        answering.source or model_name(llm) + (f"-tmp{float(t)!r}" if named else ""): answering.sampling(t)
+        for t in answering.temperatures
+    }
+    if HUMAN in sources:
+        raise UserError(f"source {HUMAN!r} is that of people's documents; name another one")
+    numbers = [(name, draw) for name in queries["id"] for draw in range(answering.n)]
+    ids = {one: pl.Series("id", [f"{name}-{one}-{draw + 1}" for name, draw in numbers]) for one in sources}
+    strange = next((name for one in ids.values() for name in one if any(end in name for end in "\t\r\n")), None)
+    if strange is not None:
+        raise UserError(f"id {strange!r} has a tab or line end in it, which a qrels file cannot hold")
+    texts = [(text, hashlib.sha256(text.encode()).hexdigest()) for text in queries["text"] for _ in range(answering.n)]
+    tasks = [
+        GenerationTask(row, text, "", digest, draw)
+        for row, ((text, digest), (_, draw)) in enumerate(zip(texts, numbers, strict=True))
+    ]
+    return AnswerPlan(
+        settings=answering, template=answer_template(answering.prompt), sources=sources, tasks=tuple(tasks),
+        chosen=len(tasks), answer_tokens=_ANSWER_TOKENS, queries=queries, ids=ids,
+    )  # fmt: skip
+
+
+def answer(
+    collection: Collection, llm: LLM, answering: Answering | None = None, *, journal: Journal | None = None
+) -> AnsweredQueries:
+    """Write documents from queries with a language model.
+
+    Each answer is in the journal before it counts, so that an interrupted call costs nothing twice. Wrappers such as
+    "Sure, here is …" are removed; an answer that fails a check is asked for again, up to ``answering.attempts``. A
+    prompt holds the query and nothing else: no document, no judgment.
+
+    Parameters
+    ----------
+    collection : Collection
+        Whose queries are answered: those with a judgment, or all where nothing is judged. Queries alone are read by
+        `ranktilt.datasets.queries.read_queries`.
+    llm : LLM
+        Who writes.
+    answering : Answering, optional
+        How.
+    journal : Journal, optional
+        What was answered before; by default the model's own in the cache.
+
+    Returns
+    -------
+    AnsweredQueries
+        `unanswered` says for how many documents the same call would ask again.
+
+    Raises
+    ------
+    UserError
+        As `plan_answers`, or if the model cannot be asked; what was answered until then is kept in the journal.
+
+    References
+    ----------
+    Askari et al., A Test Collection of Synthetic Documents for Training Rankers, CIKM 2023.
+    """
+    planned = plan_answers(collection, llm, answering or Answering())
+    llm.check()
+    files = [Path(str(file)) for file in collection.spec.get("files", ())]
+    spec = {
+        **spec_of(llm, planned, {str(file): sha256(file) for file in files if file.is_file()}),
+        "n": planned.settings.n,
+        "qrels": "made: each document is relevant to the query it was written from; nobody judged it",
+        "collection": {name: collection.spec[name] for name in ("path", "split") if name in collection.spec},
+    }
+    with journal_of(llm) if journal is None else journal as kept:
+        found = {
+            name: rounds(
+                RoundConfig(
+                    llm, kept, sampling, planned.template, check_answer, planned.settings.attempts,
+                    label=f"writing as {name}",
+                ),
+                planned.tasks,
+            )
+            for name, sampling in planned.sources.items()
+        }  # fmt: skip
+    docs = pl.concat([_documents(llm, planned, name, one.kept) for name, one in found.items()])
+    qrels = docs.select("query_id", doc_id="id", grade=pl.lit(1, dtype=pl.Int32))
+    made = Collection(docs, planned.queries, qrels, {**spec["collection"], "answer": spec})
+    return AnsweredQueries(
+        collection=made, left_out=left_out_of(found, planned.ids), answers=answers_of(found, planned.ids),
+        made=summaries(planned, found), spec=spec,
+    )  # fmt: skip
+
+
+def _documents(llm: LLM, planned: AnswerPlan, source: str, kept: Mapping[int, str]) -> pl.DataFrame:
+    """The documents of a source, with what is known of their queries."""
+    rows = sorted(kept)
+    queries = planned.queries[[row // planned.settings.n for row in rows]]
+    ids = planned.ids[source].gather(rows)
+    made: dict[str, pl.Expr | pl.Series] = {
+        "id": ids,
+        "title": pl.lit(""),
+        "text": pl.Series([kept[row] for row in rows], dtype=pl.String),
+        "source": pl.lit(source),
+        "origin": ids,
+        "query_id": queries["id"],
+        "model": pl.lit(llm.name),
+        "temperature": pl.lit(planned.sources[source].temperature, dtype=pl.Float64),
+        "prompt": pl.lit(planned.template.name),
+    }
+    return queries.drop("text").select(pl.exclude(pl.Binary)).with_columns(**made)
