@@ -34,6 +34,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.bundled.reader import bundled
 from ranktilt.datasets.check import check
 from ranktilt.datasets.labels import from_labels, read_labels
+from ranktilt.datasets.queries import read_queries
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
 from ranktilt.generation.manifest import earlier, manifest, require_ours
@@ -66,6 +67,7 @@ VALUES = [
 NAMES = [
     "beir", "cocktail", "qrels", "trec", "json run", "sidecar", "labels tsv", "labels csv", "labels parquet",
     "rows parquet", "judgments", "audit", "validation", "study", "cells", "manifest", "output", "prompt", "journal",
+    "queries",
 ]  # fmt: skip
 Read = Callable[[Path], object]
 Files = Mapping[str, bytes]
@@ -143,6 +145,9 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "manifest/manifest.json": manifest(made, {}),
         "output/manifest.json": manifest(made, {"a": b"x"}),
         "output/a": b"x",
+        "queries/queries.tsv": pairs.queries.select("id", "text")
+        .write_csv(separator="\t", quote_style="never")
+        .encode(),
         "prompt/prompt.txt": b"Rewrite {{this}}, {title}:\n{text}\n",
         f"journal/{JSONL}": b"\n".join(lines),
     }
@@ -160,6 +165,7 @@ def readers(folder: Path) -> dict[str, tuple[Read, Files]]:
         "validation": lambda at: result(at / "v.json"), "study": lambda at: result(at / "s.json"),
         "cells": lambda at: read_cells(at / "cells.csv"), "manifest": earlier, "output": require_ours,
         "prompt": lambda at: template(at / "prompt.txt").render("text"), "journal": kept,
+        "queries": lambda at: read_queries(at / "queries.tsv"),
     }  # fmt: skip
     return {name: (read[name], content_of(folder / name)) for name in NAMES}
 
