@@ -131,8 +131,25 @@ def test_sentences_say_what_differs() -> None:
         "mini, trained on llm less trained on human, Relative Δ(nDCG@10) on the mixed collection: +45.3 % to −45.3 %, "
         "−90.5 points [−90.5, −90.5]",
     )
+    assert found.headline == (
+        "mini, trained on llm less trained on human: −36.9 points of nDCG@10 on qa, test and Relative Δ −90.5 points"
+    )
+    assert "significantly better on 0 and worse on 1 of 1 other collection" in whole().headline
     level = studied(sets=[ranked({**RANKS, LLM.run: 1})])
+    assert level.headline.endswith(": 0.0 points of nDCG@10 on qa, test, not significant")
+    assert (
+        studied((HUMAN,), sets=[ranked({BASELINE: 3, HUMAN.run: 1})]).headline == "1 training, no two sides to compare"
+    )
     assert level.sentences[0].endswith("0.0 points [0.0, 0.0] on qa, test (supervised, not significant)")
+
+
+def test_several_seeds_have_a_range_in_the_headline() -> None:
+    again = [replace(one, seed=1) for one in (HUMAN, LLM)]
+    sides = {**SIDES, again[0].run: "human", again[1].run: "human"}
+    ranks = {**RANKS, again[0].run: 1, again[1].run: 1}
+    found = studied((HUMAN, LLM, *again), sets=[ranked(ranks)], mixed=mixture(sides))
+    assert found.headline.endswith("Relative Δ −90.5 to 0.0 points over 2 comparisons")
+    assert sum("(seed " in sentence for sentence in found.sentences) == 2
 
 
 def test_notes_say_what_cannot_be_compared() -> None:

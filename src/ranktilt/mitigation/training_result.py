@@ -243,36 +243,59 @@ class TrainingStudy(
         ]
 
     @property
+    def headline(self) -> str:
+        """What learning from another side changes, in short, body by body."""
+        said = [f"{body}, {_learned(body, new, old)}: {join_words(p)}" for body, new, old in self.contrasts
+                if (p := list(self._summary(new, old)))]  # fmt: skip
+        return "; ".join(said) or f"{counted(len(self.rankers), 'training', 'trainings')}, no two sides to compare"
+
+    def _summary(self, new: str, old: str) -> Iterator[str]:
+        for one in self.of_kind("supervised"):
+            if (change := one.difference(new, old, self.primary)) is not None:
+                yield f"{signed(change.value)} points of {self.primary} on {one.name}{_word(change)}"
+        others = [one.difference(new, old, self.primary) for one in self.of_kind("zero-shot")]
+        shown = [change for change in others if change is not None and change.shown]
+        if others:
+            better = sum(change.value > 0 for change in shown)
+            sets = counted(len(others), "other collection", "other collections")
+            yield f"significantly better on {better} and worse on {len(shown) - better} of {sets}"
+        moved = [c for c in self.tilt_changes if c.run in self._runs(new) and c.measure == self.primary]
+        if len(moved) == 1:
+            yield f"Relative Δ {signed(moved[0].value)} points{_word(moved[0])}"
+        elif moved:
+            low, high = (end(change.value for change in moved) for end in (min, max))
+            yield f"Relative Δ {signed(low)} to {signed(high)} points over {len(moved)} comparisons"
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What each body's two sides differ by: effectiveness on every collection, then Relative Δ."""
         return tuple(sentence for contrast in self.contrasts for sentence in self._said(*contrast))
 
     def _said(self, body: str, new: str, old: str) -> Iterator[str]:
-        front = f"{body}, {new.removeprefix(f'{body} ')} less {old.removeprefix(f'{body} ')}"
+        front = f"{body}, {_learned(body, new, old)}"
         parts = []
         for one in self.of_kind("supervised", "zero-shot"):
             change = one.difference(new, old, self.primary)
             if change is not None:
-                word = "" if change.shown else ", not significant"
                 ends = bounds(change.low, change.high)
-                parts.append(f"{signed(change.value)} points {ends} on {one.name} ({one.kind}{word})")
+                parts.append(f"{signed(change.value)} points {ends} on {one.name} ({one.kind}{_word(change)})")
         if parts:
             yield f"{front}, {self.primary}: {join_words(parts)}"
         moved = [c for c in self.tilt_changes if c.run in self._runs(new) and c.measure == self.primary]
         for change in moved:
             seed = f" (seed {change.run.rpartition(' ')[2]})" if len(moved) > 1 else ""
-            word = "" if change.shown else ", not significant"
+            ends = bounds(change.low, change.high)
             yield (
                 f"{front}{seed}, Relative Δ({change.measure}) on the mixed collection: {signed(change.old)} % to "
-                f"{signed(change.new)} %, {signed(change.value)} points {bounds(change.low, change.high)}{word}"
+                f"{signed(change.new)} %, {signed(change.value)} points {ends}{_word(change)}"
             )
 
     def _runs(self, name: str) -> set[str]:
         return {one.run for one in self.rankers if one.name == name}
 
     def derived(self) -> dict[str, Any]:
-        """The sentences, for those who read the file."""
-        return {"sentences": self.sentences}
+        """The headline and the sentences, for those who read the file."""
+        return {"headline": self.headline, "sentences": self.sentences}
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a number that its tables rest on."""
@@ -283,6 +306,15 @@ class TrainingStudy(
                 for group in one.groups:
                     for measure in one.measures:
                         one.mean(ranker, measure, group)
+
+
+def _learned(body: str, new: str, old: str) -> str:
+    """What two rankers of one body learned from, as a difference."""
+    return " less ".join(name.removeprefix(f"{body} ") for name in (new, old))
+
+
+def _word(change: Change) -> str:
+    return "" if change.shown else ", not significant"
 
 
 def seed_note(rankers: Sequence[TrainedRanker]) -> str:

@@ -34,7 +34,6 @@ def view(study: TrainingStudy) -> Document:
     """Return what is said of a training study."""
     name = folder(study.spec)
     title = f"Training study on {name}" if name else "Training study"
-    first = next(iter(study.sentences), f"{counted(len(study.rankers), 'training', 'trainings')}, none to compare")
     sections = (
         Section("effectiveness", "Effectiveness on each collection", (), tuple(_effectiveness(study))),
         _tilts(study),
@@ -48,7 +47,7 @@ def view(study: TrainingStudy) -> Document:
     return Document(
         title=title,
         kind=title,
-        headline=f"{first}.",
+        headline=f"{study.headline}.",
         sections=tuple(one for one in sections if one.blocks),
         sentences=tuple(Sentence(sentence, emphasis="strong") for sentence in study.sentences),
         legend=tuple(_legend(study)),
