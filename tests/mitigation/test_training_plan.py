@@ -201,6 +201,15 @@ def test_sides_that_cannot_be_learned_from_are_refused(tiny: Path, tmp_path: Pat
     with refused(f"{folder}, split train: no document of source 'llm' is judged relevant; there is nothing to learn"):
         study(folder, tiny, tmp_path / "work")
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    never = tsv([(f"q-{word}", f"{word}-{side}0", 1) for word in WORDS for side in ("human", "llm")])
+    write(folder / "qrels" / "train.tsv", never)
+    foreign = [{**row, "text": "quite other words"} if row["_id"].endswith("llm0") else row for row in rows]
+    write(folder / "corpus.jsonl", jsonl(foreign))
+    with refused(
+        f"{folder}, split train: BM25 finds no relevant document of source 'llm' beside others among its best 100; "
+        "there is nothing to learn"
+    ):
+        study(folder, tiny, tmp_path / "work")
     write(folder / "corpus.jsonl", jsonl(row for row in rows if row["source"] == "human"))
     with refused(
         "a training study needs documents of two sides, got only source 'human'; ranktilt build retrieval-qa makes "

@@ -32,7 +32,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Training
-from ranktilt.training.training_set import relevant_documents
+from ranktilt.training.training_set import training_set
 
 FULL = 1000
 """Depth of the paper, to which the first stage is measured."""
@@ -217,9 +217,9 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
             "ranktilt build retrieval-qa makes such a collection"
         )
     others = [name for name in train.sources if name != options.reference]
-    wanted: list[Amounts | tuple[str, ...]] = [(name,) for name in (options.reference, *others)]
-    for source, *_ in wanted:
-        relevant_documents(train, (str(source),))  # refuses a side without anything to learn
+    for source in (options.reference, *others):
+        # Refuses a side that has nothing to learn from, or of which BM25 finds no relevant document.
+        training_set(train, sources=(source,), depth=options.training.depth, text=options.training.text)
     curve = [_amounts(amounts, train.sources, others) for amounts in options.curve]
     seeds = range(options.seed, options.seed + options.seeds)
     plans = []
