@@ -246,7 +246,7 @@ def test_a_dense_audit_is_cached(cli: Cli, toy_folder: Path, tmp_path: Path, mon
     first = cli("audit", toy_folder, "-r", f"dense:{model}", *QUICK, "--device", "cpu")
     assert (first.code, first.err) == (0, "")
     assert f"dense:{model}(device=cpu)" in "".join(first.out.split())
-    monkeypatch.setattr(Encoder, "_model", property(lambda self: 1 / 0))
+    monkeypatch.setattr(Encoder, "module", property(lambda self: 1 / 0))
     assert cli("audit", toy_folder, "-r", f"dense:{model}", *QUICK, "--device", "cpu") == first
 
 

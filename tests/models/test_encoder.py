@@ -128,7 +128,7 @@ def test_an_older_library_that_cannot_be_given_a_shape_encodes_each_text_alone(
             handed.append(texts)
             return np.full((len(texts), 32), len(texts[0]), dtype=np.float32)
 
-    monkeypatch.setattr(Encoder, "_model", Older([None]))
+    monkeypatch.setattr(Encoder, "module", Older([None]))
     assert encoded(found(tiny), TEXTS)[:, 0].tolist() == [len(text) for text in TEXTS]
     assert sorted(handed) == sorted([text] for text in set(TEXTS))
 

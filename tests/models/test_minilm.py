@@ -47,7 +47,7 @@ def only_cached(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     def fail(self: Encoder) -> Any:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr(Encoder, "_model", property(fail))
+    monkeypatch.setattr(Encoder, "module", property(fail))
     return ranker
 
 
