@@ -86,8 +86,13 @@ def test_the_folder_is_a_model_of_sentence_transformers(tiny: Path, tmp_path: Pa
     assert not (trained.folder / ".training").exists()
 
 
-@pytest.mark.parametrize("reference", ["paper", "code"])
-def test_a_steps_loss_is_that_of_sentence_transformers(tiny: Path, tmp_path: Path, reference: str) -> None:
+@pytest.mark.parametrize(
+    ("reference", "batch", "alpha"), [("paper", 8, 0.25), ("code", 8, 0.25), ("paper", 64, 0.4), ("code", 64, 0.25)]
+)
+def test_a_steps_loss_is_that_of_sentence_transformers(
+    tiny: Path, tmp_path: Path, reference: str, batch: int, alpha: float
+) -> None:
+    """A batch of 64 has 40 rows here, whose sum counts for 64; a mean needs no such thing."""
     pytest.importorskip("torch")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
@@ -102,21 +107,22 @@ def test_a_steps_loss_is_that_of_sentence_transformers(tiny: Path, tmp_path: Pat
         return float(seen[-1][1])
 
     asked = replace(
-        BM, steps=1, rate=1e-9, alpha=0.25, reference=reference, loss="MultipleNegativesRankingLoss(scale=7)"
-    )
+        BM, steps=1, rate=1e-9, alpha=0.25, reference=reference, loss="MultipleNegativesRankingLoss(scale=7)",
+        batch=batch,
+    )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TrainingLoop, "step", step)
         train(tiny, tmp_path / "model", asked)
-    ((batch, loss),) = seen
+    ((made, loss),) = seen
     model = SentenceTransformer(str(tiny), device="cpu").eval()
     human = [doc for doc in marked().docs.to_dicts() if doc["source"] == "human"]
     twins = {doc["origin"]: doc["text"] for doc in marked().docs.to_dicts() if doc["source"] == "llm"}
     columns = [
-        [WORDS[q] for q in batch.queries], [human[d]["text"] for d in batch.documents[:, 0]],
-        [twins[human[d]["origin"]] for d in batch.documents[:, 0]],
-        *([human[d]["text"] for d in side] for side in batch.documents[:, 1:].T),
+        [WORDS[q] for q in made.queries], [human[d]["text"] for d in made.documents[:, 0]],
+        [twins[human[d]["origin"]] for d in made.documents[:, 0]],
+        *([human[d]["text"] for d in side] for side in made.documents[:, 1:].T),
     ]  # fmt: skip
-    theirs = DebiasedLoss(model, MultipleNegativesRankingLoss(model, scale=7), alpha=0.25, reference=reference)
+    theirs = DebiasedLoss(model, MultipleNegativesRankingLoss(model, scale=7), alpha=alpha, reference=reference)
     expected = theirs([model.preprocess(texts) for texts in columns], None)
     assert loss == pytest.approx(float(expected.detach()), abs=1e-4)
 

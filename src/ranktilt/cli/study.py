@@ -14,7 +14,17 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import PageOutput, collection_files
-from ranktilt.errors import UserError, unknown
+from ranktilt.cli.train import (
+    DocumentTokens,
+    Minutes,
+    PairsABatch,
+    Precision,
+    Preset,
+    QueryTokens,
+    RerankerRate,
+    Steps,
+)
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.mitigation.training_plan import Amounts, StudyOptions, ZeroShot
@@ -54,42 +64,23 @@ class _Trainings(options.OptionGroup):
         list[str] | None,
         typer.Option("--curve", metavar="SOURCE=N,…", help="A ranker that learns from so many documents of each."),
     ] = None
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="paper|notebook", help="Train as Askari et al. do.")
-    ] = None
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")
-    ] = None
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="M", help="About how long each training may take.")
-    ] = None
-    batch: Annotated[
-        int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
-    ] = None
-    rate: Annotated[
-        float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
-    ] = None
-    max_query_tokens: Annotated[
-        int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
-    ] = None
-    max_document_tokens: Annotated[
-        int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
-    ] = None
-    precision: Annotated[
-        options.Precisions, typer.Option("--precision", help="Of the training; auto takes bfloat16 where it is fast.")
-    ] = options.Precisions.auto
+    preset: Preset = None
+    steps: Steps = None
+    minutes: Minutes = None
+    batch: PairsABatch = None
+    rate: RerankerRate = None
+    max_query_tokens: QueryTokens = None
+    max_document_tokens: DocumentTokens = None
+    precision: Precision = options.Precisions.auto
 
     def study_options(self, **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""
         from ranktilt.mitigation.training_plan import StudyOptions
-        from ranktilt.training.options import PRESETS, Training
+        from ranktilt.training.options import Training
 
-        if self.preset is not None and self.preset not in PRESETS:
-            raise unknown("preset", self.preset, PRESETS)
         names = ("steps", "minutes", "batch", "rate", "max_query_tokens", "max_document_tokens", "precision")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        preset: Mapping[str, Any] = PRESETS.get(self.preset or "", {})
-        training = Training(**{**preset, **given, "text": more.pop("text"), "device": more.pop("device")})
+        training = Training.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
         return StudyOptions(
             training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
             curve=tuple(read_amounts(text) for text in self.curve or ()),

@@ -14,7 +14,7 @@ import typer
 from ranktilt.cli import options
 from ranktilt.cli.notes import note
 from ranktilt.cli.output import Output, with_command
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
     from ranktilt.collection import Collection
@@ -35,12 +35,28 @@ _Folder = Annotated[
     ),
 ]
 _Split = Annotated[str, typer.Option("--split", help="Learn from the judgments in qrels/<split>.tsv.")]
-_Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")]
-_Minutes = Annotated[
+Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Batches to learn from (default: an epoch).")]
+Minutes = Annotated[
     float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
 ]
 _Rate = Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")]
-_Precision = Annotated[options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")]
+Precision = Annotated[options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")]
+QueryTokens = Annotated[
+    int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
+]
+DocumentTokens = Annotated[
+    int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
+]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", metavar="paper|notebook", help="As Askari et al. train; options beside it come first."),
+]
+PairsABatch = Annotated[
+    int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
+]
+RerankerRate = Annotated[
+    float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
+]
 _Seed = Annotated[int, typer.Option("--seed", help="Random seed: equal seeds, equal weights.")]
 _Encoder = Annotated[
     str, typer.Option("--from", metavar="MODEL", help="The encoder to start from: minilm, a folder or a hub name.")
@@ -58,17 +74,13 @@ class _Reading(options.Compute):
 class _Learning(options.OptionGroup):
     """How an encoder learns; fields are those of `ranktilt.training.options.Training`."""
 
-    steps: _Steps = None
-    minutes: _Minutes = None
+    steps: Steps = None
+    minutes: Minutes = None
     epochs: Annotated[
         int | None, typer.Option("--epochs", metavar="N", help="Without --steps or --minutes (default: 1).")
     ] = None
-    max_query_tokens: Annotated[
-        int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
-    ] = None
-    max_document_tokens: Annotated[
-        int | None, typer.Option("--max-document-tokens", metavar="N", help="Cut documents there (default: 200).")
-    ] = None
+    max_query_tokens: QueryTokens = None
+    max_document_tokens: DocumentTokens = None
     documents: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,7 +97,7 @@ class _Learning(options.OptionGroup):
             help="The source that the constraint compares (default: the first with versions).",
         ),
     ] = None
-    precision: _Precision = options.Precisions.auto
+    precision: Precision = options.Precisions.auto
     seed: _Seed = 0
 
     def given(self) -> dict[str, Any]:
@@ -100,12 +112,7 @@ class _Learning(options.OptionGroup):
 class _RerankerLearning(_Learning):
     """The same for re-rankers."""
 
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset", metavar="paper|notebook", help="As Askari et al. train; options beside it come first."
-        ),
-    ] = None
+    preset: Preset = None
     loss: Annotated[
         str | None, typer.Option("--loss", metavar="softmax|binary", help="Choose in a group, or judge each pair.")
     ] = None
@@ -115,12 +122,8 @@ class _RerankerLearning(_Learning):
     depth: Annotated[
         int | None, typer.Option("--depth", metavar="K", help="Learn from BM25's best K documents (default: 100).")
     ] = None
-    batch: Annotated[
-        int | None, typer.Option("--batch", metavar="N", help="Pairs of query and document a step (default: 32).")
-    ] = None
-    rate: Annotated[
-        float | None, typer.Option("--learning-rate", metavar="X", help="Highest learning rate (default: 0.0001).")
-    ] = None
+    batch: PairsABatch = None
+    rate: RerankerRate = None
     alpha: Annotated[
         float, typer.Option("--debias", metavar="α", help="Weight of the debiased constraint on the logits.")
     ] = 0.0
@@ -163,13 +166,11 @@ def cross_encoder(
     """Fine-tune an encoder into a re-ranker on the train split, with BM25 negatives; resumes what was interrupted."""
     from ranktilt.datasets.load import load
     from ranktilt.training.cross_encoder import train_cross_encoder
-    from ranktilt.training.options import PRESETS, Training
+    from ranktilt.training.options import Training
 
     given = learning.given()
-    preset = given.pop("preset", None)
-    if preset is not None and preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
-    chosen = Training(**{**PRESETS.get(preset, {}), **given}, text=neural.text or "title+text", device=neural.device)
+    text, preset = neural.text or "title+text", given.pop("preset", None)
+    chosen = Training.of_preset(preset, **given, text=text, device=neural.device)
     loaded = load(collection, split=split, ignore_unknown=True)
     with _interruptible(output):
         trained = train_cross_encoder(loaded, start_from, output, options=chosen)
@@ -321,15 +322,15 @@ def lora(
     ] = None,
     pairs: Annotated[int, typer.Option("--pairs", metavar="N", help="About how many pairs an epoch has.")] = 140_000,
     rank: Annotated[int, typer.Option("--rank", metavar="R", help="Rank of the matrices that are added.")] = 1,
-    steps: _Steps = None,
-    minutes: _Minutes = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", help="Pairs a step.")] = 4,
     learning_rate: _Rate = 3e-3,
     share: Annotated[
         float, typer.Option("--share", metavar="X", help="Of the queries that are learned from; the rest is held out.")
     ] = 0.8,
     passage_tokens: Annotated[int, typer.Option("--passage-tokens", metavar="N", help="Cut documents there.")] = 300,
-    precision: _Precision = options.Precisions.auto,
+    precision: Precision = options.Precisions.auto,
     split: options.Split = None,
     seed: _Seed = 0,
     neural: _Reading,

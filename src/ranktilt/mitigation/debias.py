@@ -7,14 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ranktilt.auditing.effects import LEVEL
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.mitigation.bench import Trial, bench, reference_alone
-from ranktilt.mitigation.result import Bench, Intervention
+from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.training.options import RetrieverTraining, Trained
 from ranktilt.training.retriever import train_retriever
+from ranktilt.training.training_set import named_sources
 
 PAPER = "paper"
 PAPER_ALPHAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
@@ -103,8 +105,11 @@ def debias_sweep(
     if len(strengths) < 2:
         raise UserError("a sweep needs an alpha above 0 beside the baseline")
     checked = [replace(options, alpha=alpha) for alpha in strengths]
-    reference = train.sources[0] if options.sources is None else options.sources[0]
+    check_limits(how.get("level", LEVEL), how.get("budget", BUDGET))
+    reference = (named_sources(train, options.sources) or train.sources)[0]
     alone = reference_alone(test, reference)
+    if len(test.sources) < 2:
+        raise UserError(f"a sweep compares sources, and the test collection has {reference!r} alone; mix it first")
     trained, trials = list[Trained](), list[Trial]()
     for alpha, asked in zip(strengths, checked, strict=True):
         place = folder / f"alpha-{alpha:g}"

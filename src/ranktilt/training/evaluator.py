@@ -27,6 +27,7 @@ from ranktilt.rankers.candidates import Candidates
 from ranktilt.rankers.dense.search import search
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.run import Run
+from ranktilt.training.training_set import of_sources
 
 _FOR = "SourceBiasEvaluator"
 _RESAMPLES = 2_000
@@ -184,11 +185,10 @@ def _relevance(text: str) -> Measure:
 
 def _only(collection: Collection, source: str) -> Collection:
     """The documents of one source, and the judgments of these."""
-    docs = collection.docs.filter(pl.col("source") == source)
-    qrels = collection.qrels.join(docs.select(doc_id="id"), on="doc_id", how="semi", maintain_order="left")
-    if not (qrels["grade"] > 0).any():
+    found = of_sources(collection, [source])
+    if not (found.qrels["grade"] > 0).any():
         raise UserError(f"{_FOR}: no document of source {source!r} is judged relevant")
-    return Collection(docs, collection.queries, qrels, collection.spec)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

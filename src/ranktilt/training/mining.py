@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.errors import DataError, UserError
-from ranktilt.io.cache import Vectors
+from ranktilt.io.cache import Stored, Vectors
 from ranktilt.io.files import write_files
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.dense.search import search
@@ -34,22 +34,6 @@ class Mined:
     negatives: tuple[Ints, ...]
     scores: tuple[Floats, ...] = ()
     of_positives: tuple[Floats, ...] = ()
-
-
-@dataclass(frozen=True)
-class VectorRows:
-    """Vectors in memory, as `search` reads them."""
-
-    vectors: Vectors
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of vectors and their length."""
-        return self.vectors.shape[0], self.vectors.shape[1]
-
-    def read(self, start: int, stop: int) -> Vectors:
-        """Return the vectors of these rows."""
-        return self.vectors[start:stop]
 
 
 @dataclass(eq=False)
@@ -112,7 +96,8 @@ class Miner:
         if not file.is_file():
             queries, documents, cosine = self.encode()
             label = f"train retriever: mining for epoch {number + 1}"
-            every = search(queries, VectorRows(documents), self.asked.depth, cosine=cosine, label=label)
+            stored = Stored([documents], np.zeros(len(documents), np.int32), np.arange(len(documents)))
+            every = search(queries, stored, self.asked.depth, cosine=cosine, label=label)
             mined = self._without_relevant(rows[np.lexsort((rows, -scores))] for rows, scores in every)
             buffer = io.BytesIO()
             ends = np.cumsum([len(rows) for rows in mined.negatives])

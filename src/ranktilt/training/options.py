@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
@@ -117,7 +117,8 @@ class Training:
         Torch's name of the device; the first GPU where there is one, else the processor.
     alpha : float, optional
         Weight of the debiased constraint, on the scale of the model's own scores: an LLM's version of a relevant
-        document may not score above it (`ranktilt.training.DebiasedLoss`). 0 leaves it out.
+        document may not score above it (`ranktilt.training.DebiasedLoss`). 0 leaves it out. It is meant for a whole
+        batch; one with fewer rows counts as if it were filled up with rows like its own.
     twins : str, optional
         The source whose versions the constraint holds against the relevant documents; by default the first one that
         has any. Sources that are not named are not learned from.
@@ -164,6 +165,13 @@ class Training:
             raise unknown("text choice of training", self.text, TEXT_CHOICES)
         if self.precision not in PRECISIONS:
             raise unknown("precision of training", self.precision, PRECISIONS)
+
+    @classmethod
+    def of_preset(cls, name: str | None, **given: Any) -> Self:
+        """Return the options of a preset, of which those that are given take the place."""
+        if name is not None and name not in PRESETS:
+            raise unknown("preset", name, PRESETS)
+        return cls(**{**PRESETS.get(name or "", {}), **given})
 
     def require_loss(self) -> None:
         """Refuse a loss that there is none of."""

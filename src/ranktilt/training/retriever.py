@@ -51,7 +51,7 @@ LOSSES = {
 negatives; the same with a teacher's scores; or pairs of query and document, each with 1 or 0."""
 _PACKAGES = ("torch", "transformers", "sentence-transformers")
 _SCORED_ROWS = 256
-_ENCODED_TEXTS = 64
+_ENCODED_TEXTS = 1024
 
 
 def train_retriever(
@@ -248,7 +248,8 @@ class _Trainable:
         features = [self._features(texts, kind) for texts, kind in columns]
         target = None if labels is None else torch.tensor(labels, dtype=torch.float32, device=self.module.device)
         low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low)
-        if self.asked.constrained:  # a sum over the rows of a whole batch, so that smaller ones weigh less, not more
+        if self.asked.alpha and self.asked.reference == "paper":
+            # A sum over the rows beside a mean: without this it would weigh less in a smaller batch, and in halves.
             self.criterion.alpha = self.asked.alpha * self.asked.batch / len(batch.queries)
         with low, _separate_columns(self.module.device):
             return self.criterion(features, target)
@@ -274,9 +275,12 @@ class _Trainable:
         has = (relevant & (places != documents)).tolist()
         return [self.found.texts[place] if one else "" for place, one in zip(places.tolist(), has, strict=True)]
 
-    def _features(self, texts: list[str], kind: Kind) -> dict[str, Any]:
+    def _cut(self, kind: Kind) -> None:
         most = self.asked.max_query_tokens if kind == "query" else self.asked.max_document_tokens
         self.module.max_seq_length = min(most, self.longest)
+
+    def _features(self, texts: list[str], kind: Kind) -> dict[str, Any]:
+        self._cut(kind)
         prompt = self.encoder.prefix(kind)
         if hasattr(self.module, "preprocess"):
             found = self.module.preprocess(texts, prompt=prompt or None, task=kind)
@@ -286,20 +290,16 @@ class _Trainable:
         return {name: value.to(device) if hasattr(value, "to") else value for name, value in found.items()}
 
     def _encoded(self, texts: list[str], kind: Kind, label: str) -> Vectors:
-        """Vectors of texts by the model as it is now, those of like length together."""
+        """Vectors of texts by the model as it is now."""
         torch = need("torch", extra="neural", for_=FOR)
-        order = np.argsort([-len(text) for text in texts], kind="stable")
+        self._cut(kind)
         parts = []
-        for start in range(0, len(order), _ENCODED_TEXTS):
-            features = self._features([texts[i] for i in order[start : start + _ENCODED_TEXTS]], kind)
-            low = torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low)
-            with torch.inference_mode(), low:
-                parts.append(self.module(features)["sentence_embedding"].float().cpu().numpy())
-            report(label, min(start + _ENCODED_TEXTS, len(order)), len(order))
-        found = np.concatenate(parts)
-        made = np.empty_like(found)
-        made[order] = found
-        return made
+        for start in range(0, len(texts), _ENCODED_TEXTS):
+            with torch.autocast(self.module.device.type, dtype=torch.bfloat16, enabled=self.low):
+                part, prompt = texts[start : start + _ENCODED_TEXTS], self.encoder.prefix(kind)
+                parts.append(self.module.encode(part, prompt=prompt, batch_size=64, show_progress_bar=False))
+            report(label, start + len(part), len(texts))
+        return np.concatenate(parts)
 
     def _vectors(self) -> tuple[Vectors, Vectors, bool]:
         documents = self.found.texts[: self.found.part.docs.height]
