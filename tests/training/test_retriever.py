@@ -347,6 +347,7 @@ def mistake(action: Callable[[], object]) -> str:
         ({"mine": "bm26"}, "unknown mining scheme 'bm26'; did you mean 'bm25'? (valid: in-batch, bm25, ann, cross)"),
         ({"reference": "thesis"}, "unknown reference of the constraint 'thesis'"),
         ({"loss": "MultipleNegativesLoss"}, "unknown loss 'MultipleNegativesLoss'"),
+        ({"loss": "TripletLoss(x"}, "cannot read loss 'TripletLoss(x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss:x"}, "cannot read loss 'TripletLoss:x': expected Name(option=value,…)"),
         ({"loss": "TripletLoss(margn=1)", "mine": "bm25"}, "train retriever: TripletLoss(margn=1): "),
         (

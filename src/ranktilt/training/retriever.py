@@ -187,7 +187,10 @@ def _require_fit(asked: RetrieverTraining, teacher: Ranker | None, dev: Collecti
 
 def parse_loss(text: str) -> tuple[str, dict[str, Any]]:
     """Read ``Name(option=value,…)`` as a loss of `LOSSES` and its options: numbers, booleans or words."""
-    stages = parse_stages(text)
+    try:
+        stages = parse_stages(text)
+    except UserError:  # which speaks of rankers
+        stages = []
     if len(stages) != 1 or stages[0].argument is not None or stages[0].k is not None:
         raise UserError(f"cannot read loss {text!r}: expected Name(option=value,…)")
     if stages[0].name not in LOSSES:
