@@ -77,14 +77,18 @@ class Candidates:
             yield self.rows[start:end], scores[start:end]
 
     def spec(self, ranker: object) -> dict[str, Any]:
-        """Return what the re-ranked run's spec says of where it comes from, the candidates' own spec included."""
-        run = self.run.spec
-        carried = {key: value for key, value in run.items() if key in _CARRIED}
-        return {"ranker": repr(ranker), "ranktilt": __version__, **carried, "candidates": dict(run)}
+        """Return what the re-ranked run's spec says; see `reranked_spec`."""
+        return reranked_spec(self.run, ranker)
 
     def truncated(self, over: npt.NDArray[np.bool_], limit: int, collection: Collection) -> dict[str, Any]:
         """Return the share of each source's candidates that are read to `limit` tokens only; `over` says which."""
         return truncated_spec(collection.docs["source"].gather(self.rows), over, limit)
+
+
+def reranked_spec(candidates: Run, ranker: object) -> dict[str, Any]:
+    """Return what a re-ranked run's spec says of where it comes from, the candidates' own spec included."""
+    carried = {key: value for key, value in candidates.spec.items() if key in _CARRIED}
+    return {"ranker": repr(ranker), "ranktilt": __version__, **carried, "candidates": dict(candidates.spec)}
 
 
 def truncated_spec(sources: pl.Series, over: npt.NDArray[np.bool_], limit: int) -> dict[str, Any]:

@@ -1,0 +1,146 @@
+"""What every correction is: a re-ranker that knows each candidate's group, and reads no text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.groups import Groups, grouping
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, unknown
+from ranktilt.io.artifact import Result
+from ranktilt.rankers.base import Ranker, cut, entries, require_depth
+from ranktilt.rankers.candidates import reranked_spec
+from ranktilt.run import Run, collection_rows
+
+Ints = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+F_ = TypeVar("F_", bound="Fit")
+FITTED = "fitted_on"
+"""Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(Result):
+    """What a correction learned from queries that it is not tested on; one file each."""
+
+    spec: Mapping[str, Any]
+    """How it was made: ranker, column and groups, seed, versions."""
+    queries: tuple[str, ...]
+    """Ids of the queries that it learned from."""
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a line."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A run's lists, and the group of each of their documents."""
+
+    collection: Collection
+    run: Run
+    groups: Groups
+    rows: Ints
+    """Row in the collection of each entry, −1 of a document that it does not hold."""
+    group: Ints
+    """Number of each entry's group, −1 for none."""
+
+    @classmethod
+    def of(cls, collection: Collection, run: Run, by: str) -> Lists:
+        """Join a run with a column of groups."""
+        groups = grouping(collection, by)
+        rows = collection_rows(run, collection)[run.docs]
+        return cls(collection, run, groups, rows, np.where(rows < 0, -1, groups.code[rows]))
+
+    def number(self, group: str) -> int:
+        """Return a group's number; refuses one that there is not."""
+        if group not in self.groups.names:
+            raise unknown(str(self.groups.by), group, self.groups.names)
+        return self.groups.names.index(group)
+
+    def parts(self) -> Iterator[tuple[str, slice]]:
+        """Yield each query and where its entries are."""
+        for query, (start, stop) in zip(self.run.queries, pairwise(self.run.offsets.tolist()), strict=True):
+            yield query, slice(start, stop)
+
+
+@dataclass(frozen=True)
+class Correction(Ranker):
+    """Re-ranks a run's candidates by what is known of them: scores, and groups of the column `by`.
+
+    Candidates whose order does not change keep their scores to the last bit. `k` candidates are kept, all by default.
+    """
+
+    by: str = field(default="source", kw_only=True)
+    k: int | None = field(default=None, kw_only=True)
+
+    reads_scores: ClassVar[bool] = False
+    """Whether it needs to know how far scores lie apart, and not only their order."""
+
+    def __post_init__(self) -> None:
+        require_depth(self.name, self.k)
+
+    @abstractmethod
+    def rescored(self, lists: Lists) -> Scores:
+        """Return a new score for each entry; the old ones where nothing is to change."""
+
+    def about(self, lists: Lists) -> dict[str, Any]:
+        """Return what else the run's spec should say."""
+        return {}
+
+    def rank(self, collection: Collection, run: Run | None = None) -> Run:
+        """Correct a run; see `Ranker.rank`."""
+        if run is None:
+            raise UserError(f"{self!r} re-ranks candidates; put a ranker before it, such as bm25@100>>{self!r}")
+        if self.reads_scores and not run.scored:
+            raise UserError(f"{self!r} reads scores, and {run.name} gives only an order")
+        lists = Lists.of(collection, run, self.by)
+        scores = self.rescored(lists)
+        # Stable, so that what is tied stays as it came.
+        order = np.lexsort((-scores, run.entry_queries))
+        ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
+        spec = {**reranked_spec(run, self), **ordered, **self.about(lists)}
+        found = Run(run.queries, run.offsets, run.docs[order], scores[order], run.ids, spec)
+        if self.k is None or np.diff(run.offsets).max(initial=0) <= self.k:
+            return found
+        keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(found, collection)]
+        parts = cut(entries(found, range(len(found.queries))), keys, self.k)
+        return Run(found.queries, *parts, found.ids, spec)
+
+
+def in_order(order: Ints, scores: Scores) -> Scores:
+    """Hand a list's falling scores out again, so that `order` gives the entries from the best to the worst.
+
+    Returns one score an entry. Entries tied before stay tied where they stand side by side; of others the later one
+    gets the next smaller number where it would tie.
+    """
+    if (order == np.arange(len(order))).all():
+        return scores
+    new = np.empty_like(scores)
+    last = np.inf
+    for place, entry in enumerate(order.tolist()):
+        tied = place > 0 and scores[entry] == scores[order[place - 1]]
+        value = last if tied else min(float(scores[place]), float(np.nextafter(last, -np.inf)))
+        new[entry] = last = value
+    return new
+
+
+def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
+    """Read what a correction was fitted to; refuses an empty name."""
+    if not file:
+        raise UserError(f"{ranker} needs what was fitted: {ranker}(fit=FILE), as ranktilt level writes it")
+    return kind.load(Path(file))
+
+
+def fitted_on(file: str, fit: Fit) -> dict[str, Any]:
+    """Return what a run's spec says of a fit behind it."""
+    return {FITTED: {"file": file, "queries": list(fit.queries)}}
