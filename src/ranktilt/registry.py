@@ -25,6 +25,7 @@ RANKERS = {
     "setwise": "ranktilt.rankers.llm.setwise:Setwise",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",
+    "causal": "ranktilt.mitigation.corrections.causal:Causal",
 }
 ENTRY_POINTS = "ranktilt.rankers"
 

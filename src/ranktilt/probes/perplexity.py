@@ -71,6 +71,11 @@ class PerplexityProbe(TextProbe):
         self._options: dict[str, Any] = {"kind": kind, "every": every, "precision": precision, "device": device}
         self._more: dict[str, float] = {}
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What makes this probe again: ``PerplexityProbe(**options)``."""
+        return {"lm": self.lm, **self._options, "given": self.given, "seed": self.seed}
+
     def model(self) -> Likelihood:
         """Find and check the language model."""
         folder = checkpoint.find(self.lm, for_=f"perplexity:{self.lm}")

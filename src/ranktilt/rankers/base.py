@@ -44,6 +44,8 @@ class Ranker(ABC):
     """Field that takes what stands behind the colon."""
     presets: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """What ``preset=NAME`` stands for: options as text. Options beside it come first; what it means is printed."""
+    reranks: ClassVar[bool] = True
+    """Whether it can rank the candidates of a run."""
     renamed: ClassVar[Mapping[str, str]] = {}
     """New names of options by their earlier ones, which are understood for one version more."""
 
@@ -220,6 +222,8 @@ class FirstStage(Ranker):
     together, so a query may get a few more. `exclude_self` drops a query's own document, and all its versions, where
     queries are documents; by default where ids and words of queries and documents coincide (see `self_documents`).
     """
+
+    reranks: ClassVar[bool] = False
 
     k: int = DEPTH
     text: str = "title+text"

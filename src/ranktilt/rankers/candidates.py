@@ -20,6 +20,8 @@ Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 TAIL_CHOICES = ("drop", "keep")
 """What becomes of documents that a pipeline's stage ranked below its ``@k``, when the next stage has re-ranked."""
+FITTED = "fitted_on"
+"""Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
 _CARRIED = ("collection", "own_documents_dropped", "own_documents_differ", IN_DOUBT, "failed")
 
 

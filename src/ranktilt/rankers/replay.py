@@ -30,6 +30,7 @@ class Replay(Ranker):
 
     name: ClassVar[str] = "replay"
     argument: ClassVar[str | None] = "file"
+    reranks: ClassVar[bool] = False
 
     file: str
     k: int | None = None

@@ -100,10 +100,16 @@ def _errors(added: Floats, first: Ints, second: Ints) -> Floats:
 
 
 def _variances(added: Floats, clusters: Ints) -> Floats:
+    sums, factor = cluster_sums(added, clusters)
+    found: Floats = np.square(sums).sum(axis=0) * factor
+    return found
+
+
+def cluster_sums(added: Floats, clusters: Ints) -> tuple[Floats, float]:
+    """Sum each column over the rows of a cluster; and G / (G − 1) for the G clusters that there are."""
     sums: Floats = np.stack([np.bincount(clusters, weights=column).astype(np.float64) for column in added.T], axis=1)
     count = len(np.unique(clusters))
-    found: Floats = np.square(sums).sum(axis=0) * (count / max(count - 1, 1))
-    return found
+    return sums, count / max(count - 1, 1)
 
 
 def _explained(y: Floats, x: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -17,14 +18,12 @@ from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
-from ranktilt.rankers.candidates import reranked_spec
+from ranktilt.rankers.candidates import FITTED, reranked_spec
 from ranktilt.run import Run, collection_rows
 
 Ints = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 F_ = TypeVar("F_", bound="Fit")
-FITTED = "fitted_on"
-"""Where a run's spec names the file of a fit and the queries that it was made on, which an audit leaves out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +47,24 @@ class Lists:
 
     collection: Collection
     run: Run
-    groups: Groups
+    by: str
     rows: Ints
     """Row in the collection of each entry, −1 of a document that it does not hold."""
-    group: Ints
-    """Number of each entry's group, −1 for none."""
 
     @classmethod
     def of(cls, collection: Collection, run: Run, by: str) -> Lists:
-        """Join a run with a column of groups."""
-        groups = grouping(collection, by)
-        rows = collection_rows(run, collection)[run.docs]
-        return cls(collection, run, groups, rows, np.where(rows < 0, -1, groups.code[rows]))
+        """Join a run with a collection's documents."""
+        return cls(collection, run, by, collection_rows(run, collection)[run.docs])
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Groups of the column; refused where there are fewer than two."""
+        return grouping(self.collection, self.by)
+
+    @cached_property
+    def group(self) -> Ints:
+        """Number of each entry's group, −1 for none."""
+        return np.where(self.rows < 0, -1, self.groups.code[self.rows])
 
     def number(self, group: str) -> int:
         """Return a group's number; refuses one that there is not."""

@@ -56,6 +56,7 @@ class LiveEngine(TemplatedQueries):
     others move up.
     """
 
+    reranks: ClassVar[bool] = False
     live: ClassVar[bool] = True
     """Ranks what it has indexed, in its own way: identical texts may get different scores."""
     renamed: ClassVar[Mapping[str, str]] = {"max_failed": "max_failures"}

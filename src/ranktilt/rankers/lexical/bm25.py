@@ -34,6 +34,8 @@ class Lexical(TemplatedQueries, FirstStage):
     no term with the query are tied at 0. A `k` of None is 1,000 documents searched, or all candidates kept.
     """
 
+    reranks: ClassVar[bool] = True
+
     analyzer: str = "english"
     k: int | None = None  # type: ignore[assignment]
 
