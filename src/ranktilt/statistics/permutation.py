@@ -41,6 +41,19 @@ def sign_flip_ps(differences: list[Floats], *, resamples: int = RESAMPLES, seed:
     return [1.0 if not d.any() else (extra + int(h)) / (extra + total) for d, h in zip(differences, hits, strict=True)]
 
 
+def sign_flip_length_p(differences: Floats, *, resamples: int = 1_000, seed: int = 0) -> float:
+    """Test that the mean of some vectors, one a row, is longer than when each is turned round at random.
+
+    The p is that of `sign_flip_p`, with the length of the mean as T.
+    """
+    if not differences.any():
+        return 1.0
+    signs, sampled = _sign_blocks(len(differences), resamples, seed)
+    observed = float(np.linalg.norm(differences.sum(axis=0)))
+    hits = sum(int((np.linalg.norm(block @ differences, axis=1) >= observed * (1 - _EPSILON)).sum()) for block in signs)
+    return (sampled + hits) / (sampled + (resamples if sampled else 2 ** len(differences)))
+
+
 class Systems(NamedTuple):
     """Per-query values of two columns under two systems, over the same queries; each of shape (n,), without NaN."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +29,8 @@ from ranktilt.rankers.base import (
     require_token_limit,
     reranked_run,
 )
-from ranktilt.rankers.candidates import TAIL_CHOICES, Candidates, truncated_spec
+from ranktilt.rankers.candidates import FITTED, TAIL_CHOICES, Candidates, truncated_spec
+from ranktilt.rankers.dense.direction import Direction
 from ranktilt.rankers.dense.embedding_server import PREFIX, EmbeddingServer
 from ranktilt.rankers.dense.search import score_pairs, search
 from ranktilt.rankers.query_template import TemplatedQueries
@@ -52,10 +53,15 @@ class Dense(TemplatedQueries, FirstStage):
     bare transformer the model table's, else the mean; so are the prefixes by default. ``store=float16`` halves the
     cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or all candidates kept) are those
     of a re-ranker.
+
+    `project` names a direction, as `fit_direction` learns it, whose component is removed from the documents' vectors
+    (of unit length where they are compared by cosine, to which they are not brought again), or the part of it that
+    `project_strength` says.
     """
 
     name: ClassVar[str] = "dense"
     argument: ClassVar[str | None] = "model"
+    reranks: ClassVar[bool] = True
 
     model: str
     similarity: str = field(default="auto", kw_only=True)
@@ -69,6 +75,8 @@ class Dense(TemplatedQueries, FirstStage):
     base_url: str | None = field(default=None, kw_only=True)
     rpm: int | None = field(default=None, kw_only=True)
     tpm: int | None = field(default=None, kw_only=True)
+    project: str | None = field(default=None, kw_only=True)
+    project_strength: float = field(default=1.0, kw_only=True)
     tail: str = field(default="drop", kw_only=True)
     k: int | None = field(default=None, kw_only=True)  # type: ignore[assignment]
 
@@ -78,6 +86,10 @@ class Dense(TemplatedQueries, FirstStage):
         require_choices(self, similarity=SIMILARITIES, precision=PRECISIONS, store=STORES)
         require_choices(self, pooling=POOLINGS, tail=TAIL_CHOICES)
         require_token_limit(self, "max_tokens")
+        if not 0 <= self.project_strength <= 1:
+            raise UserError(f"dense: expected project_strength between 0 and 1, got {self.project_strength:g}")
+        if self.project is None and self.project_strength != 1:
+            raise UserError("dense: project_strength needs a direction: project=FILE")
         for option in () if self.model.startswith(PREFIX) else ("base_url", "rpm", "tpm"):
             if getattr(self, option) is not None:
                 raise UserError(f"dense: {option} is for a server's model, such as dense:{PREFIX}MODEL({option}=…)")
@@ -97,7 +109,7 @@ class Dense(TemplatedQueries, FirstStage):
         """Return how queries were read, and the share of each source's documents not read to their end."""
         limit, over = self._truncated(collection.texts(self.text))
         truncated = {} if limit is None else truncated_spec(collection.docs["source"], over, limit)
-        return {**self.template_spec(collection.judged["text"]), **truncated}
+        return {**self.template_spec(collection.judged["text"]), **truncated, **self._direction_spec(collection)}
 
     def _truncated(self, texts: pl.Series) -> tuple[int | None, npt.NDArray[np.bool_]]:
         """Tokens after which texts are cut, None where that is not known, and which texts are."""
@@ -162,7 +174,7 @@ class Dense(TemplatedQueries, FirstStage):
         documents, row, queries = self._vectors(texts, collection.judged["text"])
         copies = _TextCopies.of(row, len(documents))
         label, k = f"{self!r}: searching", self.depth + slack
-        for found, scores in search(queries, documents, k, cosine=cosine, label=label):
+        for found, scores in search(queries, documents, k, cosine=cosine, label=label, project=self._projection()):
             yield copies.rows(found, scores)
 
     def _rerank(self, collection: Collection, found: Candidates) -> Run:
@@ -170,10 +182,13 @@ class Dense(TemplatedQueries, FirstStage):
         rows, place = np.unique(found.rows, return_inverse=True)
         texts = collection.texts(self.text).gather(rows)
         documents, row, queries = self._vectors(texts, found.texts)
-        scores = score_pairs(queries, documents, found.query, row[place], cosine=cosine).astype(np.float64)
+        scores = score_pairs(
+            queries, documents, found.query, row[place], cosine=cosine, project=self._projection()
+        ).astype(np.float64)
         limit, over = self._truncated(texts)
         truncated = {} if limit is None else found.truncated(over[place], limit, collection)
-        spec = {**self.provenance(), **self.template_spec(found.texts), **truncated}
+        about = {**truncated, **self._direction_spec(collection)}
+        spec = {**self.provenance(), **self.template_spec(found.texts), **about}
         return reranked_run(self, collection, found, scores, spec)
 
     def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
@@ -183,9 +198,32 @@ class Dense(TemplatedQueries, FirstStage):
         query_vectors, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
         return documents, row, query_vectors.take(query)
 
+    @cached_property
+    def direction(self) -> Direction | None:
+        """What is removed from documents' vectors, read once; refused where another model made it."""
+        if self.project is None:
+            return None
+        found = Direction.load(self.project)
+        bare = repr(replace(self, project=None, project_strength=1.0))
+        found.require_model(self.project, bare, fingerprint=self.encoder.fingerprint, cosine=self.cosine)
+        return found
+
+    def _projection(self) -> Callable[[Vectors], Vectors] | None:
+        """What is done to the queries, in place of the documents, to remove the direction."""
+        if self.direction is None or not self.project_strength:
+            return None
+        return partial(self.direction.remove, strength=self.project_strength)
+
+    def _direction_spec(self, collection: Collection) -> dict[str, Any]:
+        """The direction, and the queries to which a document is relevant whose twin it was learned from."""
+        if self.direction is None:
+            return {}
+        fitted = {"file": self.project, "queries": self.direction.queries(collection)}
+        return {"direction": dict(self.direction.spec), FITTED: fitted}
+
     def check(self) -> None:
         """Find out without loading the model, or asking the server, whether it is there and can be compared."""
-        _ = self.cosine
+        _ = self.cosine, self.direction
         if isinstance(self.encoder, EmbeddingServer):
             self.encoder.model.check()
 

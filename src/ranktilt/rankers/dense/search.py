@@ -8,7 +8,7 @@ they depend on the two vectors and on nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -45,7 +45,13 @@ class Blocks(Protocol):
 
 
 def search(
-    queries: Vectors, documents: Blocks, k: int, *, cosine: bool, label: str
+    queries: Vectors,
+    documents: Blocks,
+    k: int,
+    *,
+    cosine: bool,
+    label: str,
+    project: Callable[[Vectors], Vectors] | None = None,
 ) -> Iterator[tuple[Rows, npt.NDArray[np.float32]]]:
     """Find each query's best documents.
 
@@ -62,6 +68,8 @@ def search(
         Whether vectors are brought to unit length first (those of length 0 stay), in float32.
     label : str
         Names the progress, which counts documents.
+    project : callable, optional
+        What is done to the queries, one by one, after they are brought to unit length.
 
     Yields
     ------
@@ -77,17 +85,28 @@ def search(
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
     width = min(2 * k + _ROOM, n)
-    yield from _ExactSearch(documents, k, cosine, label).each(unit(queries) if cosine else queries, width)
+    yield from _ExactSearch(documents, k, cosine, label).each(_ready(queries, cosine, project), width)
 
 
 def score_pairs(
-    queries: Vectors, documents: Blocks, query: npt.NDArray[np.integer[Any]], row: Rows, *, cosine: bool
+    queries: Vectors,
+    documents: Blocks,
+    query: npt.NDArray[np.integer[Any]],
+    row: Rows,
+    *,
+    cosine: bool,
+    project: Callable[[Vectors], Vectors] | None = None,
 ) -> npt.NDArray[np.float32]:
     """Score pairs given by the rows of query and document, to the last bit as `search` does; reads no other parts."""
     if not len(row):
         return np.empty(0, dtype=np.float32)
     exact = _ExactSearch(documents, 1, cosine, "")
-    return exact.scores(unit(queries) if cosine else queries, query.astype(np.int32), row.astype(np.int32))
+    return exact.scores(_ready(queries, cosine, project), query.astype(np.int32), row.astype(np.int32))
+
+
+def _ready(queries: Vectors, cosine: bool, project: Callable[[Vectors], Vectors] | None) -> Vectors:
+    ready = unit(queries) if cosine else queries
+    return ready if project is None else project(ready)
 
 
 def unit(vectors: Vectors) -> Vectors:

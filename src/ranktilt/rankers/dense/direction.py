@@ -1,0 +1,96 @@
+"""A direction in which two sources' vectors differ, which a search can leave out of account."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ranktilt.collection import Collection
+from ranktilt.errors import DataError, UserError
+from ranktilt.io.files import read_bytes, write_bytes
+
+Floats = npt.NDArray[np.float64]
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A vector of length 1: where the vectors of one source lie, seen from their twins of another."""
+
+    vector: Floats
+    spec: Mapping[str, Any]
+    """How it was learned: model, sources, how many twins, and the test of its length."""
+    origins: tuple[str, ...]
+    """Of the twins that it was learned from."""
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a line."""
+        spec = self.spec
+        test = f"p {'<' if spec['p'] < 0.001 else '='} {max(spec['p'], 0.001):.3f}".replace("0.", ".")
+        return (
+            f"projection: direction of {spec['source']} from {spec['reference']} by {spec['model']}, over "
+            f"{len(self.origins):,} twins; their mean difference has length {spec['length']:.3g}, with random signs "
+            f"{spec['random_length']:.3g} ({test})"
+        )
+
+    def remove(self, vectors: Vectors, strength: float = 1.0) -> Vectors:
+        """Return v − s(v·u)u for each row v, in float32; each row depends on that row only.
+
+        Done to queries, this changes every score as if it were done to the documents: q·(v − s(v·u)u) =
+        (q − s(q·u)u)·v. So documents are read as they lie in the cache, and nothing is computed for each.
+        """
+        if vectors.shape[1] != len(self.vector):
+            raise UserError(
+                f"a direction of {len(self.vector)} numbers, by {self.spec['model']}, fits no vectors of "
+                f"{vectors.shape[1]}"
+            )
+        wide = vectors.astype(np.float64)
+        along = np.vecdot(wide, self.vector)[:, None]
+        removed: Vectors = (wide - strength * along * self.vector).astype(np.float32)
+        return removed
+
+    def queries(self, collection: Collection) -> list[str]:
+        """Return the judged queries to which a document of these origins is relevant."""
+        used = collection.docs.filter(pl.col("origin").is_in(pl.Series(self.origins, dtype=pl.String).implode()))
+        relevant = collection.qrels.filter(pl.col("grade") > 0).join(used, left_on="doc_id", right_on="id", how="semi")
+        return collection.judged.filter(pl.col("id").is_in(relevant["query_id"].implode()))["id"].to_list()
+
+    def require_model(self, file: str, ranker: str, *, fingerprint: str, cosine: bool) -> None:
+        """Refuse another model than the one whose vectors it was learned from, or another way to compare them."""
+        if (fingerprint, cosine) != (self.spec["fingerprint"], self.spec["cosine"]):
+            raise UserError(f"{file} is a direction of {self.spec['model']}; the vectors of {ranker} are others")
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as an ``.npz`` file."""
+        stream = io.BytesIO()
+        np.savez_compressed(
+            stream, vector=self.vector, spec=json.dumps(dict(self.spec)), origins=json.dumps(self.origins)
+        )
+        write_bytes(Path(path), stream.getvalue())
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Direction:
+        """Read one from a file; `DataError` if it holds none."""
+        data = read_bytes(Path(path))
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as held:
+                vector = np.asarray(held["vector"], dtype=np.float64)
+                spec, origins = (json.loads(str(held[name])) for name in ("spec", "origins"))
+            found = cls(vector, spec, tuple(origins))
+            sound = vector.ndim == 1 and abs(float(np.linalg.norm(vector)) - 1) < 1e-6 and found.sentence
+        except (AttributeError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile):
+            sound = False
+        if not (sound and {"fingerprint", "cosine"} <= spec.keys()):
+            raise DataError(path, "expected a direction as ranktilt level writes it")
+        return found
