@@ -293,6 +293,14 @@ def test_report_prints_its_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_level_prints_its_table(tmp_path: Path) -> None:
+    text = run("level.py", tmp_path / "RESULTS.md")
+    names = {"dense, without a direction (project=)", "causal(strength=1) behind dense"}
+    assert {"dense search", *names} <= set(rows(text))
+    assert text.count("(target ≤ 10 %: ") == 2
+
+
+@pytest.mark.slow
 def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path: Path) -> None:
     text = run("llm_rankers.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} >= {

@@ -111,7 +111,8 @@ class Correction(Ranker):
         lists = Lists.of(collection, run, self.by)
         scores = self.rescored(lists)
         # Stable, so that what is tied stays as it came.
-        order = np.lexsort((-scores, run.entry_queries))
+        best = [part.start + np.argsort(-scores[part], kind="stable") for _, part in lists.parts()]
+        order = np.concatenate([np.empty(0, np.int64), *best])
         ordered = {"score_order": run.spec["score_order"]} if "score_order" in run.spec else {}
         spec = {**reranked_spec(run, self), **ordered, **self.about(lists)}
         found = Run(run.queries, run.offsets, run.docs[order], scores[order], run.ids, spec)

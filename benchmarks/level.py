@@ -1,0 +1,136 @@
+"""What a correction at inference adds to a search of 100,000 documents.
+
+The vectors are random and lie in a file that is mapped, as those of the cache do. Plain searches, searches without a
+direction and corrections of the lists take turns in one process. Perplexities are computed once a collection, as
+vectors are, and are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from common import TINY, Contender, Measured, Watch, arguments, compete, fresh, machine, publish, seconds, table, target
+from search import DEPTH, DIMENSIONS, QUERIES, QUICK_DIMENSIONS, Mapped, prepare_vectors, queries_of
+
+if TYPE_CHECKING:
+    import ranktilt as rt
+    from ranktilt.mitigation.corrections.base import Correction
+
+PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
+SIZE, QUICK, ROUNDS = 100_000, 1_000, 5
+MOST = 10.0
+"""Per cent that a correction may add."""
+LABELS = {"projection": "dense, without a direction (project=)", "causal": "causal(strength=1) behind dense"}
+
+
+def collection_of(count: int) -> rt.Collection:
+    """Twins of a few words: corrections of lists read their sources and perplexities, not their length."""
+    import polars as pl
+
+    import ranktilt as rt
+
+    number = pl.int_range(count)
+    docs = pl.select(
+        pl.format("d{}", number).alias("id"),
+        pl.format("w{} w{} w{}", number % 97, number % 89, number % 83).alias("text"),
+        pl.when(number % 2 == 0).then(pl.lit("human")).otherwise(pl.lit("llm")).alias("source"),
+        pl.format("o{}", number // 2).alias("origin"),
+    )  # fmt: skip
+    queries = pl.DataFrame({"id": [f"q{i}" for i in range(QUERIES)], "text": [f"query {i}" for i in range(QUERIES)]})
+    judgments = pl.DataFrame({"query_id": queries["id"], "doc_id": ["d0"] * QUERIES, "grade": [1] * QUERIES})
+    return rt.Collection(docs, queries, judgments)
+
+
+def causal(folder: Path, collection: rt.Collection) -> Correction:
+    """The causal correction by a made-up fit, with the collection's perplexities known."""
+    from ranktilt.mitigation.corrections.causal import Causal, CausalFit, perplexities
+    from ranktilt.probes.perplexity import PerplexityProbe
+
+    spec = {"ranker": "dense", "reference": "human", "perplexity": PerplexityProbe().options}
+    perplexities(collection, np.arange(1), spec)
+    file = CausalFit(spec, (), -0.01, -0.02, 0.0, 100.0, 0.01, -1.0, ()).save(folder / "causal.json")
+    return Causal(fit=str(file))
+
+
+def corrections(folder: Path, given: argparse.Namespace) -> Measured:
+    """Search, search without a direction, and correct the lists, in turns; medians of each."""
+    import ranktilt as rt
+    from ranktilt.rankers.dense.direction import Direction
+    from ranktilt.rankers.dense.search import search
+
+    documents, queries = Mapped(folder), queries_of(folder)
+    collection, spec = collection_of(len(documents.vectors)), {"ranker": "dense"}
+    known = {"fingerprint": "", "cosine": True, "model": "", "reference": "", "source": "", "p": 1.0, "length": 1.0}
+    vector = np.full(documents.shape[1], documents.shape[1] ** -0.5)
+    file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.npz")
+    after = causal(folder, collection)
+    rounds = list[Measured]()
+    for _ in range(1 + (1 if given.quick else ROUNDS)):  # the first warms up
+        watch = Watch()
+        with watch("search"):
+            found = list(search(queries, documents, DEPTH, cosine=True, label=""))
+        with watch("projection"):
+            project = partial(Direction.load(file).remove, strength=1.0)
+            list(search(queries, documents, DEPTH, cosine=True, label="", project=project))
+        best = [np.argsort(-scores, kind="stable") for _, scores in found]
+        lists = [(rows[order], scores[order]) for (rows, scores), order in zip(found, best, strict=True)]
+        ends = np.cumsum([0, *(len(rows) for rows, _ in lists)])
+        parts = [np.concatenate(column) for column in zip(*lists, strict=True)]
+        run = rt.Run(tuple(collection.queries["id"]), ends, *parts, collection.ids, spec)
+        with watch("causal"):
+            after.rank(collection, run)
+        rounds.append(watch.parts)
+    return {part: statistics.median(one[part] for one in rounds[1:]) for part in rounds[0]}
+
+
+CONTENDERS: dict[str, Contender] = {"vectors": prepare_vectors, "corrections": corrections}
+
+
+def section(folder: Path, *, quick: bool) -> str:
+    """Measure what each correction adds."""
+    size, dimensions = (QUICK, QUICK_DIMENSIONS) if quick else (SIZE, DIMENSIONS)
+    place, options = folder / f"vectors-{size}", ["--quick"] if quick else []
+    fresh(__file__, "vectors", place, *options)
+    found = fresh(__file__, "corrections", place, *options)
+    plain = found["search"]
+    added = {"projection": found["projection"] - plain, "causal": found["causal"]}
+    rows = [["dense search", seconds(plain), ""]]
+    rows += [[LABELS[name], seconds(plain + more), f"{100 * more / plain:+.1f} %"] for name, more in added.items()]
+    lines = [
+        f"### {size:,} × {dimensions} vectors, {QUERIES} queries, {DEPTH:,} best of each"
+        + (f": {TINY}" if quick else f", median of {ROUNDS}"),
+        "",
+        table(["", "seconds", "added"], rows),
+        "",
+    ]
+    return "\n".join(
+        [
+            *lines,
+            *(
+                target(f"{LABELS[name]} adds", 100 * more / plain, at_most=MOST, unit=" %")
+                for name, more in added.items()
+            ),
+        ]
+    )
+
+
+def main() -> None:
+    """Measure and write the section."""
+    parser = arguments(__doc__.splitlines()[0])
+    given = parser.parse_args()
+    if given.contender:
+        compete(given, CONTENDERS)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        found = section(Path(temporary), quick=given.quick)
+    publish("level", "\n\n".join(["## Corrections at inference", machine(PACKAGES), found]), given)
+
+
+if __name__ == "__main__":
+    main()
