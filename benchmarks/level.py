@@ -52,7 +52,13 @@ def causal(folder: Path, collection: rt.Collection) -> Correction:
     from ranktilt.mitigation.corrections.causal import Causal, CausalFit, perplexities
     from ranktilt.probes.perplexity import PerplexityProbe
 
-    spec = {"ranker": "dense", "reference": "human", "perplexity": PerplexityProbe().options}
+    spec = {
+        "ranker": "dense",
+        "reference": "human",
+        "source": "llm",
+        "unit": "",
+        "perplexity": PerplexityProbe().options,
+    }
     perplexities(collection, np.arange(1), spec)
     file = CausalFit(spec, (), -0.01, -0.02, 0.0, 100.0, 0.01, -1.0, ()).save(folder / "causal.json")
     return Causal(fit=str(file))

@@ -58,6 +58,11 @@ class CausalFit(
     pairs: tuple[EstimationPair, ...]
     """What it was estimated on."""
 
+    def require_whole(self) -> None:
+        """Refuse a spec that does not say how to correct; see `Result.require_whole`."""
+        PerplexityProbe(**self.spec["perplexity"])
+        _ = self.spec["ranker"], self.sentence
+
     @property
     def sentence(self) -> str:
         """What was found, in a line."""
