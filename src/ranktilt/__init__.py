@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from ranktilt.measures.twins import TwinEstimand
     from ranktilt.mitigation.bench import bench
     from ranktilt.mitigation.result import Bench
+    from ranktilt.mitigation.spiral import spiral
+    from ranktilt.mitigation.spiral_result import Spiral
     from ranktilt.mitigation.training_plan import training_study
     from ranktilt.mitigation.training_result import TrainingStudy
     from ranktilt.probes.base import Probe, TextProbe
@@ -82,6 +84,7 @@ _NAMES = {
     "ReplayedLog": "auditing.llm_log.result",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
+    "Spiral": "mitigation.spiral_result",
     "Study": "auditing.study",
     "TextProbe": "probes.base",
     "TrainingStudy": "mitigation.training_result",
@@ -114,6 +117,7 @@ _NAMES = {
     "save": "datasets.save",
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
+    "spiral": "mitigation.spiral",
     "study": "auditing.study",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
@@ -147,6 +151,7 @@ __all__ = [
     "ReplayedLog",
     "Rewriting",
     "Run",
+    "Spiral",
     "Study",
     "TextProbe",
     "TrainingStudy",
@@ -180,6 +185,7 @@ __all__ = [
     "save",
     "save_answered",
     "save_rewritten",
+    "spiral",
     "study",
     "table",
     "train_cross_encoder",

@@ -38,6 +38,7 @@ from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
+from tests.mitigation.growing import grown
 from tests.mitigation.planted import swept
 from tests.mitigation.trained import whole
 from tests.probes.validations import toy_validation
@@ -273,6 +274,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
+    "spiral": grown,
+    "spiral, one ranker": lambda: grown(alone=True),
     "training study": whole,
     "study": temperatures,
     "study, two models": two_models,

@@ -155,7 +155,7 @@ def test_no_result_is_no_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "study", "validation"]
+    "name", ["audit", "calibration", "check", "comparison", "gate", "replayed log", "spiral", "study", "validation"]
 )
 def test_each_kind_of_result_is_reported_from_its_file(tmp_path: Path, name: str) -> None:
     made = result(name)
@@ -178,8 +178,8 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
 
 
 _VERBS = (
-    "audit, validate, study, explain, pairwise, train retriever, study --of training, compare, gate, calibrate, check "
-    "and replay-log"
+    "audit, validate, study, explain, pairwise, train retriever, study --of training, spiral, compare, gate, "
+    "calibrate, check and replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"

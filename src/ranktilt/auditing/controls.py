@@ -21,7 +21,7 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.contrast import relative_delta
 from ranktilt.models.token_counts import Tokens
 from ranktilt.progress import report
-from ranktilt.rankers.base import Pipeline, Ranker
+from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.rankers.self_exclusion import self_documents
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval
@@ -325,17 +325,13 @@ _OPTIONS = ("by", "level", "ties", "rounding", "test", "correction", "resamples"
 _NOUNS = {"text": ("document", "documents"), "pair": ("pair", "pairs")}
 
 
-def _stages(ranker: Ranker) -> tuple[Ranker, ...]:
-    return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
-
-
 def _choices(ranker: Ranker) -> set[str]:
-    return {str(getattr(stage, "text", "title+text")) for stage in _stages(ranker)}
+    return {str(getattr(stage, "text", "title+text")) for stage in stages_of(ranker)}
 
 
 def _reader(ranker: Ranker) -> _Reader | None:
     """What a pipeline's last neural stage reads."""
-    for stage in reversed(_stages(ranker)):
+    for stage in reversed(stages_of(ranker)):
         find = getattr(stage, "tokens", None)
         if callable(find):
             found = find()
@@ -344,17 +340,17 @@ def _reader(ranker: Ranker) -> _Reader | None:
 
 
 def _neural(ranker: Ranker) -> bool:
-    return any(hasattr(stage, "tokens") for stage in _stages(ranker))
+    return any(hasattr(stage, "tokens") for stage in stages_of(ranker))
 
 
 def _is_saved(ranker: Ranker) -> bool:
-    return any(stage.name == "replay" for stage in _stages(ranker))
+    return any(stage.name == "replay" for stage in stages_of(ranker))
 
 
 def _why_not(ranker: Ranker, name: str, reader: _Reader | None) -> str:
     if name != "near-identical" and _is_saved(ranker):
         return "a saved run cannot be ranked again"
-    if name != "near-identical" and any(stage.name == "engine" for stage in _stages(ranker)):
+    if name != "near-identical" and any(stage.name == "engine" for stage in stages_of(ranker)):
         return "the engine's documents cannot be changed"
     if name == "tokens" and reader is None:
         return "no token limit" if not _neural(ranker) else "its tokens cannot be counted"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered, Bools, GroupEstimand
-from ranktilt.measures.ranking import Ranking, discount_spans, rank_spans
+from ranktilt.measures.ranking import Ranking, discount_spans, first_ranks
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,9 +107,8 @@ class ExposureRatioOfGroups(GroupEstimand):
         if self.exposure == "rank":
             spans = discount_spans(ranking.before, ranking.sizes, self.cutoff)
             return np.repeat(spans / ranking.sizes, ranking.sizes)
-        within = rank_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes
         top = ranking.scores[ranking.offsets[:-1][ranking.query]]
-        return np.exp(ranking.scores - top) * np.repeat(within, ranking.sizes)
+        return np.exp(ranking.scores - top) * first_ranks(ranking, self.cutoff)
 
     def basis(self, effect: Answered) -> str:
         queries = counted(effect.queries, "query", "queries")

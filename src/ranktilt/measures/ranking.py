@@ -164,6 +164,12 @@ def rank_spans(before: Ints, size: Ints, cutoff: int | None) -> Ints:
     return high - low
 
 
+def first_ranks(ranking: Ranking, cutoff: int | None) -> Floats:
+    """How much of each entry's place lies within the cutoff, 0 to 1: tied documents share the ranks of their block."""
+    spans = rank_spans(ranking.before, ranking.sizes, cutoff)
+    return np.repeat(spans / ranking.sizes, ranking.sizes)
+
+
 def in_block(ranking: Ranking) -> tuple[Ints, Ints]:
     """Block of each entry, and its place in it (i, from 1)."""
     block = np.repeat(np.arange(len(ranking.starts)), ranking.sizes)

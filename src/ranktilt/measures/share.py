@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import counted
 from ranktilt.measures.base import Answered, Bools, GroupEstimand
-from ranktilt.measures.ranking import Ranking, rank_spans
+from ranktilt.measures.ranking import Ranking, first_ranks
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class ShareOfFirstRanks(GroupEstimand):
         n = len(ranking.offsets) - 1
         sign = first.astype(np.float64) - second
         either = first.astype(np.float64) + second
-        within = np.repeat(rank_spans(ranking.before, ranking.sizes, self.cutoff) / ranking.sizes, ranking.sizes)
+        within = first_ranks(ranking, self.cutoff)
 
         def lead(weight: Floats) -> Floats:
             """Share of the first group less that of the second, of what both hold."""

@@ -132,7 +132,7 @@ class Ranker(ABC):
         return str(self.stage())
 
     def __rshift__(self, other: Ranker) -> Pipeline:
-        return Pipeline((*_stages(self), *_stages(other)))
+        return Pipeline((*stages_of(self), *stages_of(other)))
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,8 @@ class Pipeline(Ranker):
         return ">>".join(map(repr, self.stages))
 
 
-def _stages(ranker: Ranker) -> tuple[Ranker, ...]:
+def stages_of(ranker: Ranker) -> tuple[Ranker, ...]:
+    """Return the stages of a pipeline; of any other ranker itself."""
     return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
 
 

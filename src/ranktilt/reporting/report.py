@@ -24,6 +24,7 @@ from ranktilt.errors import DataError, UserError, counted, join_words, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.mitigation.result import Bench
+from ranktilt.mitigation.spiral_result import Spiral
 from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
@@ -46,6 +47,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     PairwiseAudit: ("pairwise audit", "pairwise audits"),
     Bench: ("bench", "benches"),
     TrainingStudy: ("training study", "training studies"),
+    Spiral: ("spiral", "spirals"),
     Comparison: ("comparison", "comparisons"),
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),

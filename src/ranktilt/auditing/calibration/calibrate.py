@@ -36,7 +36,7 @@ from ranktilt.errors import UserError, shorten
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import listening, report
-from ranktilt.rankers.base import Pipeline, Ranker
+from ranktilt.rankers.base import Ranker, stages_of
 from ranktilt.run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -150,10 +150,10 @@ def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
     twice = next((t for t in texts if texts.count(t) > 1), None)
     if twice is not None:
         raise UserError(f"ranker {twice!r} is given twice")
-    replayed = next((r for r in rankers if _stages(r)[0].name == "replay"), None)
+    replayed = next((r for r in rankers if stages_of(r)[0].name == "replay"), None)
     if replayed is not None:
         raise UserError(f"{replayed!r} cannot be calibrated: a run that exists cannot rank copies; name its ranker")
-    engine = next((r for r in rankers if getattr(_stages(r)[0], "live", False)), None)
+    engine = next((r for r in rankers if getattr(stages_of(r)[0], "live", False)), None)
     if engine is not None:
         raise UserError(
             f"{engine!r} cannot be calibrated: an engine holds no copies of documents, and may tell identical texts "
@@ -207,7 +207,7 @@ class _Checks:
     def rows(self, ranker: Ranker) -> Iterator[CheckOutcome]:
         """Every check that needs a ranker."""
         yield from self._null(ranker)
-        if any(hasattr(stage, "tokens") for stage in _stages(ranker)):
+        if any(hasattr(stage, "tokens") for stage in stages_of(ranker)):
             yield from self._chunk_sizes(ranker)
         yield from self._antisymmetry(ranker)
         yield from self._known_tilt(ranker)
@@ -391,10 +391,6 @@ def _negated(one: Effect, two: Effect) -> bool:
 
 def _said(one: Effect) -> str:
     return f"{one.value:+.6g} [{one.low:+.6g}, {one.high:+.6g}]".replace("-", "−")
-
-
-def _stages(ranker: Ranker) -> Sequence[Ranker]:
-    return ranker.stages if isinstance(ranker, Pipeline) else (ranker,)
 
 
 def _variants(ranker: Ranker, depths: Iterable[int]) -> list[tuple[int | None, Ranker]]:

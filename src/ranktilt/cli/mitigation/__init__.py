@@ -1,0 +1,1 @@
+"""Verbs of what levels a ranker, and of what comes where nothing does."""

@@ -1,0 +1,183 @@
+"""What rounds of a growing collection show: the reference's share of the page, round by round, as one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ranktilt.auditing.effects import ALPHA
+from ranktilt.auditing.verdict import bounds
+from ranktilt.errors import UserError, counted, join_words
+from ranktilt.io.artifact import Result
+from ranktilt.measures.base import signed
+
+
+class QueryMean(NamedTuple):
+    """A mean over queries, or a paired difference of two, with its 95 % interval; NaN where no query counts."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """In percent, with the interval: ``41.2 % [39.0, 43.1]``."""
+        value, low, high = (f"{100 * one:.1f}" for one in self)
+        return f"{value} % [{low}, {high}]"
+
+    @property
+    def points(self) -> str:
+        """As a difference in points, with the interval: ``+3.1 points [+1.0, +5.2]``."""
+        return f"{signed(100 * self.value)} points {bounds(100 * self.low, 100 * self.high)}"
+
+
+@dataclass(frozen=True)
+class SpiralRound:
+    """What one ranker showed in one round; shares and means are 0 to 1."""
+
+    run: str
+    number: int
+    """0 is the collection before any rewrite."""
+    documents: int
+    rewrites: int
+    """Of the documents, those that have entered."""
+    share: QueryMean
+    """The reference's share of the page."""
+    mirrored: QueryMean
+    """The share of the rewrites in the same round of the other direction: they were there first, and the reference's
+    documents entered. Documents without a rewrite count with those that were first."""
+    lead: QueryMean
+    """The share less `middle`; below 0 the ranker leaves less of the page to the reference than to rewrites."""
+    effectiveness: QueryMean
+    """Over all documents of the round; NaN where nothing is judged."""
+
+    @property
+    def held(self) -> float:
+        """The reference's share of the collection."""
+        return 1 - self.rewrites / self.documents
+
+    @property
+    def middle(self) -> float:
+        """The middle of both directions: what a ranker that does not care who wrote a text leaves to either."""
+        return (self.share.value + self.mirrored.value) / 2
+
+    def derived(self) -> dict[str, Any]:
+        """What a file tells besides its fields."""
+        return {"collection_share": self.held, "middle": self.middle}
+
+
+@dataclass(frozen=True)
+class SpiralDifference:
+    """How a ranker's last round differs from that of the first ranker, paired over queries."""
+
+    run: str
+    old_run: str
+    measure: str
+    """``share`` of the page, or the measure of effectiveness."""
+    change: QueryMean
+    p: float
+    """Sign flips over queries."""
+    p_corrected: float
+    tests: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether a difference is shown: corrected p < .05 and the interval excludes 0."""
+        return self.p_corrected < ALPHA and (self.change.low > 0 or self.change.high < 0)
+
+
+SHARE = "share"
+
+
+@dataclass(frozen=True, eq=False)
+class Spiral(Result, format="ranktilt-spiral", version=1, noun="a spiral", command="ranktilt spiral"):
+    """What `spiral` found; immutable.
+
+    Parameters
+    ----------
+    spec : mapping
+        How it was made: options, collection, runs of the last round, versions.
+    reference : str
+        The source whose share of the page is followed.
+    runs : tuple of str
+        Texts of the rankers; the first is the one that the others are held against.
+    rounds : tuple of SpiralRound
+        Of every ranker in turn, round 0 to the last.
+    differences : tuple of SpiralDifference
+        Of every ranker but the first, in the last round.
+    queries : int
+        Queries that count in every round, with every ranker.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    spec: Mapping[str, Any]
+    reference: str
+    runs: tuple[str, ...]
+    rounds: tuple[SpiralRound, ...]
+    differences: tuple[SpiralDifference, ...]
+    queries: int
+    notes: tuple[str, ...]
+
+    @property
+    def page(self) -> int:
+        """Ranks of a page."""
+        return int(self.spec["page"])
+
+    @property
+    def valued(self) -> str:
+        """Measure of effectiveness."""
+        return str(self.spec["effectiveness"])
+
+    def of(self, run: str) -> tuple[SpiralRound, ...]:
+        """Return the rounds of a ranker, in order."""
+        return tuple(one for one in self.rounds if one.run == run)
+
+    @property
+    def headline(self) -> str:
+        """Say what is left of the page in the last round."""
+        last = [self.of(run)[-1] for run in self.runs]
+        held = [f"{100 * one.held:.0f} %" for one in last]
+        same = len(set(held)) == 1
+        found = [
+            f"{one.share.text} {self.reference} with {one.run}" + ("" if same else f" (its collection: {share})")
+            for one, share in zip(last, held, strict=True)
+        ]
+        beside = f", where the collection is {held[0]} {self.reference}" if same else ""
+        rounds = counted(last[0].number, "round", "rounds")
+        return f"After {rounds} the first {self.page} are {join_words(found)}{beside}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say of each ranker which side it leaves more of the last page to, and what differs from the first one."""
+        said = []
+        for run in self.runs:
+            one = self.of(run)[-1]
+            than = f"than it leaves rewrites where these were first ({one.mirrored.text})"
+            front = "leaves" if one.lead.low > 0 or one.lead.high < 0 else "is not shown to leave"
+            much = "more" if one.lead.low > 0 else "less" if one.lead.high < 0 else "more or less"
+            said.append(
+                f"{run} {front} {self.reference} documents {much} of the page {than}: {one.lead.points} from the middle"
+            )
+        for d in self.differences:
+            what = f"share of {self.reference} documents" if d.measure == SHARE else d.measure
+            more = "" if d.shown else ", no difference shown"
+            said.append(f"{d.run} less {d.old_run}, {what}: {d.change.points}{more}")
+        return tuple(said)
+
+    def derived(self) -> dict[str, Any]:
+        """The sentences, for those who read the file."""
+        return {"headline": self.headline, "sentences": self.sentences}
+
+    def require_whole(self) -> None:
+        """Refuse a file that lacks a round, or what its sentences are made of."""
+        if not self.runs or type(self.spec["page"]) is not int or type(self.spec["effectiveness"]) is not str:
+            raise ValueError("expected a ranker, page as a whole number and effectiveness as text")
+        numbers = [[one.number for one in self.of(run)] for run in self.runs]
+        if len(numbers[0]) < 2 or any(some != list(range(len(numbers[0]))) for some in numbers):
+            raise ValueError("expected the same rounds of every ranker, from 0")
+        if any(not 0 <= one.rewrites < one.documents for one in self.rounds):
+            raise ValueError("rounds: expected fewer rewrites than documents")
+        if {d.run for d in self.differences} - set(self.runs):
+            raise UserError("differences: expected rankers of the rounds")

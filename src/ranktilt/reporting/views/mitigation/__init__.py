@@ -1,0 +1,1 @@
+"""Views of what levels a ranker, and of what comes where nothing does."""

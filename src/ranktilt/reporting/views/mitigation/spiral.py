@@ -1,0 +1,186 @@
+"""A spiral: the reference's share of the page, round by round, as a figure and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from ranktilt.errors import counted
+from ranktilt.mitigation.spiral_result import SHARE, QueryMean, Spiral, SpiralRound
+from ranktilt.reporting.document import TEXT, Block, Cell, Column, Document, Figure, Row, Section, Sentence, Table
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.figures.drawing import DIM, Drawing, numbers, plain
+from ranktilt.reporting.numbers import count, ends, p_value, percent, signed
+from ranktilt.reporting.views.provenance import folder, provenance
+
+_DODGE = 0.03
+_METHOD = (
+    "Round 0 ranks the reference's documents alone. Before each further round rewrites enter, and every ranker ranks "
+    "the grown collection anew, with the statistics of that collection. Nothing is generated: the rewrites that exist "
+    "enter in steps, so the rounds show what a ranker does with them and not what people would write next.",
+    "The share of the collection does not say what a ranker without a preference would show: where the documents that "
+    "are shown most are rewritten first, pages hold more rewrites than the collection does. So the same rounds are "
+    "ranked in the other direction too, with the rewrites there first and the reference's documents entering. A ranker "
+    "that does not care who wrote a text leaves as much of the page to whichever was first: the middle of both.",
+    "The rounds stand for the growth that Chen et al. (ACL 2024) and Dai et al. (KDD 2024) describe.",
+)
+
+
+def view(found: Spiral) -> Document:
+    """Return what is said of a spiral."""
+    name = folder(found.spec)
+    title = f"Spiral on {name}" if name else "Spiral"
+    blocks: tuple[Block, ...] = (*_figures(found), _table(found), *_differences(found))
+    lead = (f"How much of the first {found.page} is left to {found.reference} documents as rewrites enter?",)
+    return Document(
+        title=title,
+        kind=title,
+        headline=f"{found.headline}.",
+        sections=(Section("rounds", "Round by round", lead, blocks), provenance(found.spec, found.notes)),
+        sentences=(Sentence(found.headline, emphasis="strong", only=TEXT), *map(Sentence, found.sentences)),
+        legend=tuple(legend(found)),
+        notes=found.notes,
+        method=_METHOD,
+        data=_data(found),
+    )
+
+
+def _table(found: Spiral) -> Table:
+    reference = found.reference
+    columns = (
+        Column("round", header=True),
+        Column("rewrites", hint="in the collection"),
+        Column("collection", hint=f"{reference} documents in it, in %"),
+        Column("page", hint=f"{reference} documents on it, in %"),
+        Column("rewrites first", hint="their share of the page in the other direction, in %"),
+        Column("page less middle", hint="of both directions, in points"),
+        *([Column(found.valued)] if _valued(found) else []),
+    )
+    rows = tuple(Row(tuple(_cells(one, valued=_valued(found))), (one.run,)) for one in found.rounds)
+    note = f"Collection and page: {reference} documents in %. Rewrites first: theirs, where they were there first."
+    return Table(f"The first {found.page}, round by round", columns, rows, note, groups=("ranker",))
+
+
+def _cells(one: SpiralRound, *, valued: bool) -> Iterator[Cell]:
+    yield Cell(str(one.number), one.number)
+    yield Cell(count(one.rewrites), one.rewrites)
+    yield Cell(percent(one.held), one.held)
+    yield _mean_cell(one.share)
+    yield _mean_cell(one.mirrored)
+    value, low, high = (100 * part for part in one.lead)
+    shown = one.lead.low > 0 or one.lead.high < 0
+    yield Cell(signed(value), value, ends=ends(low, high), emphasis="strong" if shown else "", signed=True)
+    if valued:
+        yield _mean_cell(one.effectiveness)
+
+
+def _mean_cell(mean: QueryMean) -> Cell:
+    return Cell(percent(mean.value), mean.value, ends=(percent(mean.low), percent(mean.high)))
+
+
+def _valued(found: Spiral) -> bool:
+    return any(one.effectiveness.value == one.effectiveness.value for one in found.rounds)
+
+
+def _differences(found: Spiral) -> Iterator[Table]:
+    """How the last rounds of the other rankers differ from that of the first."""
+    if not found.differences:
+        return
+    columns = (
+        Column("ranker", number=False, header=True), Column("of", number=False), Column("points"),
+        Column("corrected p"),
+    )  # fmt: skip
+    rows = tuple(
+        Row(
+            (
+                Cell(d.run), Cell(f"{found.reference} share of the page" if d.measure == SHARE else d.measure),
+                Cell(signed(100 * d.change.value) + ("*" if d.shown else ""), 100 * d.change.value,
+                     ends=ends(100 * d.change.low, 100 * d.change.high), emphasis="strong" if d.shown else ""),
+                Cell(p_value(d.p_corrected), d.p_corrected),
+            )
+        )
+        for d in found.differences
+    )  # fmt: skip
+    yield Table(f"The last round, less {found.runs[0]}", columns, rows, titled=True)
+
+
+def _figures(found: Spiral) -> Iterator[Figure]:
+    """The share of the page by round, and that share less the middle of both directions: a line a ranker."""
+    every = {run: found.of(run) for run in found.runs}
+    shares = {run: [_point(one, one.share) for one in of] for run, of in every.items()}
+    drawing = lines(shares, x="round", y=f"{found.reference} documents on the page, %", dodge=_DODGE)
+    lowest = min(100 * min(one.share.low, one.middle, one.held) for one in found.rounds)
+    drawing["layout"]["yaxis"] |= {"range": [max(0.0, lowest - 5), 102], "zeroline": False}
+    for trace, (run, of) in zip(list(drawing["data"]), every.items(), strict=True):
+        middle = _dotted(f"{run}, middle", of, [one.middle for one in of], trace["line"]["color"])
+        drawing["data"].append(middle | {"showlegend": len(every) == 1})
+    held = {tuple(one.held for one in of) for of in every.values()}
+    if len(held) == 1:
+        drawing["data"].append(_dotted("the collection", every[found.runs[0]], list(*held), DIM, "dash"))
+    beside = " Dashed: the collection." if len(held) == 1 else ""
+    said = "; ".join(f"{run} {', '.join(percent(one.share.value) for one in of)}" for run, of in every.items())
+    yield Figure(
+        f"{found.reference} documents among the first {found.page}, by round",
+        f"In %, round 0 to {found.rounds[-1].number}: {said}. Bars: 95 % intervals. Dotted: the middle of both "
+        f"directions, where a ranker without a preference stands.{beside}",
+        drawing,
+        half=True,
+    )
+    leads = {run: [_point(one, one.lead) for one in of] for run, of in every.items()}
+    said = "; ".join(f"{run} {', '.join(signed(100 * one.lead.value) for one in of)}" for run, of in every.items())
+    yield Figure(
+        "Page less middle, by round",
+        f"In points: {said}. Below 0 the ranker leaves less of the page to {found.reference} documents than to "
+        "rewrites that were first. Bars: 95 % intervals.",
+        lines(leads, x="round", y="page less middle, points", dodge=_DODGE),
+        half=True,
+    )
+
+
+def _point(one: SpiralRound, of: QueryMean) -> Point:
+    label = f"round {one.number}: {one.share.text}, collection {percent(one.held)} %, middle {percent(one.middle)} %"
+    return Point(float(one.number), 100 * of.value, 100 * of.low, 100 * of.high, label)
+
+
+def _dotted(name: str, of: Sequence[SpiralRound], shares: Sequence[float], colour: str, dash: str = "dot") -> Drawing:
+    return {
+        "type": "scatter", "mode": "lines", "name": plain(name), "x": [float(one.number) for one in of],
+        "y": numbers([100 * share for share in shares]), "hoverinfo": "skip",
+        "line": {"color": colour, "width": 1.5, "dash": dash},
+    }  # fmt: skip
+
+
+def legend(found: Spiral) -> Iterator[str]:
+    """Say what the numbers are, in a few lines."""
+    spec = found.spec
+    how = "of documents that the last pages showed" if spec["enter"] == "retrieved" else "drawn at random"
+    yield (
+        f"Each round rewrites {how} enter, of at most {100 * spec['share']:.3g} % of the documents. Page: "
+        f"{found.reference} documents among the first {found.page}; collection: among all. Rewrites first: their "
+        f"share of the page in the other direction, where they are there first and {found.reference} documents enter. "
+        "A ranker that does not care who wrote a text leaves as much to either, the middle of both."
+    )
+    tests = f", * corrected p < .05 (Holm over {counted(len(found.differences), 'test', 'tests')}; sign flips)"
+    yield (
+        f"Intervals: bootstrap over {counted(found.queries, 'query', 'queries')}, {spec['resamples']:,} resamples"
+        f"{tests if found.differences else ''}."
+    )
+
+
+def _data(found: Spiral) -> pl.DataFrame:
+    """One row a ranker and round; everything in percent and points."""
+    records = []
+    for one in found.rounds:
+        row = {"ranker": one.run, "round": one.number, "documents": one.documents, "rewrites": one.rewrites}
+        row |= {"collection": 100 * one.held, "middle": 100 * one.middle}
+        for name, mean in _quantities(found, one):
+            row |= {name: 100 * mean.value, f"{name}_low": 100 * mean.low, f"{name}_high": 100 * mean.high}
+        records.append(row)
+    return pl.DataFrame(records).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _quantities(found: Spiral, one: SpiralRound) -> tuple[tuple[str, QueryMean], ...]:
+    return (
+        ("page", one.share), ("rewrites_first", one.mirrored), ("lead", one.lead), (found.valued, one.effectiveness),
+    )  # fmt: skip
