@@ -518,6 +518,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "replay-log",
         "report",
         "rewrite",
+        "spiral",
         "study",
         "train",
         "validate",

@@ -19,12 +19,12 @@ from ranktilt.errors import UserError, counted, unknown
 from ranktilt.measures.base import measure
 from ranktilt.measures.ranking import first_ranks
 from ranktilt.mitigation.bench import EFFECTIVENESS
-from ranktilt.mitigation.corrections.base import FITTED, Correction
+from ranktilt.mitigation.corrections.base import Correction
 from ranktilt.mitigation.growth import Bools, Entering, Floats, Growth, Ints
 from ranktilt.mitigation.spiral_result import SHARE, QueryMean, Spiral, SpiralDifference, SpiralRound
 from ranktilt.progress import report
 from ranktilt.rankers.base import Pipeline, Ranker, stages_of
-from ranktilt.rankers.candidates import check_reranked
+from ranktilt.rankers.candidates import FITTED, check_reranked
 from ranktilt.run import Run, stage_facts
 from ranktilt.statistics.bootstrap import RESAMPLES, in_all, interval, resampled_means
 from ranktilt.statistics.correction import correct
