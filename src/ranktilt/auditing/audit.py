@@ -174,7 +174,7 @@ def audit(
     if others and asked[0] is others[0]:
         spec["primary"] = repr(asked[0])
     return Audit(
-        {**spec, **audit_provenance(collection, runs)},
+        {**spec, **audit_provenance(collection, [run.spec for run in runs])},
         tuple(r.name for r in runs),
         tuple(found),
         (ALL, *groups.names),
@@ -387,16 +387,16 @@ def _packages() -> dict[str, str]:
     return {name: version(name) for name in PACKAGES}
 
 
-def audit_provenance(collection: Collection, runs: Sequence[Run]) -> dict[str, Any]:
-    """Say what numbers were made of and with: collection, runs, files with their hashes, versions."""
-    files = _files(collection.spec) + files_of_runs(r.spec for r in runs)
+def audit_provenance(collection: Collection, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Say what numbers were made of and with: collection, specs of runs, files with their hashes, versions."""
+    files = _files(collection.spec) + files_of_runs(runs)
     inputs = [{"path": f, "sha256": sha256(Path(f))} for f in dict.fromkeys(files) if os.path.isfile(f)]
     return {
         "ranktilt": __version__,
         "python": platform.python_version(),
         "packages": dict(_packages()),
         "collection": {k: v for k, v in collection.spec.items() if k != "files"},
-        "runs": [dict(r.spec) for r in runs],
+        "runs": list(map(dict, runs)),
         "inputs": inputs,
     }
 

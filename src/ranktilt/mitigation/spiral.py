@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -137,7 +137,7 @@ def _rounds(growth: Growth, rankers: Sequence[Ranker], entering: Entering, page:
         for place, ranker in enumerate(rankers):
             report(label, len(found), steps)
             if number:
-                shown = found[len(found) - len(rankers)].shown(growth)
+                shown = found[len(found) - len(rankers)].shown
                 entered[place] = entering.next(number, entered[place], shown, growth.keys)
             rows, key = growth.rows(entered[place]), entered[place].tobytes()
             if key not in known:
@@ -158,41 +158,39 @@ def _uncorrected(ranker: Ranker) -> Ranker:
 
 @dataclass(frozen=True)
 class _FirstPages:
-    """The first pages of one ranker in one round, with what is counted query by query."""
+    """What is counted query by query on the first pages of one ranker in one round; the lists themselves are let go."""
 
-    aligned: Aligned
-    rows: Bools
-    """Of the documents of the growth, those that are there."""
-    entries: Ints
-    """Row of each entry's document among these; −1 for none."""
-    within: Floats
-    """How much of each entry's place lies on the page, in expectation over ties."""
+    spec: Mapping[str, Any]
+    queries: tuple[str, ...]
+    distinct: Ints | None
+    """The query that each query repeats."""
+    documents: int
+    entered: int
+    """Of the documents, those that were not there first."""
     share: Floats
     """Share of the page of what was there first."""
     effectiveness: Floats
+    shown: Floats
+    """How often documents of each origin stand on a page."""
 
     @classmethod
     def of(cls, run: Run, collection: Collection, rows: Bools, growth: Growth, page: int) -> _FirstPages:
-        """Count a run's first pages."""
+        """Count a run's first pages; `rows` are the documents of the growth that are there."""
         groups = grouping(collection, None)
         judgments = Judgments.of(collection, groups)
         aligned = Aligned.of(run, collection, judgments)
+        query, count = aligned.ranking.query, len(judgments.queries)
         entries = np.where(aligned.row < len(collection.ids), aligned.row, -1)
         within = np.where(entries >= 0, first_ranks(aligned.ranking, page), 0.0)
         first = np.append(growth.first[rows], False)[entries]
-        held, total = (
-            np.bincount(aligned.ranking.query, weights=weights, minlength=len(judgments.queries))
-            for weights in (within * first, within)
-        )
-        share = np.divide(held, total, out=np.full(len(total), np.nan), where=total > 0)
+        held, total = (np.bincount(query, weights=one, minlength=count) for one in (within * first, within))
+        share = np.divide(held, total, out=np.full(count, np.nan), where=total > 0)
         values = group_values(aligned, [measure(EFFECTIVENESS)], groups, "expected")[0, 0]
-        return cls(aligned, rows, entries, within, share, values)
-
-    def shown(self, growth: Growth) -> Floats:
-        """Return how often documents of each origin stand on a page."""
-        number = np.append(growth.number[self.rows], -1)[self.entries]
-        held = (number >= 0) & (self.within > 0)
-        return np.bincount(number[held], weights=self.within[held], minlength=len(growth.keys)).astype(np.float64)
+        number = np.append(growth.number[rows], -1)[entries]
+        known = number >= 0
+        shown = np.bincount(number[known], weights=within[known], minlength=len(growth.keys)).astype(np.float64)
+        entered = int((~growth.first[rows]).sum())
+        return cls(run.spec, judgments.queries, aligned.distinct, len(rows[rows]), entered, share, values, shown)
 
 
 class _Resampled:
@@ -221,7 +219,7 @@ def _spiral(
 ) -> Spiral:
     """Put intervals around what was counted; pages are those of every ranker, round by round, in both directions."""
     last, width = options["rounds"], len(pages) // (options["rounds"] + 1)
-    distinct, fitted = in_all([one.aligned.distinct for one in pages]), _fitted(pages)
+    distinct, fitted = in_all([one.distinct for one in pages]), _fitted(pages)
     how = {"resamples": options["resamples"], "seed": options["seed"]}
     columns = np.array([one.share for one in (*pages, *turned)])
     columns = np.concatenate([columns, (columns[: len(pages)] - columns[len(pages) :]) / 2])
@@ -229,10 +227,10 @@ def _spiral(
     means = _Resampled(np.where(fitted, np.nan, [one.effectiveness for one in pages]), distinct, **how)
     if not shares.columns.queries:
         raise UserError("no query for which every ranker finds a document in every round")
-    names = tuple(one.aligned.run.name for one in pages[-width:])
+    names = tuple(str(one.spec["ranker"]) for one in pages[-width:])
     rounds = tuple(
         SpiralRound(
-            names[place % width], place // width, int(one.rows.sum()), int((one.rows & ~growth.first).sum()),
+            names[place % width], place // width, one.documents, one.entered,
             shares.mean(place), shares.mean(len(pages) + place), shares.mean(2 * len(pages) + place), means.mean(place),
         )
         for ranker in range(width) for place in range(ranker, len(pages), width) for one in [pages[place]]
@@ -244,20 +242,15 @@ def _spiral(
     ]  # fmt: skip
     ps = correct([one.p for one in tested], options["correction"])
     differences = (replace(one, p_corrected=float(p), tests=len(tested)) for one, p in zip(tested, ps, strict=True))
-    spec = {**options, **audit_provenance(growth.collection, [one.aligned.run for one in pages[-width:]])}
+    spec = {**options, **audit_provenance(growth.collection, [one.spec for one in pages[-width:]])}
     notes = (*growth.notes, *_notes(shares.columns, means.columns, int(fitted.sum())))
     return Spiral(spec, options["reference"], names, rounds, tuple(differences), shares.columns.queries, notes)
 
 
 def _fitted(pages: Sequence[_FirstPages]) -> Bools:
     """Queries that a correction was fitted on, which count for no ranker."""
-    known = {
-        query
-        for one in pages
-        for _, fit in stage_facts(one.aligned.run.spec, FITTED)
-        for query in fit.get("queries", ())
-    }
-    return np.array([query in known for query in pages[0].aligned.judgments.queries])
+    known = {query for one in pages for _, fit in stage_facts(one.spec, FITTED) for query in fit.get("queries", ())}
+    return np.array([query in known for query in pages[0].queries])
 
 
 def _notes(shares: Columns, means: Columns, fitted: int) -> Iterator[str]:
