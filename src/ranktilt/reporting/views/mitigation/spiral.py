@@ -121,7 +121,7 @@ def _figures(found: Spiral) -> Iterator[Figure]:
     beside = " Dashed: the collection." if len(held) == 1 else ""
     said = "; ".join(f"{run} {', '.join(percent(one.share.value) for one in of)}" for run, of in every.items())
     yield Figure(
-        f"{found.reference} documents among the first {found.page}, by round",
+        f"Share of {found.reference} documents among the first {found.page}, by round",
         f"In %, round 0 to {found.rounds[-1].number}: {said}. Bars: 95 % intervals. Dotted: the middle of both "
         f"directions, where a ranker without a preference stands.{beside}",
         drawing,
@@ -163,8 +163,8 @@ def legend(found: Spiral) -> Iterator[str]:
     )
     tests = f", * corrected p < .05 (Holm over {counted(len(found.differences), 'test', 'tests')}; sign flips)"
     yield (
-        f"Intervals: bootstrap over {counted(found.queries, 'query', 'queries')}, {spec['resamples']:,} resamples"
-        f"{tests if found.differences else ''}."
+        f"Intervals: bootstrap over {counted(found.queries, 'query', 'queries')}, {spec['resamples']:,} resamples, each "
+        f"round by itself{tests if found.differences else ''}."
     )
 
 
