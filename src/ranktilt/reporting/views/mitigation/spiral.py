@@ -162,9 +162,10 @@ def legend(found: Spiral) -> Iterator[str]:
         "A ranker that does not care who wrote a text leaves as much to either, the middle of both."
     )
     tests = f", * corrected p < .05 (Holm over {counted(len(found.differences), 'test', 'tests')}; sign flips)"
+    queries = counted(found.queries, "query", "queries")
     yield (
-        f"Intervals: bootstrap over {counted(found.queries, 'query', 'queries')}, {spec['resamples']:,} resamples, each "
-        f"round by itself{tests if found.differences else ''}."
+        f"Intervals, each by itself: bootstrap over {queries}, {spec['resamples']:,} resamples"
+        f"{tests if found.differences else ''}."
     )
 
 
