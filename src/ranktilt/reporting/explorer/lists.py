@@ -30,7 +30,7 @@ class Entries:
     query: Ints
     """Place of the query among those asked for; rising."""
     doc: Ints
-    """Number of the document in `Lists.ids`."""
+    """Number of the document in `ShownLists.ids`."""
     first: Ints
     """First rank, from 1, that its tie block takes; 0 for a document that was not retrieved."""
     last: Ints
@@ -47,7 +47,7 @@ class Entries:
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class ShownLists:
     """Ranked lists of some runs for the same queries."""
 
     entries: tuple[Entries, ...]
@@ -61,7 +61,7 @@ class Lists:
 def lists(
     collection: Collection, groups: Groups, judgments: Judgments, runs: Sequence[Run],
     *, queries: Ints, depth: int, ties: str,
-) -> Lists:  # fmt: skip
+) -> ShownLists:  # fmt: skip
     """Collect what is worth seeing of each run's ranked lists."""
     parts = [_Part.of(run, collection, judgments, queries, ties) for run in runs]
     ids, parts = _numbered(judgments.ids, parts)
@@ -74,7 +74,7 @@ def lists(
     twins = twins_of(collection, groups, np.unique(np.concatenate([*listed, judgments.row[asked]])))
     partners = _Partners.of(twins, width)
     grades = _Grades.of(relevant, judgments.grade[asked])
-    return Lists(tuple(_entries(part, partners, grades, depth) for part in parts), ids, twins)
+    return ShownLists(tuple(_entries(part, partners, grades, depth) for part in parts), ids, twins)
 
 
 def first_rows(run: Run, collection: Collection, queries: Sequence[str], depth: int) -> tuple[Ints, Ints]:

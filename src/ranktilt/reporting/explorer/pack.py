@@ -17,7 +17,7 @@ from ranktilt.auditing.alignment import Judgments
 from ranktilt.auditing.groups import Groups
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.reporting.explorer.lists import Entries, Lists
+from ranktilt.reporting.explorer.lists import Entries, ShownLists
 from ranktilt.reporting.explorer.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ class Material:
     """Numbers of the queries that could be carried, the first ones first."""
     numbers: Numbers
     """Of all the audit's queries."""
-    lists: Lists
+    lists: ShownLists
     """Of the queries in `order`."""
     depth: int
     """Results of each list."""
