@@ -23,6 +23,7 @@ RANKERS = {
     "pairwise": "ranktilt.rankers.llm.pairwise:Pairwise",
     "pointwise": "ranktilt.rankers.llm.pointwise:Pointwise",
     "setwise": "ranktilt.rankers.llm.setwise:Setwise",
+    "fair-rerank": "ranktilt.mitigation.corrections.fair_rerank:FairReRank",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",
     "causal": "ranktilt.mitigation.corrections.causal:Causal",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,8 @@ class Lists:
     by: str
     rows: Ints
     """Row in the collection of each entry, −1 of a document that it does not hold."""
+    notes: dict[str, Any] = field(default_factory=dict, compare=False)
+    """What a correction finds out while it works, and the run's spec should say."""
 
     @classmethod
     def of(cls, collection: Collection, run: Run, by: str) -> Lists:
@@ -65,6 +68,14 @@ class Lists:
     def group(self) -> Ints:
         """Number of each entry's group, −1 for none."""
         return np.where(self.rows < 0, -1, self.groups.code[self.rows])
+
+    def two_sided(self, group: str) -> Ints:
+        """Return 1 for each entry of a group, 0 of any other group, −1 of none."""
+        return np.where(self.group < 0, -1, self.group == self.number(group))
+
+    def tie_keys(self) -> npt.NDArray[np.uint64]:
+        """Return each entry's `Collection.tie_keys`; 0 of a document that the collection does not hold."""
+        return np.append(self.collection.tie_keys(), np.uint64(0))[self.rows]
 
     def number(self, group: str) -> int:
         """Return a group's number; refuses one that there is not."""
@@ -88,11 +99,13 @@ class Correction(Ranker):
     by: str = field(default="source", kw_only=True)
     k: int | None = field(default=None, kw_only=True)
 
-    reads_scores: ClassVar[bool] = False
-    """Whether it needs to know how far scores lie apart, and not only their order."""
-
     def __post_init__(self) -> None:
         require_depth(self.name, self.k)
+
+    @property
+    def reads_scores(self) -> bool:
+        """Whether it needs to know how far scores lie apart, and not only their order."""
+        return False
 
     @abstractmethod
     def rescored(self, lists: Lists) -> Scores:
@@ -100,7 +113,7 @@ class Correction(Ranker):
 
     def about(self, lists: Lists) -> dict[str, Any]:
         """Return what else the run's spec should say."""
-        return {}
+        return lists.notes
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Correct a run; see `Ranker.rank`."""
@@ -123,21 +136,31 @@ class Correction(Ranker):
         return Run(found.queries, *parts, found.ids, spec)
 
 
-def in_order(order: Ints, scores: Scores) -> Scores:
+def in_order(order: Ints, scores: Scores, side: Ints | None = None) -> Scores:
     """Hand a list's falling scores out again, so that `order` gives the entries from the best to the worst.
 
-    Returns one score an entry. Entries tied before stay tied where they stand side by side; of others the later one
-    gets the next smaller number where it would tie.
+    Returns one score an entry. Entries tied before stay tied where they stand side by side, and are of one `side` where
+    that is given; of others the later one gets the next smaller number where it would tie.
     """
-    if (order == np.arange(len(order))).all():
+    if side is None and (order == np.arange(len(order))).all():
         return scores
+    before = np.append(order[:1], order[:-1])
+    tied = scores[order] == scores[before]
+    if side is not None:
+        tied &= side[order] == side[before]
     new = np.empty_like(scores)
     last = np.inf
-    for place, entry in enumerate(order.tolist()):
-        tied = place > 0 and scores[entry] == scores[order[place - 1]]
-        value = last if tied else min(float(scores[place]), float(np.nextafter(last, -np.inf)))
-        new[entry] = last = value
+    for entry, score, same in zip(order.tolist(), scores.tolist(), tied.tolist(), strict=True):
+        last = last if same and last < np.inf else min(score, float(np.nextafter(last, -np.inf)))
+        new[entry] = last
     return new
+
+
+def uniform(seed: int, *names: object) -> float:
+    """Return a number drawn evenly from (0, 1), always the same for one seed and one query's id."""
+    text = "\0".join(map(str, (seed, *names)))
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return (int.from_bytes(digest, "little") // 2**12 + 0.5) / 2**52
 
 
 def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
