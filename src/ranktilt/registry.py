@@ -24,6 +24,7 @@ RANKERS = {
     "pointwise": "ranktilt.rankers.llm.pointwise:Pointwise",
     "setwise": "ranktilt.rankers.llm.setwise:Setwise",
     "fair-rerank": "ranktilt.mitigation.corrections.fair_rerank:FairReRank",
+    "interleave": "ranktilt.mitigation.corrections.interleave:Interleave",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",
     "causal": "ranktilt.mitigation.corrections.causal:Causal",
