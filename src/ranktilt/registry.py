@@ -25,6 +25,7 @@ RANKERS = {
     "setwise": "ranktilt.rankers.llm.setwise:Setwise",
     "fair-rerank": "ranktilt.mitigation.corrections.fair_rerank:FairReRank",
     "interleave": "ranktilt.mitigation.corrections.interleave:Interleave",
+    "offset": "ranktilt.mitigation.corrections.offset:Offset",
     "milvus": "ranktilt.rankers.engines.milvus:Milvus",
     "engine": "ranktilt.rankers.engines.function:Engine",
     "causal": "ranktilt.mitigation.corrections.causal:Causal",
