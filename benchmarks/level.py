@@ -26,7 +26,11 @@ PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
 SIZE, QUICK, ROUNDS = 100_000, 1_000, 5
 MOST = 10.0
 """Per cent that a correction may add."""
-LABELS = {"projection": "dense, without a direction (project=)", "causal": "causal(strength=1) behind dense"}
+LABELS = {
+    "projection": "dense, without a direction (project=)",
+    "causal": "causal(strength=1) behind dense",
+    "offset": "offset(strength=1) behind dense",
+}
 
 
 def collection_of(count: int) -> rt.Collection:
@@ -64,6 +68,14 @@ def causal(folder: Path, collection: rt.Collection) -> Correction:
     return Causal(fit=str(file))
 
 
+def offset(folder: Path) -> Correction:
+    """The offset correction by a made-up fit."""
+    from ranktilt.mitigation.corrections.offset import GroupOffset, Offset, OffsetFit
+
+    found = OffsetFit({}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),))
+    return Offset(fit=str(found.save(folder / "offset.json")))
+
+
 def corrections(folder: Path, given: argparse.Namespace) -> Measured:
     """Search, search without a direction, and correct the lists, in turns; medians of each."""
     import ranktilt as rt
@@ -75,7 +87,7 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
     known = {"fingerprint": "", "cosine": True, "model": "", "reference": "", "source": "", "p": 1.0, "length": 1.0}
     vector = np.full(documents.shape[1], documents.shape[1] ** -0.5)
     file = Direction(vector, {**known, "random_length": 1.0}, ()).save(folder / "direction.npz")
-    after = causal(folder, collection)
+    after = {"causal": causal(folder, collection), "offset": offset(folder)}
     rounds = list[Measured]()
     for _ in range(1 + (1 if given.quick else ROUNDS)):  # the first warms up
         watch = Watch()
@@ -89,8 +101,9 @@ def corrections(folder: Path, given: argparse.Namespace) -> Measured:
         ends = np.cumsum([0, *(len(rows) for rows, _ in lists)])
         parts = [np.concatenate(column) for column in zip(*lists, strict=True)]
         run = rt.Run(tuple(collection.queries["id"]), ends, *parts, collection.ids, spec)
-        with watch("causal"):
-            after.rank(collection, run)
+        for name, correction in after.items():
+            with watch(name):
+                correction.rank(collection, run)
         rounds.append(watch.parts)
     return {part: statistics.median(one[part] for one in rounds[1:]) for part in rounds[0]}
 
@@ -105,7 +118,7 @@ def section(folder: Path, *, quick: bool) -> str:
     fresh(__file__, "vectors", place, *options)
     found = fresh(__file__, "corrections", place, *options)
     plain = found["search"]
-    added = {"projection": found["projection"] - plain, "causal": found["causal"]}
+    added = {"projection": found["projection"] - plain, "causal": found["causal"], "offset": found["offset"]}
     rows = [["dense search", seconds(plain), ""]]
     rows += [[LABELS[name], seconds(plain + more), f"{100 * more / plain:+.1f} %"] for name, more in added.items()]
     lines = [

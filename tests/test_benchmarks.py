@@ -295,9 +295,9 @@ def test_report_prints_its_tables(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_level_prints_its_table(tmp_path: Path) -> None:
     text = run("level.py", tmp_path / "RESULTS.md")
-    names = {"dense, without a direction (project=)", "causal(strength=1) behind dense"}
-    assert {"dense search", *names} <= set(rows(text))
-    assert text.count("(target ≤ 10 %: ") == 2
+    lists = {f"{name}(strength=1) behind dense" for name in ("causal", "offset")}
+    assert {"dense search", "dense, without a direction (project=)", *lists} <= set(rows(text))
+    assert text.count("(target ≤ 10 %: ") == 3
 
 
 @pytest.mark.slow

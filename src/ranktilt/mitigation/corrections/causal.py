@@ -92,7 +92,6 @@ class Causal(Correction):
     """
 
     name: ClassVar[str] = "causal"
-    reads_scores: ClassVar[bool] = True
 
     fit: str = field(default="", kw_only=True)
     strength: float = field(default=1.0, kw_only=True)
@@ -103,6 +102,11 @@ class Causal(Correction):
             raise UserError(f"causal: expected a strength between 0 and 1, got {self.strength:g}")
         if self.by != "source":
             raise UserError(f"causal is fitted on sources and knows no other group, got by={self.by}")
+
+    @property
+    def reads_scores(self) -> bool:
+        """It subtracts from them."""
+        return True
 
     def check(self) -> None:
         """Read the fit; see `Ranker.check`."""
@@ -116,6 +120,7 @@ class Causal(Correction):
     def rescored(self, lists: Lists) -> Scores:
         """Subtract what perplexity adds to each score; see `Correction.rescored`."""
         self._require_scale(lists.run)
+        lists.notes.update(fitted_on(self.fit, self.fitted))
         if not self.strength:
             return lists.run.scores
         outside = np.flatnonzero(lists.rows < 0)
@@ -129,10 +134,6 @@ class Causal(Correction):
         filled = np.where(np.isnan(perplexity), known.mean() if len(known) else 0.0, perplexity)
         corrected: Scores = lists.run.scores - self.strength * self.fitted.coefficient * filled
         return corrected
-
-    def about(self, lists: Lists) -> dict[str, Any]:
-        """Return the queries of the fit; see `Correction.about`."""
-        return fitted_on(self.fit, self.fitted)
 
     def _require_scale(self, run: Run) -> None:
         """Refuse scores of another ranker: β̂₂ is in the unit of those that were fitted."""
