@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -11,6 +12,7 @@ from ranktilt.auditing.audit import audit
 from ranktilt.errors import DataError, UserError
 from ranktilt.mitigation.training_result import BASELINE, TrainedRanker, TrainingStudy
 from ranktilt.mitigation.training_study import answer_overlaps, compare_trainings, study_measures
+from ranktilt.run import Run
 from tests.mitigation.trained import (
     HUMAN,
     LLM,
@@ -73,15 +75,23 @@ def test_a_dagger_needs_to_beat_every_other_ranker() -> None:
     assert worst.best(BASELINE, "RR@10")
 
 
-def test_differences_in_each_domain_are_of_one_body() -> None:
-    other = TrainedRanker("tiny", ("human",), 0, "c:t")
-    found = studied((HUMAN, LLM, other), sets=[ranked({**RANKS, other.run: 3})]).evaluations[0]
-    assert {(row.run, row.old_run) for row in found.domains} == {(NAMES[2], NAMES[1])}
-    assert {row.a for row in found.domains} == {"art", "law"}
-    change = found.difference(NAMES[2], NAMES[1], "RR@10", "law")
-    assert change is not None
-    assert change.value == -50
-    assert len(found.differences) == 6 * 3  # pairs of four rankers, three measures
+def test_each_domain_has_its_own_tests_and_daggers() -> None:
+    plain, spoilt = ranked({BASELINE: 10, HUMAN.run: 2, LLM.run: 2}), ranked_at(alone(), 1, spoilt=13).frame()
+    in_law = pl.col("query_id").str.tail(1).str.contains("[13579]")
+    # in law it is as good as the other one, and no better
+    own = pl.concat([spoilt.filter(~in_law), plain.runs[HUMAN.run].frame().filter(in_law)])
+    one = plain._replace(runs={**plain.runs, HUMAN.run: Run.from_frame(own, queries=plain.runs[BASELINE].queries)})
+    found, groups = studied(sets=[one]).evaluations[0], ("all", "art", "law")
+    values = [audit(alone(), run, "RR@10", by="domain", pairs=[]).values[0, 0] for run in one.runs.values()]
+    for number, group in enumerate(groups[:2]):
+        p = stats.ttest_rel(values[1][number], values[2][number], nan_policy="omit").pvalue
+        key = (NAMES[2], NAMES[1], "RR@10", group)
+        row = next(r for r in found.t_tests if (r.run, r.old_run, r.measure, r.a) == key)
+        assert (row.p, row.tests) == (pytest.approx(p), 3 * 3)  # pairs of rankers and measures, of one domain
+        assert row.value == pytest.approx(100 * np.nanmean(values[2][number] - values[1][number]))
+    assert len(found.differences) == len(groups) * 3 * 3
+    for test in ("t", "permutation"):
+        assert [found.best(NAMES[1], "RR@10", group, test=test) for group in groups] == [True, True, False]
 
 
 def test_trainings_of_other_seeds_are_one_ranker() -> None:

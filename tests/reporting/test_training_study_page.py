@@ -8,14 +8,14 @@ from functools import cache
 import pytest
 
 from ranktilt.mitigation.training_result import BASELINE, TrainingStudy
-from ranktilt.reporting.document import Figure
+from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.papers.figures import paper_figures
 from ranktilt.reporting.papers.results import cells_of, tables_of
 from ranktilt.reporting.papers.tables import paper_tables
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
-from tests.mitigation.trained import HUMAN, LLM, mixture, ranked, studied, whole
+from tests.mitigation.trained import HUMAN, mixture, ranked, studied, whole
 from tests.refusals import refused
 
 MINI = ("mini trained on human", "mini trained on llm")
@@ -38,6 +38,7 @@ def test_each_collection_has_a_table_with_marks(study: TrainingStudy) -> None:
     assert "| mini trained on llm | 50.0 | 63.1 | 50.0 | 100.0 | −45.3\\* |" in text
     assert "**nf: zero-shot, 40 queries, 40 documents, depth 100**" in text
     assert "| less trained on human | −90.5\\* |" in text
+    assert text.count("|  | mini trained on human | 100.0†‡ | 100.0†‡ | 100.0†‡ | 100.0 |") == 3  # all and two domains
 
 
 def test_the_terminal_holds_all_five_tables(study: TrainingStudy) -> None:
@@ -49,13 +50,17 @@ def test_the_terminal_holds_all_five_tables(study: TrainingStudy) -> None:
 
 
 def test_tables_say_that_a_body_was_tuned_before() -> None:
-    tuned = studied([replace(one, tuned="retrieval") for one in (HUMAN, LLM)])
-    text = table(tuned)
-    assert (
-        "qa, test: supervised, 40 queries, 40 documents, depth 1,000; body already tuned for retrieval: mini\n" in text
-    )
-    assert "qa, test, by domain; body already tuned for retrieval: mini\n" in text
-    assert "body already tuned" not in table(studied())
+    tuned = replace(whole_once(), rankers=tuple(replace(one, tuned="retrieval") for one in whole_once().rankers))
+    said = "; body already tuned for retrieval: mini"
+    assert f"qa, test: supervised, 40 queries, 40 documents, depth 1,000{said}\n" in table(tuned)
+    tables = [block for one in view(tuned).sections for block in one.blocks if isinstance(block, Table)]
+    trained = [one for one in tables if any("mini" in cell.text for row in one.rows for cell in row.cells)]
+    assert len(trained) == 7  # two collections, tilts, domains, seen queries, curve, comparisons
+    assert all(one.caption.endswith(said) for one in trained)
+    assert "body already tuned" not in table(whole_once())
+    for number, there in ((1, False), (2, True), (3, True), (4, False), (5, True)):
+        printed = paper_tables([tuned], f"askari-{number}", "markdown")
+        assert ("Body already tuned for retrieval: mini." in printed) is there
 
 
 def test_figures_are_of_the_differences_and_the_curve(study: TrainingStudy) -> None:

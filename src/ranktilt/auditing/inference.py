@@ -174,6 +174,13 @@ class Sample:
         return family_of(self.mask, self.distinct)
 
 
+def mean_sample(run: str, of: Measure, group: str, values: Floats, distinct: Ints | None) -> Sample:
+    """What lies behind the mean of per-query values, those that are defined."""
+    known = ~np.isnan(values)
+    total, weight = np.where(known, values, 0.0), known.astype(np.float64)
+    return Sample(run, of, group, group, total, weight, twins=False, distinct=distinct)
+
+
 @dataclass(frozen=True)
 class InferenceOptions:
     """How certainty is computed.

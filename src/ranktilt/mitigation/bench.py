@@ -14,7 +14,14 @@ from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
 from ranktilt.auditing.comparison.match import change_tasks, match
 from ranktilt.auditing.effects import LEVEL, Change, Effect
 from ranktilt.auditing.groups import ALL, Pair, grouping
-from ranktilt.auditing.inference import InferenceOptions, Sample, contrast_changes, corrected, effects, mean_changes
+from ranktilt.auditing.inference import (
+    InferenceOptions,
+    contrast_changes,
+    corrected,
+    effects,
+    mean_changes,
+    mean_sample,
+)
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, unknown
@@ -196,12 +203,11 @@ def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) ->
 
 def _means(found: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ...]:
     """Effectiveness of every run and measure with its interval; that a mean is above 0 is not tested."""
-    samples = []
-    for run, of_run in zip(found.runs, found.values[:, :, 0], strict=True):
-        for one, values in zip(found.measures, of_run, strict=True):
-            known = ~np.isnan(values)
-            total, weight = np.where(known, values, 0.0), known.astype(np.float64)
-            samples.append(Sample(run, one, over, over, total, weight, twins=False, distinct=found.distinct(run)))
+    samples = [
+        mean_sample(run, one, over, values, found.distinct(run))
+        for run, of_run in zip(found.runs, found.values[:, :, 0], strict=True)
+        for one, values in zip(found.measures, of_run, strict=True)
+    ]
     return effects(samples, how)
 
 

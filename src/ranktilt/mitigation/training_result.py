@@ -116,12 +116,10 @@ class Evaluation:
     means : tuple of Effect
         Of every ranker, group (which stands twice) and measure, 0 to 1.
     differences : tuple of Change
-        Of every two rankers and measure over all queries, in points: `run` less `old_run`. Sign-flip permutation, Holm
-        over all of them.
+        Of every two rankers, group and measure, in points: `run` less `old_run`. Sign-flip permutation, Holm over all
+        of the group.
     t_tests : tuple of Change
-        The same by the paired t test, Bonferroni over all of them.
-    domains : tuple of Change
-        In each domain, of every two rankers of one body.
+        The same by the paired t test, Bonferroni over all of the group.
     seeds : tuple of SeedValues
         Of every trained ranker and measure, over all queries.
     split, side : str
@@ -138,7 +136,6 @@ class Evaluation:
     means: tuple[Effect, ...]
     differences: tuple[Change, ...] = ()
     t_tests: tuple[Change, ...] = ()
-    domains: tuple[Change, ...] = ()
     seeds: tuple[SeedValues, ...] = ()
     split: str = ""
     side: str = ""
@@ -158,17 +155,16 @@ class Evaluation:
 
     def difference(self, new: str, old: str, measure: str, group: str = ALL) -> Change | None:
         """Return how a ranker differs from another one; None where the two were not compared."""
-        rows = self.differences if group == ALL else self.domains
-        pair = (c for c in rows if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group))
+        pair = (c for c in self.differences if (c.run, c.old_run, c.measure, c.a) == (new, old, measure, group))
         return next(pair, None)
 
-    def best(self, ranker: str, measure: str, *, test: Literal["t", "permutation"] = "t") -> bool:
+    def best(self, ranker: str, measure: str, group: str = ALL, *, test: Literal["t", "permutation"] = "t") -> bool:
         """Whether a ranker is significantly better than every other one, the first stage among them."""
         rows = self.t_tests if test == "t" else self.differences
-        of = [c for c in rows if c.measure == measure and ranker in (c.run, c.old_run)]
-        if len(of) < len(self.rankers) - 1 or not of:
-            return False
-        return all(c.p_corrected < ALPHA and (c.value > 0) == (c.run == ranker) and c.value != 0 for c in of)
+        of = [c for c in rows if (c.measure, c.a) == (measure, group) and ranker in (c.run, c.old_run)]
+        return len(of) == len(self.rankers) - 1 > 0 and all(
+            c.p_corrected < ALPHA and (c.value > 0 if c.run == ranker else c.value < 0) for c in of
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,23 +12,22 @@ import numpy.typing as npt
 import polars as pl
 
 from ranktilt.auditing.audit import audit
+from ranktilt.auditing.comparison.match import RunPair, change_tasks, match
 from ranktilt.auditing.effects import Change, Effect
 from ranktilt.auditing.inference import (
     ChangeTask,
     Columns,
     InferenceOptions,
-    Sample,
     contrast_changes,
-    contrast_task,
     corrected,
     effects,
     mean_changes,
+    mean_sample,
 )
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.measures.base import Measure, measure
-from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.measures.recall import Recall
 from ranktilt.mitigation.training_result import (
     BASELINE,
@@ -192,28 +191,19 @@ class _Evaluated:
         return in_all([self.audit.distinct(run) for run in runs])
 
     def evaluation(self, rankers: Sequence[TrainedRanker], how: InferenceOptions) -> Evaluation:
-        """Means with intervals, and every comparison."""
+        """Means with intervals, and every comparison; each group's are corrected together."""
         kind, found = self.ranked.kind, self.audit
-        pairs = list(combinations(self.trainings, 2)) if kind in _OWN_TESTS else []
-        tasks = [task for old, new in pairs for task in self._tasks(new, old, 0)]
-        changes = mean_changes(tasks, resamples=how.resamples, seed=how.seed)
-        bodies = {one.name: one.body for one in rankers if not one.limits}
-        alike = [(old, new) for old, new in pairs if old in bodies and bodies[old] == bodies.get(new)]
-        own = [
-            replace(change, a=found.groups[group], b=found.groups[group])
-            for group in range(1, len(found.groups))
-            for change in mean_changes(
-                [task for old, new in alike for task in self._tasks(new, old, group)],
-                resamples=how.resamples, seed=how.seed,
-            )
-        ]  # fmt: skip
-        paired = [replace(c, p=_t_test(task)) for c, task in zip(changes, tasks, strict=True)]
+        differences, t_tests = list[Change](), list[Change]()
+        for group in range(len(found.groups)) if kind in _OWN_TESTS else ():
+            tasks = [task for old, new in combinations(self.trainings, 2) for task in self._tasks(new, old, group)]
+            changes = mean_changes(tasks, resamples=how.resamples, seed=how.seed)
+            differences += corrected(changes, "holm")
+            t_tests += corrected([replace(c, p=_t_test(t)) for c, t in zip(changes, tasks, strict=True)], "bonferroni")
         judged = int((~np.isnan(found.values[0, 1, 0])).sum())
         return Evaluation(
             self.ranked.name, kind, judged, self.ranked.collection.docs.height, self.ranked.depth,
-            tuple(map(repr, found.measures)), found.groups, tuple(self._means(how)), corrected(changes, "holm"),
-            corrected(paired, "bonferroni"), corrected(own, "holm"), tuple(self._seeds(rankers)),
-            self.ranked.split, self.ranked.side,
+            tuple(map(repr, found.measures)), found.groups, tuple(self._means(how)), tuple(differences),
+            tuple(t_tests), tuple(self._seeds(rankers)), self.ranked.split, self.ranked.side,
         )  # fmt: skip
 
     def _tasks(self, new: str, old: str, group: int) -> Iterator[ChangeTask]:
@@ -226,14 +216,12 @@ class _Evaluated:
 
     def _means(self, how: InferenceOptions) -> tuple[Effect, ...]:
         """That a mean is above 0 is not tested."""
-        samples = []
-        for ranker in self.trainings:
-            values, distinct = self.values(ranker), self.distinct(ranker)
-            for number, group in enumerate(self.audit.groups):
-                for one, numbers in zip(self.audit.measures, values[:, number], strict=True):
-                    known = ~np.isnan(numbers)
-                    total, weight = np.where(known, numbers, 0.0), known.astype(np.float64)
-                    samples.append(Sample(ranker, one, group, group, total, weight, twins=False, distinct=distinct))
+        samples = [
+            mean_sample(ranker, one, group, numbers, self.distinct(ranker))
+            for ranker in self.trainings
+            for group, values in zip(self.audit.groups, self.values(ranker).swapaxes(0, 1), strict=True)
+            for one, numbers in zip(self.audit.measures, values, strict=True)
+        ]
         return effects(samples, replace(how, correction="holm"))
 
     def _seeds(self, rankers: Sequence[TrainedRanker]) -> Iterator[SeedValues]:
@@ -261,27 +249,14 @@ def _tilts(
         mixed.collection, runs, TILT_MEASURES, pairs=[(reference, other) for other in others], confounds=False,
         heads=0, ties=ties, resamples=how.resamples, seed=how.seed,
     )  # fmt: skip
-    tasks = []
-    for new in rankers:
-        old = next((o for o in rankers if (o.body, o.seed, o.documents) == (new.body, new.seed, (reference,))), None)
-        if old is None or old is new or new.limits or old.limits or not {new.run, old.run} <= set(found.runs):
-            continue
-        for tilt in (one for one in found.tilts if one.run == new.run):
-            before = next(o for o in found.tilts if (o.run, o.b, o.measure) == (old.run, tilt.b, tilt.measure))
-            sides = [_sample(found, effect) for effect in (tilt, before)]
-            tasks.append(contrast_task(sides[0], sides[1], (tilt.level, before.level)))
+    whole = [one for one in rankers if not one.limits and one.run in found.runs]
+    own = {(one.body, one.seed): one.run for one in whole if one.documents == (reference,)}
+    learned = [(one.run, own.get((one.body, one.seed), one.run)) for one in whole]
+    pairs = tuple(RunPair(new, old) for new, old in learned if new != old)
+    side = replace(match(found, found, to=pairs[0].old), runs=pairs) if pairs else None
+    tasks = change_tasks(side, side.pairs) if side else []
     changes = corrected(contrast_changes(tasks, resamples=how.resamples, seed=how.seed), how.correction)
     return found.tilts, changes, tuple(_warnings("mixed", found))
-
-
-def _sample(found: Audit, tilt: Effect) -> Sample:
-    """Per-query values behind a Relative Δ."""
-    run, number = found.runs.index(tilt.run), list(map(repr, found.measures)).index(tilt.measure)
-    of = found.measures[number]
-    one, two = (found.values[run, number, found.groups.index(side)] for side in (tilt.a, tilt.b))
-    return Sample(
-        tilt.run, RelativeDelta(of=of), tilt.a, tilt.b, one, two, twins=tilt.twins, distinct=found.distinct(tilt.run)
-    )
 
 
 def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:

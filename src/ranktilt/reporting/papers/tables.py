@@ -42,6 +42,8 @@ _ROUNDED = (
     "rounding, and may differ where they are small."
 )
 _SOME = "Values at the indices 1, 2, 5, 10, 20 … and at the last; CSV has all."
+_TRAINED = ("askari-2", "askari-3", "askari-5")
+"""Tables of rankers that a study trained."""
 _SETTING = ("collection", "condition")
 """Keys whose only value a caption does not repeat: the title says it."""
 _ALWAYS = ("dataset", "system", "measure")
@@ -155,8 +157,11 @@ def _some(cells: Sequence[PaperCell]) -> list[PaperCell]:
 
 
 def _caveats(results: Sequence[Source], layout: Layout, rounding: str) -> list[str]:
-    """What a Relative Δ of a result must not be read without."""
+    """What the numbers of a result must not be read without."""
     bare = [_bare(result) for result in results if not isinstance(result, CellFile)]
+    if layout.name in _TRAINED:
+        studies = [one for one in bare if isinstance(one, TrainingStudy)]
+        return [f"Body already tuned for {what}: {body}." for one in studies for body, what in one.tuned.items()]
     found = [one for one in bare if isinstance(one, Audit | Study) and one.tilts]
     if layout.derived != DELTA or not found:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,8 +60,8 @@ def view(study: TrainingStudy) -> Document:
 def _legend(study: TrainingStudy) -> Iterator[str]:
     spec = study.spec
     yield (
-        "In %. † significantly better than every other ranker of the table and BM25: corrected p < .05 by the paired t "
-        "test (Bonferroni over all pairs of rankers and measures of the table); ‡ by sign-flip permutation (Holm)."
+        "In %. † significantly better than every other ranker of the table or domain and BM25: corrected p < .05 by "
+        "the paired t test (Bonferroni over all its pairs of rankers and measures); ‡ by sign-flip permutation (Holm)."
     )
     if study.tilts:
         yield (
@@ -77,12 +77,16 @@ def _captioned(study: TrainingStudy, caption: str) -> str:
     return caption + "".join(said)
 
 
-def _mean_cell(mean: Effect, marks: str = "") -> Cell:
-    return Cell(percent(mean.value) + marks, mean.value, ends=(percent(mean.low), percent(mean.high)))
+def _means(one: Evaluation, ranker: str, group: str = ALL) -> Iterator[Cell]:
+    """A ranker's cells, marked where it is better than all others."""
+    for measure in one.measures:
+        tests = (("†", one.best(ranker, measure, group)), ("‡", one.best(ranker, measure, group, test="permutation")))
+        mean, marks = one.mean(ranker, measure, group), "".join(sign for sign, best in tests if best)
+        yield Cell(percent(mean.value) + marks, mean.value, ends=(percent(mean.low), percent(mean.high)))
 
 
-def _marks(one: Evaluation, ranker: str, measure: str) -> str:
-    return ("†" if one.best(ranker, measure) else "") + ("‡" if one.best(ranker, measure, test="permutation") else "")
+def _columns(measures: Iterable[str]) -> tuple[Column, ...]:
+    return Column("ranker", number=False, header=True, width=_LABEL), *(Column(m, spread=True) for m in measures)
 
 
 def _caption(one: Evaluation) -> str:
@@ -94,16 +98,11 @@ def _effectiveness(study: TrainingStudy) -> Iterator[Table]:
     """Table 2 of the paper, a table a collection; beside the supervised one the tilt."""
     for one in study.of_kind("supervised", "zero-shot"):
         tilted = one.kind == "supervised" and bool(study.tilts)
-        columns = (
-            Column("ranker", number=False, header=True, width=_LABEL),
-            *(Column(measure, spread=True) for measure in one.measures),
-            *([Column(f"Relative Δ {study.primary}", spread=True)] if tilted else []),
-        )
+        columns = _columns([*one.measures, *([f"Relative Δ {study.primary}"] if tilted else [])])
         rows = []
         for ranker in one.rankers:
-            means = (_mean_cell(one.mean(ranker, m), _marks(one, ranker, m)) for m in one.measures)
             tilt = [_tilt_cell(study.tilts_of(ranker, study.primary))] if tilted else []
-            rows.append(Row((Cell(ranker), *means, *tilt)))
+            rows.append(Row((Cell(ranker), *_means(one, ranker), *tilt)))
         yield Table(_captioned(study, _caption(one)), columns, tuple(rows), titled=True, intervals="row")
 
 
@@ -135,11 +134,10 @@ def _tilts(study: TrainingStudy) -> Section:
                 rows.append(Row((Cell(less, emphasis="quiet"), *map(_change_cell, changes))))
     if not rows:
         return Section("tilt", "")
-    columns = (Column("ranker", number=False, header=True, width=_LABEL), *(Column(m, spread=True) for m in measures))
     note = f"In %; + favours {study.reference}. Less: the paired difference in points. * corrected p < .05 (Holm)."
     table = Table(
         _captioned(study, "Relative Δ on the answers of both sides"),
-        columns,
+        _columns(measures),
         tuple(rows),
         note,
         titled=True,
@@ -162,23 +160,21 @@ def _domains(study: TrainingStudy) -> Section:
     for one in study.of_kind("supervised"):
         if len(one.groups) == 1:
             continue
-        columns = (
-            Column("ranker", number=False, header=True, width=_LABEL),
-            *(Column(measure, spread=True) for measure in one.measures),
-        )
         rows = []
         for group in one.groups:
-            for ranker in one.rankers:
-                cells = (_mean_cell(one.mean(ranker, measure, group)) for measure in one.measures)
-                rows.append(Row((Cell(ranker), *cells), (group,)))
+            rows += [Row((Cell(ranker), *_means(one, ranker, group)), (group,)) for ranker in one.rankers]
             for body, new, old in study.contrasts:
                 found = [one.difference(new, old, measure, group) for measure in one.measures]
                 if any(found):
                     less = Cell(_less(body, new, old), emphasis="quiet")
                     rows.append(Row((less, *(_change_cell(c) if c else Cell("") for c in found)), (group,)))
-        note = "In %, differences in points. * corrected p < .05 (permutation, Holm over all domains; all: all pairs)."
-        caption = _captioned(study, f"{one.name}, by domain")
-        blocks.append(Table(caption, columns, tuple(rows), note, groups=("domain",), titled=True, intervals="page"))
+        note = "In %, differences in points. * corrected p < .05 (permutation). All tests are corrected in each domain."
+        blocks.append(
+            Table(
+                _captioned(study, f"{one.name}, by domain"), _columns(one.measures), tuple(rows), note,
+                groups=("domain",), titled=True, intervals="page",
+            )
+        )  # fmt: skip
         blocks += _forest(study, one)
     return Section("domains", "Effectiveness in each domain", (), tuple(blocks))
 
@@ -239,14 +235,13 @@ def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) ->
     """One table of evaluations of one kind; those with other measures in one of their own."""
     for measures in dict.fromkeys(one.measures for one in found):
         rows = [
-            Row((Cell(ranker), *(_mean_cell(one.mean(ranker, m)) for m in measures)), (one.name,))
+            Row((Cell(ranker), *_means(one, ranker)), (one.name,))
             for one in found
             if one.measures == measures
             for ranker in one.rankers
         ]
-        columns = (named("ranker"), *(Column(m, spread=True) for m in measures))
         said = _captioned(study, caption) if any(one.seeds for one in found) else caption
-        yield Table(said, columns, tuple(rows), groups=("collection",), titled=True, intervals="row")
+        yield Table(said, _columns(measures), tuple(rows), groups=("collection",), titled=True, intervals="row")
 
 
 def _curve(study: TrainingStudy) -> Section:
@@ -302,7 +297,7 @@ def _spread(study: TrainingStudy) -> Section:
         named("ranker"), Column("collection", number=False), Column("measure", number=False), Column("mean"),
         Column("standard deviation"), Column("trainings"),
     )  # fmt: skip
-    table = Table("What other seeds give, in %", columns, tuple(rows), only=PAGE)
+    table = Table(_captioned(study, "What other seeds give, in %"), columns, tuple(rows), only=PAGE)
     return Section("seeds", "Spread over seeds", (), (table,))
 
 
@@ -318,13 +313,13 @@ def _comparisons(study: TrainingStudy) -> Section:
              Cell(p_value(t.p_corrected), t.p_corrected), Cell(count(c.queries), c.queries)))
         for one in study.evaluations
         for c, t in zip(one.differences, one.t_tests, strict=True)
+        if c.a == ALL
     ]  # fmt: skip
     if not rows:
         return Section("comparisons", "")
     note = "Each corrected over all tests of its collection; recall is not compared: re-ranking does not change it."
-    return Section(
-        "comparisons", "Every comparison", (), (Table("Every comparison", columns, tuple(rows), note, only=PAGE),)
-    )
+    table = Table(_captioned(study, "Every comparison"), columns, tuple(rows), note, only=PAGE)
+    return Section("comparisons", "Every comparison", (), (table,))
 
 
 def _data(study: TrainingStudy) -> pl.DataFrame:
@@ -333,7 +328,7 @@ def _data(study: TrainingStudy) -> pl.DataFrame:
         _record(row, one.name, one.kind, quantity, scale)
         for one in study.evaluations
         for quantity, rows, scale in (
-            ("mean", one.means, 100.0), ("difference", (*one.differences, *one.domains), 1.0),
+            ("mean", one.means, 100.0), ("difference", one.differences, 1.0),
         )
         for row in rows
     ]  # fmt: skip
