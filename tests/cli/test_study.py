@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ranktilt.cli.study import read_amounts, read_temperatures, read_zero_shot
+from ranktilt.cli.study import read_temperatures, read_zero_shot
+from ranktilt.cli.train import read_amounts
 from ranktilt.errors import UserError
 from tests.cli.conftest import Cli, refused
 from tests.mitigation.answered import answered_folder
@@ -145,10 +146,14 @@ def test_a_study_of_training_is_printed_and_written(
     [
         ((), "nothing to train: name an encoder to start from, such as --from minilm"),
         (("-r", "bm25"), "-r is for studies of temperature (--of temperature)"),
+        (
+            ("--from", "x", "--test", "t"),
+            "--test is for studies of temperature (--of temperature)",
+        ),
         (("--from", "x", "--preset", "no"), "unknown preset 'no' (valid: paper, notebook)"),
         (
             ("--from", "x", "--curve", "human"),
-            "--curve expects sources with a number of documents, such as human=100,llm=50; got 'human'",
+            "--curve: expected SOURCE=N, each source once, such as human=500,llm=500; got 'human'",
         ),
         (
             ("--from", "x", "--zero-shot", "a,b"),
@@ -164,12 +169,12 @@ def test_refused_of_training(cli: Cli, folder: Path, arguments: tuple[str, ...],
     assert refused(cli, "study", folder, "--of", "training", *arguments) == message
 
 
-def test_options_of_training_are_refused_elsewhere(cli: Cli, folder: Path) -> None:
-    found = refused(cli, "study", folder, *QUICK, "--from", "x")
-    assert found == "--from is for studies of training (--of training)"
+@pytest.mark.parametrize("given", [("--from", "x"), ("--seeds", "3"), ("--disjoint",), ("--learning-rate", "1")])
+def test_options_of_training_are_refused_elsewhere(cli: Cli, folder: Path, given: tuple[str, ...]) -> None:
+    assert refused(cli, "study", folder, *QUICK, *given) == f"{given[0]} is for studies of training (--of training)"
 
 
 def test_what_is_named_behind_a_collection() -> None:
     assert read_zero_shot("irds:x/y") == ("irds:x/y", None, None, "")
     assert read_zero_shot("a,qrels=q,candidates=c,name=n") == ("a", "q", "c", "n")
-    assert read_amounts("human=100,llm=0") == (("human", 100), ("llm", 0))
+    assert read_amounts(["human=100,llm=0"], "--curve") == {"human": 100, "llm": 0}

@@ -223,7 +223,10 @@ def test_documents_of_sources_in_numbers(cli: Cli, folder: Path, tiny: Path, tmp
     old = cli(*command, "-o", tmp_path / "old", "--source", "human")
     assert (old.code, spec_of(tmp_path / "old")["sources"]) == (0, ["human"])
     for given, words in (
-        ("human=x", "--documents: expected SOURCE or SOURCE=N, such as human=500,llm=500; got 'human=x'"),
+        *(
+            (text, f"--documents: expected SOURCE or SOURCE=N, each source once, such as human=500,llm=500; got {last}")
+            for text, last in (("human=x", "'human=x'"), ("human=²", "'human=²'"), ("human,human=2", "'human=2'"))
+        ),
         ("human=0", "training: expected at least 1 document of a source that is learned from, got human=0"),
         (
             "llm=41",

@@ -104,6 +104,12 @@ class OptionGroup:
         """What holds while the verb runs."""
         return nullcontext()
 
+    def changed(self) -> list[str]:
+        """Name the options that differ from their defaults."""
+        hints = get_type_hints(type(self), include_extras=True)
+        chosen = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        return [hints[name].__metadata__[0].default for name in chosen]  # where typer keeps the first name
+
 
 @dataclass(frozen=True)
 class Compute(OptionGroup):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,11 +23,12 @@ from ranktilt.cli.train import (
     QueryTokens,
     RerankerRate,
     Steps,
+    read_amounts,
 )
 from ranktilt.errors import UserError
 
 if TYPE_CHECKING:
-    from ranktilt.mitigation.training_plan import Amounts, StudyOptions, ZeroShot
+    from ranktilt.mitigation.training_plan import StudyOptions, ZeroShot
 
 Subjects = StrEnum("Subjects", ["temperature", "training"])
 
@@ -83,7 +84,7 @@ class _Trainings(options.OptionGroup):
         training = Training.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
         return StudyOptions(
             training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
-            curve=tuple(read_amounts(text) for text in self.curve or ()),
+            curve=tuple(tuple(read_amounts([text], "--curve").items()) for text in self.curve or ()),
             zero_shot=tuple(read_zero_shot(text) for text in self.zero_shot or ()), **more,
         )  # fmt: skip
 
@@ -123,12 +124,14 @@ def study(
     With --of training: train each encoder on the human and on the LLM's documents, re-rank BM25's with it, and compare
     effectiveness and tilt, on the test split and on other collections. It resumes what was interrupted.
     """
-    asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
     if of == Subjects.training:
-        _refuse("temperature", {**asked, "--ignore-unknown": ignore_unknown})
+        asked = {"-r": ranker, "-m": measure, "--source": source, "--source-temperature": source_temperature}
+        named = [option for option, value in {**asked, "--ignore-unknown": ignore_unknown}.items() if value]
+        unused = {"--test", "--correction", "--level-margin"}.intersection(statistics.changed())
+        _refuse("temperature", [*named, *sorted(unused)])
         _study_training(folder, trainings, statistics, search, output, reference=reference, test=split or "test")
         return
-    _refuse("training", {"--from": trainings.start_from, "--zero-shot": trainings.zero_shot, "--work": trainings.work})
+    _refuse("training", trainings.changed())
     if not ranker:
         raise UserError("nothing to study: name a ranker, such as -r bm25")
     temperatures = read_temperatures(source_temperature or ())
@@ -145,10 +148,10 @@ def study(
     output.deliver(found)
 
 
-def _refuse(subject: str, asked: Mapping[str, object]) -> None:
+def _refuse(subject: str, given: Sequence[str]) -> None:
     """Refuse options that are about the other subject."""
-    if given := next((option for option, value in asked.items() if value), None):
-        raise UserError(f"{given} is for studies of {subject} (--of {subject})")
+    if given:
+        raise UserError(f"{given[0]} is for studies of {subject} (--of {subject})")
 
 
 def _study_training(
@@ -189,19 +192,6 @@ def read_zero_shot(text: str) -> ZeroShot:
     if not path:
         raise UserError(f"--zero-shot expects a collection, such as a folder; got {text!r}")
     return ZeroShot(path, **found)
-
-
-def read_amounts(text: str) -> Amounts:
-    """Read how many documents of each source are learned from: ``human=100,llm=50``."""
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, number = part.partition("=")
-        if not name or not number.isdecimal() or name in found:
-            raise UserError(
-                f"--curve expects sources with a number of documents, such as human=100,llm=50; got {text!r}"
-            )
-        found[name] = int(number)
-    return tuple(found.items())
 
 
 def read_temperatures(texts: Sequence[str]) -> dict[str, float]:

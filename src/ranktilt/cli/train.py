@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,7 +104,9 @@ class _Learning(options.OptionGroup):
         """What was asked for, by the names of `ranktilt.training.options.Training`."""
         found = {name: value for name, value in vars(self).items() if value is not None}
         if self.documents:
-            found["sources"], found["limits"] = _read_documents(found.pop("documents"))
+            amounts = read_amounts(found.pop("documents"), "--documents", whole=True)
+            found["sources"] = tuple(amounts)
+            found["limits"] = tuple((name, most) for name, most in amounts.items() if most is not None)
         return found
 
 
@@ -250,17 +252,16 @@ def retriever(
     note(f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}")
 
 
-def _read_documents(texts: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
-    """Read ``SOURCE[=N],…``: the sources, and how many documents of some."""
+def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> dict[str, int | None]:
+    """Read how many documents of each source are learned from: ``SOURCE=N,…``, of all without a number if `whole`."""
     found = dict[str, int | None]()
-    for part in (part for text in texts for part in text.split(",")):
-        name, equals, number = part.strip().partition("=")
-        if not name or (equals and not number.isdigit()):
-            raise UserError(
-                f"--documents: expected SOURCE or SOURCE=N, such as human=500,llm=500; got {part.strip()!r}"
-            )
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        name, equals, number = part.partition("=")
+        if not name or name in found or not (number.isdecimal() or (whole and not equals)):
+            form = "SOURCE or SOURCE=N" if whole else "SOURCE=N"
+            raise UserError(f"{option}: expected {form}, each source once, such as human=500,llm=500; got {part!r}")
         found[name] = int(number) if equals else None
-    return tuple(found), tuple((name, most) for name, most in found.items() if most is not None)
+    return found
 
 
 def _alphas(asked: list[str], collection: Collection, model: str, chosen: RetrieverTraining) -> list[float]:
