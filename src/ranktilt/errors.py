@@ -83,6 +83,21 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     return UserError(f"unknown {kind} {name!r}{hint} (valid: {', '.join(names) or 'none'})")
 
 
+def refuse_twice(names: Sequence[str], noun: str) -> None:
+    """Refuse a name that comes more than once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As they were given.
+    noun : str
+        What each of them names, such as ``"ranker"``.
+    """
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{noun} {twice!r} is given twice")
+
+
 def counted(n: int, one: str, many: str) -> str:
     """Count in words: ``1 query``, ``2 queries``.
 

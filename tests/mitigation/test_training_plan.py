@@ -17,10 +17,10 @@ from ranktilt.mitigation.bench import reference_alone
 from ranktilt.mitigation.training_plan import (
     StudyOptions,
     ZeroShot,
+    apart,
     drawn_queries,
     training_study,
     tuned_for,
-    without_training,
 )
 from ranktilt.mitigation.training_result import TrainingStudy
 from ranktilt.registry import ranker
@@ -140,14 +140,30 @@ def _beyond():  # type: ignore[no-untyped-def]
     return pl.lit("elsewhere")
 
 
-def test_disjoint_leaves_no_document_of_the_training(folder: Path) -> None:
+def test_disjoint_leaves_no_document_of_the_other_split_nor_a_copy_of_one(folder: Path) -> None:
     train, test = (load(folder, split=split) for split in ("train", "test"))
-    found = without_training(test, train)
-    learned = set(train.qrels["doc_id"])
-    assert not learned & set(found.docs["id"])
-    assert found.docs.height == test.docs.height - len(learned)
-    assert found.qrels.equals(test.qrels)
-    assert without_training(test, test).docs.equals(test.docs)  # what the test needs stays
+    learned, needed = (set(one.qrels["doc_id"]) for one in (train, test))
+    assert set(apart(test, train).ids) == set(test.ids) - learned
+    assert set(apart(train, test).ids) == set(train.ids) - needed
+    assert apart(test, train).qrels.equals(test.qrels)
+    assert apart(test, test).docs.equals(test.docs)  # what is relevant to queries of both stays in both
+    free = [name for name in test.ids if name not in learned | needed][:1]
+    given = {**dict.fromkeys(free, "one text"), min(learned): "one text", max(learned): "two", min(needed): "two"}
+    docs = test.docs.with_columns(text=pl.col("id").replace_strict(given, default=pl.col("text")))
+    same = [Collection(docs, one.queries, one.qrels) for one in (test, train)]
+    assert set(apart(*same).ids) == set(test.ids) - learned - set(free)  # a copy goes, unless the test needs it
+
+
+def test_a_disjoint_training_learns_from_no_document_of_the_test(
+    folder: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(collection: Collection, *_: object, **__: object) -> None:
+        assert not set(collection.ids) & set(load(folder, split="test").qrels["doc_id"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training_plan, "train_cross_encoder", stop)
+    with pytest.raises(KeyboardInterrupt):
+        study(folder, tiny, tmp_path, disjoint=True)
 
 
 def test_bodies_say_what_they_were_tuned_for(tiny: Path, made: Made, tmp_path: Path) -> None:
@@ -168,12 +184,12 @@ def test_refusals_before_any_training(
         ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
         ({"curve": ((("human", 0),),)}, "the curve: a ranker needs a document to learn from; got none of any source"),
         ({"curve": ((("bot", 1),),)}, "unknown source 'bot' (valid: human, llm)"),
-        ({"curve": ((("human", 1),),) * 2}, f"'{tiny.name} trained on 1 human, seed 0' is given twice"),
+        ({"curve": ((("human", 1),),) * 2}, f"training '{tiny.name} trained on 1 human, seed 0' is given twice"),
         ({"zero_shot": (ZeroShot(lists),)},
          f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},qrels=FILE"),
         ({"zero_shot": (ZeroShot(str(folder), "none"),)},
          f"zero-shot collection {folder}: no judgments (qrels); name them: {folder},qrels=FILE"),
-        ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "'qa' is given twice"),
+        ({"zero_shot": (ZeroShot(str(folder)),) * 2}, "collection 'qa' is given twice"),
         ({"zero_shot": (ZeroShot(str(folder / "queries.jsonl")),)}, NO_FOLDER.format(folder / "queries.jsonl")),
     ):  # fmt: skip
         with refused(message):
@@ -182,7 +198,7 @@ def test_refusals_before_any_training(
         study(folder, folder, work)
     with refused("a training study needs an encoder to start from (--from MODEL)"):
         training_study(folder, [], work)
-    with refused(f"{tiny.name!r} is given twice"):
+    with refused(f"model {tiny.name!r} is given twice"):
         training_study(folder, [tiny, tiny], work)
     assert not work.exists()
 

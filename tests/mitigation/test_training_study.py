@@ -193,8 +193,8 @@ def test_refusals() -> None:
     bare = replace_collection(base)
     for arguments, message in (
         (((), [base]), "a training study needs a trained ranker and a collection that it ranked"),
-        (((HUMAN, HUMAN, LLM), [base]), f"{HUMAN.run!r} is given twice"),
-        (((HUMAN, LLM), [base, base]), "'qa, test (supervised)' is given twice"),
+        (((HUMAN, HUMAN, LLM), [base]), f"training {HUMAN.run!r} is given twice"),
+        (((HUMAN, LLM), [base, base]), "collection 'qa, test (supervised)' is given twice"),
         (((HUMAN, LLM), [bare]), "qa, test: no judgments (qrels), so that no ranker can be measured on it"),
         (((HUMAN, LLM), [ranked({BASELINE: 1, HUMAN.run: 1})]), f"qa, test: no run of {LLM.run}"),
         (((HUMAN, LLM), [ranked({}, "seen")]), "qa, test: no runs"),

@@ -39,7 +39,7 @@ from ranktilt.auditing.options import check_choices, check_resamples, files_of_r
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_clusters
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, shorten
+from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.io.files import sha256
 from ranktilt.io.runfile import unwritable
 from ranktilt.measures.attention.base import AttentionEstimand
@@ -233,9 +233,7 @@ def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
     if not runs:
         raise UserError("an audit needs at least one run, such as that of the ranker bm25 (-r bm25)")
     for noun, names in (("measure", list(map(repr, measures))), ("run", [r.name for r in runs])):
-        twice = next((n for n in names if names.count(n) > 1), None)
-        if twice is not None:
-            raise UserError(f"{noun} {twice!r} is given twice")
+        refuse_twice(names, noun)
 
 
 def _refuse_unanswerable(asked: Sequence[Estimand], runs: Sequence[Run], groups: Groups, *, judged: bool) -> None:

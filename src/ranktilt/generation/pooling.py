@@ -12,7 +12,7 @@ import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import POOL
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.progress import report
 from ranktilt.rankers.base import FirstStage, Ranker, cut
 from ranktilt.rankers.candidates import check_reranked
@@ -138,10 +138,7 @@ def _check(collection: Collection, rankers: Sequence[Ranker], depth: int, of: st
         raise UserError(f"expected a pool of at least 1 document deep, got {depth}")
     if not rankers and not collection.qrels.height:
         raise UserError("nothing chooses a document: there are no judgments, so a pool needs a ranker, such as bm25")
-    names = [repr(one) for one in rankers]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"ranker {twice!r} is given twice")
+    refuse_twice([repr(one) for one in rankers], "ranker")
     for one in rankers:
         one.check()
 

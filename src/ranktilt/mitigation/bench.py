@@ -24,7 +24,7 @@ from ranktilt.auditing.inference import (
 )
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, unknown
+from ranktilt.errors import UserError, counted, refuse_twice, unknown
 from ranktilt.measures.base import Measure, measure
 from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.probes.equivalence import alone
@@ -136,9 +136,7 @@ def bench(
 def _ordered(trials: list[Trial]) -> list[Trial]:
     """The baseline, then by method and rising strength."""
     names = [one.intervention.name for one in trials]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"intervention {twice!r} is given twice")
+    refuse_twice(names, "intervention")
     baselines = [one for one in trials if not one.intervention.method]
     if len(baselines) != 1:
         came = ", ".join(repr(one.intervention.name) for one in baselines) or "none"

@@ -17,7 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
 from ranktilt.datasets.named import NO_QRELS
 from ranktilt.datasets.rank_llm import holds_texts, read_candidates
-from ranktilt.errors import UserError, unknown
+from ranktilt.errors import UserError, refuse_twice, unknown
 from ranktilt.mitigation.bench import reference_alone
 from ranktilt.mitigation.training_result import BASELINE, TrainedRanker, TrainingStudy
 from ranktilt.mitigation.training_study import DOMAIN, Ranked, compare_trainings
@@ -32,7 +32,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Training
-from ranktilt.training.training_set import training_set
+from ranktilt.training.training_set import copies_of_text, training_set
 
 FULL = 1000
 """Depth of the paper, to which the first stage is measured."""
@@ -67,7 +67,8 @@ class StudyOptions:
     queries : int, optional
         Test at most so many queries of each domain of each collection, drawn by `seed`; all by default.
     disjoint : bool, optional
-        Keep documents that are relevant to a query of the training out of the test collection.
+        Keep training and test apart: what is relevant to a query of the training, and each copy of its text, is no
+        part of the test collection, nor the other way round; what is relevant to queries of both stays in both.
     curve : tuple of amounts, optional
         Rankers that learn from a number of documents of each source: ``((("human", 100), ("llm", 50)), …)``.
     zero_shot : tuple of ZeroShot, optional
@@ -135,32 +136,36 @@ def training_study(
     options, work = options or StudyOptions(), Path(work)
     train, test = (load(folder, split=split, ignore_unknown=True) for split in (options.train, options.test))
     bodies = _bodies(models)
-    plans = _plans(train, bodies, options)
-    sets = _Sets(PurePath(folder).name or "collection", options, train, test)
+    learned, tested = (apart(train, test), apart(test, train)) if options.disjoint else (train, test)
+    plans = _plans(learned, bodies, options)
+    name = PurePath(folder).name or "collection"
+    supervised, seen = (_drawn(reference_alone(one, options.reference), options) for one in (tested, train))
     zero_shot = [_zero_shot(one, options) for one in options.zero_shot]
     given = {"ties": "expected", "resamples": RESAMPLES, "seed": 0, **how}
     check_choices(ties=given["ties"])
     check_resamples(given["resamples"])
-    _refuse_twice([plan.run for plan in plans])
-    _refuse_twice([name for name, _, _ in zero_shot])
+    refuse_twice([plan.run for plan in plans], "training")
+    refuse_twice([one[0] for one in zero_shot], "collection")
     _check_bodies(bodies, options.training)
     trained = []
     for number, plan in enumerate(plans):
         report("training rankers", number, len(plans))
-        trained.append(_trained(plan, bodies[plan.body], train, work, options.training))
+        trained.append(_trained(plan, bodies[plan.body], learned, work, options.training))
     report("training rankers", len(plans), len(plans))
     compared = [one for one in trained if not one.limits]
+    blind = [one for one in compared if options.reference not in one.documents]
+    queries = f"{name}-{options.train} queries, {options.reference} documents"
     ranking = _Ranking(work / "runs", options)
     ranked = [
-        ranking.of(sets.name_of(options.test), "supervised", sets.supervised, compared),
-        *(ranking.of(name, "zero-shot", found, compared, run) for name, found, run in zero_shot),
-        *_seen(sets, ranking, compared),
-        *_first_stages(folder, sets.name, train.sources),
+        ranking.of(f"{name}-{options.test}", "supervised", supervised, compared),
+        *(ranking.of(other, "zero-shot", found, compared, run) for other, found, run in zero_shot),
+        ranking.of(queries, "seen", seen, blind),
+        *_first_stages(folder, name, train.sources),
     ]
     if options.curve:
         augmented = [one for one in trained if one.limits]
-        ranked.append(ranking.of(f"{sets.name_of(options.test)}, augmented", "curve", sets.supervised, augmented))
-    mixed = ranking.of("mixed", "supervised", sets.mixed, compared)
+        ranked.append(ranking.of(f"{name}-{options.test}, augmented", "curve", supervised, augmented))
+    mixed = ranking.of("mixed", "supervised", _drawn(tested, options), compared)
     found = compare_trainings(trained, ranked, mixed=mixed, answers=test, reference=options.reference, **given)
     collection = {**found.spec["collection"], "path": str(folder)}
     asked = {"training": options.training.spec(), **_spec(options), "work": str(work)}
@@ -173,19 +178,12 @@ def _spec(options: StudyOptions) -> dict[str, Any]:
     return {**told, "zero_shot": zero_shot, "train": options.train, "test": options.test}
 
 
-def _refuse_twice(names: Sequence[str]) -> None:
-    """Refuse before any training what could not be told apart behind it."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"{twice!r} is given twice")
-
-
 def _bodies(models: Sequence[str | Path]) -> dict[str, str]:
     """The encoders by the name that tables give them."""
     if not models:
         raise UserError("a training study needs an encoder to start from (--from MODEL)")
     names = [PurePath(model).name or str(model) for model in models]
-    _refuse_twice(names)
+    refuse_twice(names, "model")
     return dict(zip(names, map(str, models), strict=True))
 
 
@@ -267,48 +265,17 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.]+", "-", name).strip("-")
 
 
-@dataclass(frozen=True)
-class _Sets:
-    """The study's own collection: what is learned from, and what is tested on."""
+def apart(collection: Collection, other: Collection) -> Collection:
+    """Return the collection without what is relevant in the other one, nor any copy of its text.
 
-    name: str
-    options: StudyOptions
-    train: Collection
-    test: Collection
-
-    def name_of(self, split: str) -> str:
-        """Name of a split."""
-        return f"{self.name}-{split}"
-
-    @property
-    def mixed(self) -> Collection:
-        """The answers of both sides and the drawn test queries."""
-        return drawn_queries(self._tested, self.options.queries, self.options.seed)
-
-    @property
-    def supervised(self) -> Collection:
-        """The reference's answers and the drawn test queries."""
-        alone = reference_alone(self._tested, self.options.reference)
-        return drawn_queries(alone, self.options.queries, self.options.seed)
-
-    @property
-    def seen(self) -> Collection:
-        """The reference's answers and queries of the training."""
-        alone = reference_alone(self.train, self.options.reference)
-        return drawn_queries(alone, self.options.queries, self.options.seed)
-
-    @property
-    def _tested(self) -> Collection:
-        return without_training(self.test, self.train) if self.options.disjoint else self.test
-
-
-def without_training(test: Collection, train: Collection) -> Collection:
-    """Return the test collection without what is relevant to a query of the training and to none of the test."""
-    needed = test.qrels.filter(pl.col("grade") > 0).select("doc_id")
-    learned = train.qrels.filter(pl.col("grade") > 0).join(needed, on="doc_id", how="anti").select("doc_id")
-    docs = test.docs.join(learned, left_on="id", right_on="doc_id", how="anti", maintain_order="left")
-    qrels = test.qrels.join(learned, on="doc_id", how="anti", maintain_order="left")
-    return Collection(docs, test.queries, qrels, {**test.spec, "disjoint": True})
+    What is relevant in the collection itself stays.
+    """
+    own, learned = (one.qrels.filter(pl.col("grade") > 0)["doc_id"].implode() for one in (collection, other))
+    texts = copies_of_text(collection, "title+text")
+    copies = texts.is_in(texts.filter(collection.ids.is_in(learned)).implode())
+    gone = copies & ~collection.ids.is_in(own)
+    qrels = collection.qrels.filter(~pl.col("doc_id").is_in(collection.ids.filter(gone).implode()))
+    return Collection(collection.docs.filter(~gone), collection.queries, qrels, {**collection.spec, "disjoint": True})
 
 
 def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collection:
@@ -333,6 +300,10 @@ def drawn_queries(collection: Collection, most: int | None, seed: int) -> Collec
     return Collection(docs, left, qrels, {**collection.spec, "drawn": {"queries": most, "seed": seed}})
 
 
+def _drawn(collection: Collection, options: StudyOptions) -> Collection:
+    return drawn_queries(collection, options.queries, options.seed)
+
+
 def _zero_shot(one: ZeroShot, options: StudyOptions) -> tuple[str, Collection, Run | None]:
     """Load a collection that nothing is learned from, its human side where it has several."""
     path, run = Path(one.path), None
@@ -348,7 +319,7 @@ def _zero_shot(one: ZeroShot, options: StudyOptions) -> tuple[str, Collection, R
     if len(collection.sources) > 1 and options.reference in collection.sources:
         collection = reference_alone(collection, options.reference)
     run = Run.load(one.candidates) if one.candidates else run
-    collection = drawn_queries(collection, options.queries, options.seed)
+    collection = _drawn(collection, options)
     if run is not None:
         Candidates.of(collection, run, "the training study")  # refuses documents without a text
     return name, collection, run
@@ -386,14 +357,6 @@ def _cut(run: Run, collection: Collection, depth: int) -> Run:
     judged = collection.judged["id"].to_list()
     rows = run.frame().filter((pl.col("rank") <= depth) & pl.col("query_id").is_in(judged))
     return Run.from_frame(rows, queries=[query for query in judged if query in set(run.queries)], spec=run.spec)
-
-
-def _seen(sets: _Sets, ranking: _Ranking, rankers: Sequence[TrainedRanker]) -> Iterator[Ranked]:
-    """Queries of the training, for those that did not learn from the answers that now count."""
-    reference = sets.options.reference
-    blind = [one for one in rankers if reference not in one.documents]
-    name = f"{sets.name_of(sets.options.train)} queries, {reference} documents"
-    yield ranking.of(name, "seen", sets.seen, blind)
 
 
 def _first_stages(folder: str | Path, name: str, sources: Sequence[str]) -> Iterator[Ranked]:

@@ -26,7 +26,7 @@ from ranktilt.auditing.inference import (
 )
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.errors import UserError, counted, join_words, refuse_twice, unknown
 from ranktilt.measures.base import Measure, measure
 from ranktilt.measures.recall import Recall
 from ranktilt.mitigation.training_result import (
@@ -136,10 +136,8 @@ def compare_trainings(
 def _check(rankers: Sequence[TrainedRanker], ranked: Sequence[Ranked]) -> None:
     if not (rankers and ranked):
         raise UserError("a training study needs a trained ranker and a collection that it ranked")
-    for names in ([one.run for one in rankers], [f"{one.name} ({one.kind})" for one in ranked]):
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise UserError(f"{twice!r} is given twice")
+    refuse_twice([one.run for one in rankers], "training")
+    refuse_twice([f"{one.name} ({one.kind})" for one in ranked], "collection")
     known = (BASELINE, *(one.run for one in rankers))
     for one in ranked:
         if not one.collection.qrels.height:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words
+from ranktilt.errors import UserError, counted, join_words, refuse_twice
 from ranktilt.probes.base import (
     Floats,
     ProbeFigure,
@@ -134,9 +134,7 @@ def attribute(
     if not 1 <= len(chosen) <= MOST_REGRESSORS:
         raise UserError(f"attribution: expected 1 to {MOST_REGRESSORS} properties, got {len(chosen)}")
     names = [_named(one) for one in chosen]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"attribution: property {twice!r} is given twice")
+    refuse_twice(names, "attribution: property")
     sources = twin_sources(collection, first)
     if not sources:
         raise UserError(f"nothing to attribute: no source has twins of {first}")

@@ -15,7 +15,7 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.auditing.groups import grouping
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, counted, join_words, unknown
+from ranktilt.errors import UserError, counted, join_words, refuse_twice, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.probes.attribution import attribute as attributed
@@ -136,9 +136,7 @@ def explain(
         if one.needs_encoder:
             require_encoder(ranker, one.name)
     names = [one.name for one in chosen]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"probe {twice!r} is given twice")
+    refuse_twice(names, "probe")
     models = _theorem_models(theorem)
     spec = {
         **{name: collection.spec[name] for name in ("path", "split") if name in collection.spec},

@@ -17,7 +17,7 @@ from ranktilt.auditing.effects import FEW_QUERIES, Equivalence, Outcome
 from ranktilt.collection import Collection
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import POOL, CheckResult, percent
-from ranktilt.errors import UserError, counted, shorten
+from ranktilt.errors import UserError, counted, refuse_twice, shorten
 from ranktilt.io.artifact import Result
 from ranktilt.io.files import sha256
 from ranktilt.measures.base import Measure, measure
@@ -164,7 +164,8 @@ def validate(
     wanted = [measure(m) for m in measures] if measures else [nDCG @ 10]
     if similarity is not None:
         require_encoder(similarity)
-    _refuse_repeats(rankers, wanted)
+    refuse_twice([repr(r) for r in rankers], "ranker")
+    refuse_twice([repr(m) for m in wanted], "measure")
     if map_pairs < 0:
         raise UserError(f"expected 0 or more pairs in the map, got {map_pairs}")
     sources, paired = others(collection, first), twin_sources(collection, first)
@@ -191,13 +192,6 @@ def validate(
         check=found,
         notes=tuple(notes(collection, first, rows, found, similarity)),
     )
-
-
-def _refuse_repeats(rankers: Sequence[Ranker], measures: Sequence[Measure]) -> None:
-    for noun, names in (("ranker", [repr(r) for r in rankers]), ("measure", [repr(m) for m in measures])):
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise UserError(f"{noun} {twice!r} is given twice")
 
 
 def _provenance(collection: Collection) -> dict[str, Any]:

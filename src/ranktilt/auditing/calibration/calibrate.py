@@ -32,7 +32,7 @@ from ranktilt.auditing.card import DEPTH, card_estimands
 from ranktilt.auditing.effects import ALPHA, Effect
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
-from ranktilt.errors import UserError, shorten
+from ranktilt.errors import UserError, refuse_twice, shorten
 from ranktilt.executing.memory_limits import MemoryLimits, limited
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.progress import listening, report
@@ -146,10 +146,7 @@ def _check(collection: Collection, rankers: Sequence[Ranker]) -> None:
         raise UserError(f"expected rankers, got {shorten(strange)}; make one first: ranker('bm25')")
     if not rankers:
         raise UserError("a calibration needs at least one ranker, such as bm25 (-r bm25)")
-    texts = [repr(r) for r in rankers]
-    twice = next((t for t in texts if texts.count(t) > 1), None)
-    if twice is not None:
-        raise UserError(f"ranker {twice!r} is given twice")
+    refuse_twice([repr(r) for r in rankers], "ranker")
     replayed = next((r for r in rankers if stages_of(r)[0].name == "replay"), None)
     if replayed is not None:
         raise UserError(f"{replayed!r} cannot be calibrated: a run that exists cannot rank copies; name its ranker")
