@@ -184,6 +184,8 @@ def test_refusals_before_any_training(
         ({"reference": "people"}, "unknown source 'people' (valid: human, llm)"),
         ({"curve": ((("human", 0),),)}, "the curve: a ranker needs a document to learn from; got none of any source"),
         ({"curve": ((("bot", 1),),)}, "unknown source 'bot' (valid: human, llm)"),
+        ({"curve": ((("human", 999),),)},
+         f"{folder}, split train: asked to learn from 999 relevant documents of source 'human', and there are 24"),
         ({"curve": ((("human", 1),),) * 2}, f"training '{tiny.name} trained on 1 human, seed 0' is given twice"),
         ({"zero_shot": (ZeroShot(lists),)},
          f"zero-shot collection {lists}: no judgments (qrels); name them: {lists},qrels=FILE"),

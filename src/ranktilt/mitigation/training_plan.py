@@ -32,7 +32,7 @@ from ranktilt.statistics.bootstrap import RESAMPLES
 from ranktilt.training.cross_encoder import train_cross_encoder
 from ranktilt.training.model import FOR, TrainableModel, find_base_model
 from ranktilt.training.options import Training
-from ranktilt.training.training_set import copies_of_text, training_set
+from ranktilt.training.training_set import copies_of_text, named_sources, training_set
 
 FULL = 1000
 """Depth of the paper, to which the first stage is measured."""
@@ -214,43 +214,35 @@ def _plans(train: Collection, bodies: Mapping[str, str], options: StudyOptions) 
             f"a training study needs documents of two sides, got only source {options.reference!r}; "
             "ranktilt build retrieval-qa makes such a collection"
         )
-    others = [name for name in train.sources if name != options.reference]
-    for source in (options.reference, *others):
-        # Refuses a side that has nothing to learn from, or of which BM25 finds no relevant document.
-        training_set(train, sources=(source,), depth=options.training.depth, text=options.training.text)
-    curve = [_amounts(amounts, train.sources, others) for amounts in options.curve]
-    seeds = range(options.seed, options.seed + options.seeds)
-    plans = []
-    for body, model in bodies.items():
-        tuned = tuned_for(model)
-        for seed in seeds:
-            plans += [TrainedRanker(body, (name,), seed, "", (), tuned) for name in (options.reference, *others)]
-            plans += [TrainedRanker(body, tuple(dict(found)), seed, "", found, tuned) for found in curve]
-    return plans
+    sides = [options.reference, *(name for name in train.sources if name != options.reference)]
+    curve = [_amounts(amounts, train) for amounts in options.curve]
+    learned = [*(((name,), ()) for name in sides), *((tuple(dict(found)), found) for found in curve)]
+    for sources, limits in learned:
+        # Refuses what has nothing to learn from, of which BM25 finds no relevant document, or fewer than are asked for.
+        how = replace(options.training, sources=sources, limits=limits)
+        training_set(train, sources=sources, limits=limits, depth=how.depth, text=how.text)
+    return [
+        TrainedRanker(body, sources, seed, "", limits, tuned)
+        for body, tuned in [(body, tuned_for(model)) for body, model in bodies.items()]
+        for seed in range(options.seed, options.seed + options.seeds)
+        for sources, limits in learned
+    ]
 
 
-def _amounts(amounts: Amounts, sources: Sequence[str], others: Sequence[str]) -> Amounts:
+def _amounts(amounts: Amounts, train: Collection) -> Amounts:
     """Documents by source; ``llm`` stands for the other side, and none of a source leaves it out."""
-    found = []
-    for source, number in amounts:
-        name = others[0] if source == "llm" and source not in sources else source
-        if name not in sources:
-            raise unknown("source", name, sources)
-        if number < 0:
-            raise UserError(f"the curve: expected a number of documents of at least 0, got {source}={number}")
-        found += [(name, number)] if number else []
+    names = named_sources(train, [source for source, _ in amounts]) or ()
+    found = tuple((name, number) for name, (_, number) in zip(names, amounts, strict=True) if number)
     if not found:
         raise UserError("the curve: a ranker needs a document to learn from; got none of any source")
-    return tuple(found)
+    return found
 
 
 def _trained(plan: TrainedRanker, model: str, train: Collection, work: Path, training: Training) -> TrainedRanker:
     """Train it, or find it trained."""
     place = work / "models" / _slug(plan.run)
-    asked: dict[str, Any] = {"sources": plan.documents, "seed": plan.seed}
-    if plan.limits:
-        asked["limits"] = plan.limits
-    train_cross_encoder(train, model, place, options=replace(training, **asked))
+    how = replace(training, sources=plan.documents, seed=plan.seed, limits=plan.limits)
+    train_cross_encoder(train, model, place, options=how)
     return replace(plan, ranker=repr(_cross_encoder(place, training)))
 
 
