@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -224,19 +224,12 @@ class TrainingStudy(
         names = {one.run for one in self.rankers if one.name == ranker} or {ranker}
         return [tilt for tilt in self.tilts if tilt.run in names and tilt.measure == measure]
 
-    def side(self, body: str, documents: Sequence[str]) -> str:
-        """Name of the ranker of a body that learned from all documents of these sources."""
-        return TrainedRanker(body, tuple(documents), 0, "").name
-
     @property
     def contrasts(self) -> list[tuple[str, str, str]]:
         """Body, the ranker that learned from another side, and the one that learned from the reference."""
-        found = dict.fromkeys((one.body, one.documents) for one in self.rankers if not one.limits)
-        return [
-            (body, self.side(body, documents), self.side(body, (self.reference,)))
-            for body, documents in found
-            if documents != (self.reference,) and (body, (self.reference,)) in found
-        ]
+        names = {(one.body, one.documents): one.name for one in self.rankers if not one.limits}
+        own = {body: name for (body, documents), name in names.items() if documents == (self.reference,)}
+        return [(body, name, own[body]) for (body, _), name in names.items() if body in own and name != own[body]]
 
     @property
     def headline(self) -> str:
@@ -255,7 +248,7 @@ class TrainingStudy(
             better = sum(change.value > 0 for change in shown)
             sets = counted(len(others), "other collection", "other collections")
             yield f"significantly better on {better} and worse on {len(shown) - better} of {sets}"
-        moved = [c for c in self.tilt_changes if c.run in self._runs(new) and c.measure == self.primary]
+        moved = self._moved(new)
         if len(moved) == 1:
             yield f"Relative Δ {signed(moved[0].value)} points{_word(moved[0])}"
         elif moved:
@@ -277,7 +270,7 @@ class TrainingStudy(
                 parts.append(f"{signed(change.value)} points {ends} on {one.name} ({one.kind}{_word(change)})")
         if parts:
             yield f"{front}, {self.primary}: {join_words(parts)}"
-        moved = [c for c in self.tilt_changes if c.run in self._runs(new) and c.measure == self.primary]
+        moved = self._moved(new)
         for change in moved:
             seed = f" (seed {change.run.rpartition(' ')[2]})" if len(moved) > 1 else ""
             ends = bounds(change.low, change.high)
@@ -286,8 +279,10 @@ class TrainingStudy(
                 f"{signed(change.new)} %, {signed(change.value)} points {ends}{_word(change)}"
             )
 
-    def _runs(self, name: str) -> set[str]:
-        return {one.run for one in self.rankers if one.name == name}
+    def _moved(self, name: str) -> list[Change]:
+        """How the tilts of a ranker differ from those of the one that learned from the reference, one row a seed."""
+        runs = {one.run for one in self.rankers if one.name == name}
+        return [change for change in self.tilt_changes if change.run in runs and change.measure == self.primary]
 
     def derived(self) -> dict[str, Any]:
         """The headline and the sentences, for those who read the file."""
@@ -311,14 +306,3 @@ def _learned(body: str, new: str, old: str) -> str:
 
 def _word(change: Change) -> str:
     return "" if change.shown else ", not significant"
-
-
-def seed_note(rankers: Sequence[TrainedRanker]) -> str:
-    """Say how many trainings a ranker is the mean of."""
-    seeds = {one.seed for one in rankers}
-    if len(seeds) > 1:
-        return f"each trained ranker is the mean of {counted(len(seeds), 'training', 'trainings')} with other seeds"
-    return (
-        "warning: one training of each ranker is no finding: another seed may give another order; several tell the "
-        "spread (--seeds 3)"
-    )

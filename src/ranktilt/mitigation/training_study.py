@@ -38,7 +38,6 @@ from ranktilt.mitigation.training_result import (
     SeedValues,
     TrainedRanker,
     TrainingStudy,
-    seed_note,
 )
 from ranktilt.probes.distribution import Distribution
 from ranktilt.run import Run
@@ -128,7 +127,8 @@ def compare_trainings(
         "of": "training", "primary": PRIMARY, "reference": reference, "ties": ties, "resamples": resamples,
         "seed": seed, **kept, "inputs": list(inputs.values()),
     }  # fmt: skip
-    notes = dict.fromkeys((*_notes(rankers, evaluations, reference), *_audit_notes(evaluated), *tilt_notes))
+    warnings = chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
+    notes = dict.fromkeys((*_notes(rankers, evaluations, reference), *warnings, *tilt_notes))
     overlaps = answer_overlaps(answers) if answers is not None else ()
     return TrainingStudy(spec, reference, tuple(rankers), evaluations, tilts, changes, overlaps, tuple(notes))
 
@@ -196,7 +196,8 @@ class _Evaluated:
             tasks = [task for old, new in combinations(self.trainings, 2) for task in self._tasks(new, old, group)]
             changes = mean_changes(tasks, resamples=how.resamples, seed=how.seed)
             differences += corrected(changes, "holm")
-            t_tests += corrected([replace(c, p=_t_test(t)) for c, t in zip(changes, tasks, strict=True)], "bonferroni")
+            ps = [t_test_p(np.subtract(*task.columns.sums)) for task in tasks]
+            t_tests += corrected([replace(c, p=p) for c, p in zip(changes, ps, strict=True)], "bonferroni")
         judged = int((~np.isnan(found.values[0, 1, 0])).sum())
         return Evaluation(
             self.ranked.name, kind, judged, self.ranked.collection.docs.height, self.ranked.depth,
@@ -228,11 +229,6 @@ class _Evaluated:
             for number, one in enumerate(self.audit.measures):
                 values = [float(np.nanmean(self.audit.values[run, number, 0])) for run in self.trainings[ranker]]
                 yield SeedValues(ranker, repr(one), tuple(values))
-
-
-def _t_test(task: ChangeTask) -> float:
-    new, old = task.columns.sums
-    return t_test_p(new - old)
 
 
 def _tilts(
@@ -279,20 +275,21 @@ def answer_overlaps(collection: Collection) -> tuple[AnswerOverlap, ...]:
 def _notes(rankers: Sequence[TrainedRanker], evaluations: Sequence[Evaluation], reference: str) -> Iterator[str]:
     for body, tuned in dict.fromkeys((one.body, one.tuned) for one in rankers if one.tuned):
         yield f"body already tuned for {tuned}: {body}; the paper's were not, and its numbers are no match"
-    yield seed_note([one for one in rankers if not one.limits] or rankers)
+    seeds = len({one.seed for one in rankers})
+    yield (
+        f"each trained ranker is the mean of {seeds} trainings with other seeds"
+        if seeds > 1
+        else "warning: one training of each ranker is no finding: another seed may give another order; several tell "
+        "the spread (--seeds 3)"
+    )
     shallow = sorted({one.depth for one in evaluations if one.depth < 1000})
     if shallow:
         yield f"depth {join_words(list(map(str, shallow)))} where the paper re-ranks 1,000"
     sides = {one.documents for one in rankers if not one.limits}
     if len(sides) > 1 and (reference,) not in sides:
         yield f"no ranker learned from {reference} documents alone, so that nothing is held against that side"
-    few = [one for one in evaluations if one.queries < 30 and one.kind in _OWN_TESTS]
-    for one in few:
+    for one in (found for found in evaluations if found.queries < 30 and found.kind in _OWN_TESTS):
         yield f"warning: {one.name}: {counted(one.queries, 'query', 'queries')} show little"
-
-
-def _audit_notes(evaluated: Sequence[_Evaluated]) -> Iterator[str]:
-    return chain.from_iterable(_warnings(one.ranked.name, one.audit) for one in evaluated)
 
 
 def _warnings(name: str, found: Audit) -> Iterator[str]:
