@@ -12,6 +12,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -115,6 +116,17 @@ def shared(name: str) -> Path | None:
 def nfcorpus() -> Path | None:
     """Return the folder of Cocktail's NFCorpus, or None where it is absent."""
     return shared("cocktail-nfcorpus")
+
+
+@contextmanager
+def nfcorpus_or_tiny(given: argparse.Namespace) -> Iterator[tuple[Path, str, list[str]]]:
+    """Give a temporary folder, what is measured in it, and what is to be said where NFCorpus is absent."""
+    absent = nfcorpus() is None and not given.quick
+    tiny = given.quick or absent
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / ("quick" if tiny else "full")
+        folder.mkdir()
+        yield folder, TINY if tiny else "NFCorpus", [ABSENT] if absent else []
 
 
 def read_folder(folder: Path) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from common import (
-    ABSENT,
-    TINY,
     Contender,
     Measured,
     Watch,
@@ -33,6 +31,7 @@ from common import (
     machine,
     memory,
     nfcorpus,
+    nfcorpus_or_tiny,
     publish,
     say,
     seconds,
@@ -324,15 +323,9 @@ def main() -> None:
     if given.contender:
         compete(given, CONTENDERS)
         return
-    absent = nfcorpus() is None and not given.quick
-    with tempfile.TemporaryDirectory() as temporary:
-        tiny = given.quick or absent
-        folder = Path(temporary) / ("quick" if tiny else "full")
-        folder.mkdir()
-        what = TINY if tiny else "NFCorpus"
-        lost = [ABSENT] if absent else []
+    with nfcorpus_or_tiny(given) as (folder, what, lost):
         if given.only != "quality":
-            part = speed(folder, what, 1 if tiny else given.rounds)
+            part = speed(folder, what, 1 if quick(folder) else given.rounds)
             publish("rerank", "\n\n".join(["## Re-ranking", machine(PACKAGES), *lost, part]), given)
         if given.only != "speed":
             part = quality(folder, what, given)

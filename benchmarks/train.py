@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from common import (
-    ABSENT,
-    TINY,
     Contender,
     Measured,
     alternating,
@@ -28,7 +26,7 @@ from common import (
     fresh,
     machine,
     memory,
-    nfcorpus,
+    nfcorpus_or_tiny,
     publish,
     seconds,
     table,
@@ -323,15 +321,10 @@ def main() -> None:
     if given.contender:
         compete(given, CONTENDERS)
         return
-    absent = nfcorpus() is None and not given.quick
-    with tempfile.TemporaryDirectory() as temporary:
-        tiny = given.quick or absent
-        folder = Path(temporary) / ("quick" if tiny else "full")
-        folder.mkdir()
+    with nfcorpus_or_tiny(given) as (folder, what, lost):
         for name, (heading, measure) in SECTIONS.items():
             if given.only in (None, name):
-                found = measure(folder, TINY if tiny else "NFCorpus", given)
-                lines = [heading, machine(PACKAGES), *([ABSENT] if absent else []), NOTE, found]
+                lines = [heading, machine(PACKAGES), *lost, NOTE, measure(folder, what, given)]
                 publish(name, "\n\n".join(lines), given)
 
 

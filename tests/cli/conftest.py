@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.llm.server import Server
 from tests.toy import write_cocktail
 
 
@@ -59,6 +60,20 @@ def process(tmp_path: Path) -> Cli:
         return Result(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def no_key(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of this test, and no key or address of the one who runs it."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A language model on loopback."""
+    with Server() as running:
+        yield running
 
 
 @pytest.fixture

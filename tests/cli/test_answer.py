@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,22 +11,9 @@ from tests.cli.conftest import Cli
 from tests.llm.server import Faults, Server
 from tests.toy import jsonl, tsv, write, write_beir
 
+pytestmark = pytest.mark.usefixtures("no_key")
 QUERIES = {"q1": "what shortens a cold", "q2": "where does the river meet the sea", "q3": "why do old clocks lose time"}
 ASKED = "Please write a passage that answers the following query: "
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A cache of this test, and no key or address of the one who runs it."""
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +15,7 @@ from tests.datasets.hub_cache import cached, mteb, point_to
 from tests.llm.server import FAULTS, Faults, Server
 from tests.toy import no_room, raw_qrels, tsv, write, write_beir
 
+pytestmark = pytest.mark.usefixtures("no_key")
 SOURCE = "tiny-tmp0.2"
 WORDS = [
     "amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbour", "island", "juniper", "kelp", "lagoon",
@@ -25,20 +25,6 @@ ENDING = ("401", "403", "404-model", "429-quota")
 """Faults that no other prompt would survive."""
 LOST = ("429", "429-retry-after", "500", "503", "hang", "drop", "malformed", "empty-choices")
 """Faults that leave a document without an answer where nothing is sent again."""
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A cache of this test, and no key or address of the one who runs it."""
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as running:
-        yield running
 
 
 @pytest.fixture

@@ -16,10 +16,7 @@ from tests.generation.scripted import Scripted, humans
 from tests.refusals import refused
 from tests.toy import jsonl, write
 
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def says(prompt: str, times: int) -> str:

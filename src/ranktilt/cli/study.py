@@ -84,7 +84,7 @@ class _Trainings(options.OptionGroup):
         training = Training.of_preset(self.preset, **given, text=more.pop("text"), device=more.pop("device"))
         return StudyOptions(
             training=training, seeds=self.seeds, depth=self.depth, queries=self.queries, disjoint=self.disjoint,
-            curve=tuple(tuple(read_amounts([text], "--curve").items()) for text in self.curve or ()),
+            curve=tuple(tuple(read_amounts([one], "--curve").items()) for one in self.curve or ()),
             zero_shot=tuple(read_zero_shot(text) for text in self.zero_shot or ()), **more,
         )  # fmt: skip
 

@@ -106,7 +106,7 @@ class _Learning(options.OptionGroup):
         if self.documents:
             amounts = read_amounts(found.pop("documents"), "--documents", whole=True)
             found["sources"] = tuple(amounts)
-            found["limits"] = tuple((name, most) for name, most in amounts.items() if most is not None)
+            found["limits"] = tuple((name, most) for name, most in amounts.items() if most >= 0)
         return found
 
 
@@ -252,15 +252,15 @@ def retriever(
     note(f"Next: {shlex.join(['ranktilt', 'report', str(place), '-o', str(output / 'bench.html')])}")
 
 
-def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> dict[str, int | None]:
-    """Read how many documents of each source are learned from: ``SOURCE=N,…``, of all without a number if `whole`."""
-    found = dict[str, int | None]()
+def read_amounts(texts: Sequence[str], option: str, *, whole: bool = False) -> dict[str, int]:
+    """Read how many documents of each source are learned from: ``SOURCE=N,…``; -1 for all, without N, if `whole`."""
+    found = dict[str, int]()
     for part in (part.strip() for text in texts for part in text.split(",")):
         name, equals, number = part.partition("=")
         if not name or name in found or not (number.isdecimal() or (whole and not equals)):
             form = "SOURCE or SOURCE=N" if whole else "SOURCE=N"
             raise UserError(f"{option}: expected {form}, each source once, such as human=500,llm=500; got {part!r}")
-        found[name] = int(number) if equals else None
+        found[name] = int(number) if equals else -1
     return found
 
 
