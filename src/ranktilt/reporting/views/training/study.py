@@ -241,7 +241,8 @@ def _of_kind(study: TrainingStudy, found: Sequence[Evaluation], caption: str) ->
             for ranker in one.rankers
         ]
         said = _captioned(study, caption) if any(one.seeds for one in found) else caption
-        yield Table(said, _columns(measures), tuple(rows), groups=("collection",), titled=True, intervals="row")
+        columns = (named("ranker"), *_columns(measures)[1:])  # names of the curve are long
+        yield Table(said, columns, tuple(rows), groups=("collection",), titled=True, intervals="row")
 
 
 def _curve(study: TrainingStudy) -> Section:
