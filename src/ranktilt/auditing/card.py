@@ -194,10 +194,15 @@ class Card:
 
     def _shuffled(self, aligned: Aligned, code: Ints) -> Iterator[Ints]:
         """Labels of a run's entries, shuffled within each list; documents without a label keep none."""
-        rng, held = np.random.default_rng([self.shuffles.seed, 2]), np.flatnonzero(code >= 0)
-        labels, query = code.copy(), aligned.ranking.query[held]
+        rng, held, labels = np.random.default_rng([self.shuffles.seed, 2]), np.flatnonzero(code >= 0), code.copy()
+        sizes = np.bincount(aligned.ranking.query[held])
+        starts = np.cumsum(sizes) - sizes
+        # Lists of one length are the rows of a matrix, shuffled at once: several times as fast as sorting random keys.
+        lists = [held[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes[sizes > 1])]
+        shuffled = [code[places] for places in lists]
         while True:
-            labels[held] = code[held][np.argsort(query + rng.random(len(held)), kind="stable")]
+            for places, some in zip(lists, shuffled, strict=True):
+                labels[places] = rng.permuted(some, axis=1, out=some)
             yield labels
 
     def _turned(self, aligned: Aligned, code: Ints, twins: Twins, both: int) -> Iterator[Ints]:
