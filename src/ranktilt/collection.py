@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -85,6 +85,13 @@ class Collection:
             return self.queries
         judged = self.qrels.select("query_id").unique()
         return self.queries.join(judged, left_on="id", right_on="query_id", how="semi", maintain_order="left")
+
+    def only_queries(self, names: Iterable[str]) -> Collection:
+        """Return the collection with these queries, and their judgments, alone."""
+        asked = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
+        queries = self.queries.join(asked, on="id", how="semi", maintain_order="left")
+        qrels = self.qrels.join(asked, left_on="query_id", right_on="id", how="semi", maintain_order="left")
+        return Collection(self.docs, queries, qrels, self.spec)
 
     def texts(self, choice: str = "title+text") -> pl.Series:
         """Return the text of each document that is ranked.

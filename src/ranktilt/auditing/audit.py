@@ -22,6 +22,7 @@ from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Effect
+from ranktilt.auditing.fitted_queries import without_fitted
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
@@ -139,6 +140,7 @@ def audit(
     options = {"missing": missing, "ties": ties, "rounding": rounding, "test": test, "correction": correction}
     check_choices(**options)
     _check(asked, runs)
+    collection, fitted = without_fitted(collection, runs)
     depth = _check_numbers(resamples, level, depth, page)
     if by is None and (card or others or pairs is not None):
         what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
@@ -156,9 +158,8 @@ def audit(
     standard = card_estimands(depth, judged=len(judgments.grade) > 0) if card else ()
     questions = [*standard, *(one for one in others if one not in standard)]
     work = _AuditPlan(
-        collection, groups, chosen, judgments, measures=found, questions=questions,
-        runs=len(runs), ties=ties, how=how,
-    )  # fmt: skip
+        collection, groups, chosen, judgments, measures=found, questions=questions, runs=len(runs), ties=ties, how=how
+    )
     aligned = [Aligned.of(run, collection, judgments) for run in runs]
     values = np.stack([group_values(a, found, groups, ties) for a in aligned])
     for one, numbers in zip(aligned, values, strict=True):
@@ -182,7 +183,7 @@ def audit(
         values,
         found_tilts,
         pl.concat(counts),
-        tuple(work.notes(aligned, values, found_tilts, missing)),
+        (*fitted, *work.notes(aligned, values, found_tilts, missing)),
         estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},

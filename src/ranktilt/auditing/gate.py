@@ -19,6 +19,7 @@ from ranktilt.auditing.verdict import bounds, too_few
 from ranktilt.errors import UserError, counted, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import Measure, measure, signed
+from ranktilt.measures.contrast import RelativeDelta
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 Outcome = Literal["level", "tilted", "inconclusive"]
@@ -241,26 +242,49 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
     return min(outcomes, key=_WORST.index)
 
 
+def in_percent(tilt: Effect) -> float:
+    """What makes an effect's numbers percent: 1 for Relative Δ, 100 for shares and ratios; NaN for other units."""
+    if isinstance(tilt.estimand, RelativeDelta):
+        return 1.0
+    return 100.0 if tilt.estimand.scale == 100 or tilt.estimand.level == 1 else math.nan
+
+
+def tilt_name(tilt: Effect) -> str:
+    """Name what an effect is one of: Relative Δ, or the estimand."""
+    return tilt.estimand.term if isinstance(tilt.estimand, RelativeDelta) else tilt.name
+
+
+def tilt_numbers(tilt: Effect) -> str:
+    """Print an effect with its unit and interval: ``+5.0 % [+1.0, +9.0]``."""
+    of = tilt.estimand
+    return f"{of.answer(tilt.value)} [{of.amount(tilt.low)}, {of.amount(tilt.high)}]"
+
+
 def check_tilt(tilt: Effect, limit: float) -> LimitCheck:
-    """Hold the interval of Relative Δ against ±`limit` around its level value."""
-    at = tilt.level
+    """Hold the interval of an effect, in percent, against ±`limit` around its level value."""
+    scale = in_percent(tilt)
+    at, low, high = scale * tilt.level, scale * tilt.low, scale * tilt.high
     floor, ceiling = at - limit, at + limit
-    around = "" if tilt.twins else f" around the random band's middle ({signed(at)})"
-    found = f"Relative Δ {signed(tilt.value)} % {bounds(tilt.low, tilt.high)}"
+
+    def said(value: float) -> str:
+        return tilt.estimand.amount(value / scale)
+
+    around = "" if tilt.twins else f" around the random band's middle ({said(at)})"
+    found = f"{tilt_name(tilt)} {tilt_numbers(tilt)}"
     outcome: Outcome = "inconclusive"
-    if any(math.isnan(v) for v in (tilt.value, tilt.low, tilt.high, at)):
-        reason = f"Relative Δ is undefined: {_why(tilt)}"
+    if any(math.isnan(v) for v in (tilt.value, low, high, at)):
+        reason = f"{tilt_name(tilt)} is undefined: {_why(tilt)}"
     elif few := too_few(replace(tilt, tests=1)):  # each comparison is judged by itself
         reason = f"{few}; {found}"
-    elif floor <= tilt.low and tilt.high <= ceiling:
+    elif floor <= low and high <= ceiling:
         outcome, reason = "level", f"{found} lies within ±{limit:g}{around}"
-    elif tilt.low > ceiling or tilt.high < floor:
-        side, edge = (tilt.a, ceiling) if tilt.low > ceiling else (tilt.b, floor)
-        outcome, reason = "tilted", f"toward {side}: {found} lies wholly beyond {signed(edge)}{around}"
+    elif low > ceiling or high < floor:
+        side, edge = (tilt.a, ceiling) if low > ceiling else (tilt.b, floor)
+        outcome, reason = "tilted", f"toward {side}: {found} lies wholly beyond {said(edge)}{around}"
     else:
-        edges = dict.fromkeys(signed(edge) for edge in (floor, ceiling) if tilt.low <= edge <= tilt.high)
+        edges = dict.fromkeys(said(edge) for edge in (floor, ceiling) if low <= edge <= high)
         reason = f"{found} reaches across {' and '.join(edges)}{around}: neither within the limit nor wholly beyond"
-    return LimitCheck("tilt", outcome, tilt.value, tilt.low, tilt.high, floor, ceiling, reason)
+    return LimitCheck("tilt", outcome, scale * tilt.value, low, high, floor, ceiling, reason)
 
 
 def check_growth(change: Change, least: float) -> LimitCheck:
@@ -287,6 +311,8 @@ def check_growth(change: Change, least: float) -> LimitCheck:
 def _why(tilt: Effect) -> str:
     if tilt.queries == 0:
         return f"no query has a relevant document of both {tilt.a} and {tilt.b}"
+    if not isinstance(tilt.estimand, RelativeDelta):
+        return f"nothing to compare {tilt.a} and {tilt.b} by"
     return f"{tilt.measure} is 0 for both {tilt.a} and {tilt.b}"
 
 
