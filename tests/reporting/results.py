@@ -258,6 +258,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "audit, controls of three": lambda: controlled(("human", "a", "b")),
     "bench": partial(swept, budget=0.05),
     "bench, none": lambda: swept(alone=False),
+    "bench, selected": lambda: swept(selected=("α = 0.01",), effectiveness="nDCG@3", level=30, budget=0.2),
     "calibration": failed,
     "calibration, passed": lambda: failed(passed=True),
     "check": refused,

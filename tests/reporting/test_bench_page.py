@@ -12,7 +12,7 @@ from ranktilt.reporting.document import Figure
 from ranktilt.reporting.output import table
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
-from ranktilt.reporting.views.bench import pareto
+from ranktilt.reporting.views.mitigation.bench_figures import pareto
 from tests.mitigation.planted import collection, swept, trial
 
 NAN = float("nan")

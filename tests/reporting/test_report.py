@@ -178,7 +178,7 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
 
 
 _VERBS = (
-    "audit, validate, study, explain, pairwise, train retriever, study --of training, spiral, compare, gate, "
+    "audit, validate, study, explain, pairwise, level, study --of training, spiral, compare, gate, "
     "calibrate, check and replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
@@ -254,7 +254,7 @@ def test_papers_take_some_kinds_of_results_only(tmp_path: Path) -> None:
         read_result(path, PAPER_RESULTS)
     kinds = "an audit, a validation, a study, an explanation, a pairwise audit, a bench or a training study"
     said = f"expected {kinds}, got a gate's report"
-    verbs = "ranktilt audit, validate, study, explain, pairwise, train retriever and study --of training"
+    verbs = "ranktilt audit, validate, study, explain, pairwise, level and study --of training"
     assert str(error.value) == f"{path}: {said}; {verbs} write one with --json FILE"
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from ranktilt.auditing.audit import DEFAULT_MEASURES, audit
-from ranktilt.auditing.comparison.match import change_tasks, match
+from ranktilt.auditing.comparison.match import change_tasks, estimand_tasks, match
 from ranktilt.auditing.effects import LEVEL, Change, Effect
+from ranktilt.auditing.gate import in_percent
 from ranktilt.auditing.groups import ALL, Pair, grouping
 from ranktilt.auditing.inference import (
     InferenceOptions,
@@ -25,8 +26,8 @@ from ranktilt.auditing.inference import (
 from ranktilt.auditing.result import Audit
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted, refuse_twice, unknown
-from ranktilt.measures.base import Measure, measure
-from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
+from ranktilt.measures.base import Estimand, Measure, estimand, measure
+from ranktilt.mitigation.result import BUDGET, Bench, Intervention, OtherGroups, check_limits
 from ranktilt.probes.equivalence import alone
 from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
@@ -55,13 +56,15 @@ def reference_alone(mixed: Collection, reference: str = "human", by: str = "sour
 def bench(
     mixed: Collection,
     trials: Iterable[Trial],
-    measures: Iterable[str | Measure] = DEFAULT_MEASURES,
+    measures: Iterable[str | Estimand] = DEFAULT_MEASURES,
     *,
     effectiveness: str | Measure = EFFECTIVENESS,
     budget: float = BUDGET,
     reference: str = "human",
     by: str = "source",
     pairs: Sequence[Pair] | None = None,
+    others: Iterable[str] = (),
+    selected: Iterable[str] = (),
     ties: str = "expected",
     test: str = "permutation",
     correction: str = "holm",
@@ -78,10 +81,11 @@ def bench(
     trials : iterable of Trial
         The baseline, whose method is empty, and one intervention at least; each with its run of `mixed`, and either
         all or none with one of the reference's documents alone.
-    measures : iterable of str or Measure, optional
-        The first is the primary one, on which level is judged.
+    measures : iterable of str or Estimand, optional
+        Measures whose Relative Δ is taken, and other estimands of two groups, such as ``Share@10``. Level is judged on
+        the first, which must be one in percent, such as a share or a ratio.
     effectiveness : str or Measure, optional
-        On which the cost is judged.
+        On which the cost is judged, where anything is judged relevant.
     budget : float, optional
         Effectiveness that an intervention may cost, 0 to 1: over all documents, and on the reference's alone.
     reference : str, optional
@@ -90,6 +94,10 @@ def bench(
         Document column of the groups.
     pairs : sequence of (str, str), optional
         Groups to compare; by default the reference and each other group. Level is level on all of them.
+    others : iterable of str, optional
+        Other columns of groups: what the interventions do to these is told too.
+    selected : iterable of str, optional
+        Names of interventions that were chosen on other queries; level is then judged of them alone.
     ties, test, correction, level, resamples, seed
         As in `audit`; p of the changes are corrected over all changes of the bench.
 
@@ -106,31 +114,74 @@ def bench(
     """
     check_limits(level, budget)
     trials = _ordered([Trial(*one) for one in trials])
-    valued = measure(effectiveness)
-    asked = list(dict.fromkeys([*map(measure, measures), valued]))
+    asked, valued = _questions(measures, measure(effectiveness), judged=mixed.qrels.height > 0)
     if pairs is None:
         names = grouping(mixed, by).names
         if reference not in names:
             raise unknown(by, reference, names)
         pairs = [(reference, name) for name in names if name != reference]
-    how = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
+    how: dict[str, Any] = {"ties": ties, "test": test, "correction": correction, "resamples": resamples, "seed": seed}
     runs = [_renamed(one.mixed, one.intervention) for one in trials]
     _refuse_other_queries(runs)
-    audited = [audit(mixed, runs, asked, by=by, pairs=pairs, level=level, confounds=False, heads=0, **how)]  # type: ignore[arg-type]
-    if lists := _alone(mixed, trials, reference, by):
-        own = reference_alone(mixed, reference, by)
-        audited.append(audit(own, lists, asked, by=None, heads=0, **how))  # type: ignore[arg-type]
-    interventions = tuple(one.intervention for one in trials)
+    audited = [audit(mixed, runs, asked, by=by, pairs=pairs, level=level, confounds=False, heads=0, **how)]
+    if valued and (lists := _alone(mixed, trials, reference, by)):
+        measured = [one for one in asked if isinstance(one, Measure)]
+        audited.append(audit(reference_alone(mixed, reference, by), lists, measured, by=None, heads=0, **how))
     options = InferenceOptions(resamples, seed, test, correction, "none")
     changes = _changes(audited, reference, options)
-    own_spec = {"reference": reference, "effectiveness": repr(valued), "budget": budget}
-    spec = {**_spec(audited[0], trials), **own_spec, "tests": sum(change.p == change.p for change in changes)}
+    own = {"reference": reference, **({"effectiveness": repr(valued), "budget": budget} if valued else {})}
+    spec = {**_spec(audited[0], trials), **own, "tests": sum(change.p == change.p for change in changes)}
     means = [_means(one, over, options) for one, over in zip(audited, (ALL, reference), strict=False)]
+    kept = tuple(selected)
+    beside = [run for run in runs if not kept or run.name in (runs[0].name, *kept)]
+    beyond = [_other_groups(mixed, beside, asked, column, how) for column in others]
     notes = tuple(dict.fromkeys(note for one in audited for note in one.notes))
+    notes += tuple(found for found in beyond if isinstance(found, str))
     return Bench(
-        spec, interventions, tuple(map(repr, asked)), audited[0].tilts, tuple(chain(*means)), changes,
-        (*notes, *_notes(trials, reference if by == "source" else "")),
+        spec, tuple(one.intervention for one in trials), tuple(map(repr, audited[0].measures)),
+        _tilts(audited[0], asked), tuple(chain(*means)), changes,
+        (*notes, *_notes(trials, reference if by == "source" else "", selected=len(kept))), kept,
+        tuple(found for found in beyond if not isinstance(found, str)),
     )  # fmt: skip
+
+
+def _questions(
+    measures: Iterable[str | Estimand], valued: Measure, *, judged: bool
+) -> tuple[list[Estimand], Measure | None]:
+    """What is asked, the primary question first, and the measure of effectiveness; None where nothing is judged."""
+    asked = [estimand(one).complete() for one in measures]
+    strange = next((one for one in asked if not one.sided), None)
+    if strange is not None:
+        raise UserError(f"{strange!r} favours none of two groups; a bench levels what does, such as Share@10")
+    if not asked:
+        raise UserError("a bench needs a measure on which level is judged, such as nDCG@3 or Share@10")
+    if not judged:
+        return list(dict.fromkeys(asked)), None
+    return list(dict.fromkeys([*asked, valued])), valued
+
+
+def _tilts(audited: Audit, asked: Sequence[Estimand]) -> tuple[Effect, ...]:
+    """Answers of two groups, by run and pair in the order of the questions; the primary one must be in percent."""
+    place = {repr(one): number for number, one in enumerate(asked)}
+    runs = {name: number for number, name in enumerate(audited.runs)}
+    found = sorted((*audited.tilts, *audited.estimates), key=lambda t: (runs[t.run], t.a, t.b, place[t.measure]))
+    if not found or found[0].measure != repr(asked[0]):
+        raise UserError(f"{asked[0]!r} says nothing of these groups: they have no twins, or nothing relevant")
+    if in_percent(found[0]) != in_percent(found[0]):
+        raise UserError(f"level is judged in percent, and {asked[0]!r} has another unit; ask for Share@10 first")
+    return tuple(found)
+
+
+def _other_groups(
+    mixed: Collection, runs: Sequence[Run], asked: Sequence[Estimand], by: str, how: Mapping[str, Any]
+) -> OtherGroups | str:
+    """What interventions did to groups of another column; a note where nothing can be said of them."""
+    try:
+        found = audit(mixed, runs, asked, by=by, confounds=False, heads=0, **how)
+    except UserError as error:
+        return f"nothing is said of the groups by {by}: {error}"
+    options = InferenceOptions(how["resamples"], how["seed"], how["test"], how["correction"], "none")
+    return OtherGroups(by, (*found.tilts, *found.estimates), _changes([found], "", options, means=False))
 
 
 def _ordered(trials: list[Trial]) -> list[Trial]:
@@ -188,14 +239,21 @@ def _alone(mixed: Collection, trials: Sequence[Trial], reference: str, by: str) 
     return found
 
 
-def _changes(audited: Sequence[Audit], reference: str, how: InferenceOptions) -> tuple[Change, ...]:
+def _changes(
+    audited: Sequence[Audit], reference: str, how: InferenceOptions, *, means: bool = True
+) -> tuple[Change, ...]:
     """Every tilt and effectiveness less the baseline's, over the same queries; p corrected over all of them."""
     found = list[Change]()
     for one, over in zip(audited, (ALL, reference), strict=False):
+        if not (one.measures or one.query_answers):  # questions about twins alone
+            continue
         side = match(one, one, to=one.runs[0])
-        found += contrast_changes(change_tasks(side, side.pairs), resamples=how.resamples, seed=how.seed)
-        means = mean_changes(change_tasks(side, [(ALL, ALL)]), resamples=how.resamples, seed=how.seed)
-        found += [replace(change, a=over, b=over) for change in means]
+        tasks = [*change_tasks(side, side.pairs), *estimand_tasks(side)]
+        found += contrast_changes(tasks, resamples=how.resamples, seed=how.seed)
+        tasks = change_tasks(side, [(ALL, ALL)]) if means else []
+        found += [
+            replace(change, a=over, b=over) for change in mean_changes(tasks, resamples=how.resamples, seed=how.seed)
+        ]
     return corrected(found, how.correction)
 
 
@@ -215,9 +273,11 @@ def _spec(audited: Audit, trials: Sequence[Trial]) -> Mapping[str, Any]:
     return {**kept, "runs": [dict(one.mixed.spec) for one in trials]}
 
 
-def _notes(trials: Sequence[Trial], reference: str) -> Iterator[str]:
+def _notes(trials: Sequence[Trial], reference: str, *, selected: int) -> Iterator[str]:
     if trials[0].alone is None and reference:
         yield f"effectiveness on {reference} documents alone is not known: they were not ranked alone"
+    if selected:
+        return
     yield (
         f"each of the {len(trials) - 1} interventions is judged by its own 95 % intervals; the more there are, the "
         "more likely one of them is called level by chance"

@@ -9,12 +9,24 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from ranktilt.auditing.effects import LEVEL, Change, Effect
-from ranktilt.auditing.gate import MOST, GateRow, LimitCheck, Outcome, check_tilt, points, worst
+from ranktilt.auditing.gate import (
+    MOST,
+    GateRow,
+    LimitCheck,
+    Outcome,
+    check_tilt,
+    in_percent,
+    points,
+    tilt_name,
+    tilt_numbers,
+    worst,
+)
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.measures.base import signed
+from ranktilt.measures.contrast import RelativeDelta
 
 BUDGET = 0.01
 Place = tuple[str, str, str, str]
@@ -59,8 +71,27 @@ class Intervention:
         object.__setattr__(self, "strength", float(self.strength))
 
 
+@dataclass(frozen=True)
+class OtherGroups:
+    """What interventions did to the groups of another column than the one that was levelled.
+
+    Parameters
+    ----------
+    by : str
+        The column.
+    tilts : tuple of Effect
+        Of the baseline and each intervention, for each pair of its groups.
+    changes : tuple of Change
+        Each intervention's less the baseline's; p corrected over all changes of the column.
+    """
+
+    by: str
+    tilts: tuple[Effect, ...]
+    changes: tuple[Change, ...]
+
+
 @dataclass(frozen=True, eq=False)
-class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt train retriever"):
+class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command="ranktilt level"):
     """What `bench` found; immutable.
 
     Parameters
@@ -70,16 +101,22 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     interventions : tuple of Intervention
         The baseline, then by method and rising strength.
     measures : tuple of str
-        The first is the primary one, on which level is judged.
+        Relevance measures; none where nothing is judged.
     tilts : tuple of Effect
-        Relative Δ of every intervention, pair of groups and measure.
+        Relative Δ of every intervention, pair of groups and measure, and the other estimands of the groups. Those of
+        the primary one come first of each pair; level is judged on them.
     effectiveness : tuple of Effect
         Mean of every intervention and measure, 0 to 1, with its interval: where both groups are ``all`` over all
         documents, where both are the reference on its documents alone.
     changes : tuple of Change
-        Every one of these less the baseline's, in points, paired over queries; p corrected over all of them.
+        Every one of these less the baseline's, in points or the estimand's unit, paired over queries; p corrected over
+        all of them. Estimands of twins have none.
     notes : tuple of str
         What a reader should know.
+    selected : tuple of str
+        Interventions that were chosen on other queries, one a method; where there are any, only they are judged.
+    others : tuple of OtherGroups
+        What the selected ones did to groups of other columns.
     """
 
     spec: Mapping[str, Any]
@@ -89,6 +126,8 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     effectiveness: tuple[Effect, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
+    selected: tuple[str, ...] = ()
+    others: tuple[OtherGroups, ...] = ()
 
     @property
     def baseline(self) -> Intervention:
@@ -117,11 +156,27 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
     @property
     def valued(self) -> str:
         """Measure of effectiveness, on which the cost is judged."""
-        return str(self.spec.get("effectiveness", self.measures[0]))
+        return str(self.spec.get("effectiveness", self.primary))
+
+    @property
+    def primary(self) -> str:
+        """What level is judged on: a measure, whose Relative Δ it is, or another estimand of two groups."""
+        return self.questions[0]
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """Measures whose Relative Δ was taken, and other estimands of two groups; the primary one first."""
+        return tuple(dict.fromkeys(tilt.measure for tilt in self.tilts))
+
+    @property
+    def judged(self) -> tuple[Intervention, ...]:
+        """The baseline and those that may be chosen: all, or the ones that were selected on other queries."""
+        found = [one for one in self.interventions[1:] if not self.selected or one.name in self.selected]
+        return (self.baseline, *found)
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """Pairs of groups with a Relative Δ."""
+        """Pairs of groups that were compared."""
         return tuple(dict.fromkeys((t.a, t.b) for t in self.tilts))
 
     @property
@@ -130,19 +185,20 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
         return tuple(dict.fromkeys(e.a for e in self.effectiveness))
 
     def tilt(self, name: str, pair: Pair, measure: str | None = None) -> Effect:
-        """Return Relative Δ of an intervention for one pair of groups, by default on the primary measure."""
-        return _found(self._tilts, (name, *pair, measure or self.measures[0]))
+        """Return an intervention's answer for one pair of groups, by default to the primary question."""
+        return _found(self._tilts, (name, *pair, measure or self.primary))
 
     def mean(self, name: str, over: str = ALL, measure: str | None = None) -> Effect:
         """Return the effectiveness of an intervention, by default on the measure on which the cost is judged."""
         return _found(self._means, (name, over, over, measure or self.valued))
 
     def change(self, name: str, pair: Pair, measure: str | None = None) -> Change | None:
-        """Return how an intervention moved a Relative Δ, or an effectiveness (a group twice); None of the baseline."""
-        if name == self.baseline.name:
-            return None
-        usual = self.valued if pair[0] == pair[1] else self.measures[0]
-        return _found(self._changes, (name, *pair, measure or usual))
+        """Return how an intervention moved a tilt, or an effectiveness (a group twice); None where that is not known.
+
+        It is not known of the baseline, and of estimands of twins.
+        """
+        usual = self.valued if pair[0] == pair[1] else self.primary
+        return self._changes.get((name, *pair, measure or usual))
 
     @cached_property
     def _tilts(self) -> dict[Place, Effect]:
@@ -189,19 +245,22 @@ class Bench(Result, format="ranktilt-bench", version=1, noun="a bench", command=
 
     def require_whole(self) -> None:
         """Refuse a file that lacks a number that its tables and sentences rest on."""
-        if len(self.interventions) < 2 or self.baseline.method or not (self.measures and self.pairs and self.over):
+        if len(self.interventions) < 2 or self.baseline.method or not self.pairs:
             raise ValueError("expected a baseline, an intervention, a measure and a pair of groups at least")
+        if bool(self.measures) != bool(self.over):
+            raise ValueError("expected effectiveness where there are measures")
         if type(self.spec.get("level", 0)) not in (int, float) or type(self.spec.get("budget", 0)) not in (int, float):
             raise TypeError("level and budget: expected numbers")
         check_limits(self.level, self.budget)
+        for name in self.selected:
+            if name not in {one.name for one in self.interventions[1:]}:
+                raise ValueError(f"selected: no intervention {name!r}")
         for one in self.interventions:
-            for measure in (*self.measures, self.valued):
-                for over in self.over:
-                    self.mean(one.name, over, measure)
-                    self.change(one.name, (over, over), measure)
-                for pair in self.pairs:
-                    self.tilt(one.name, pair, measure)
-                    self.change(one.name, pair, measure)
+            effects = [self.mean(one.name, over, measure) for over in self.over for measure in self.measures]
+            effects += [self.tilt(one.name, pair, asked) for pair in self.pairs for asked in self.questions]
+            for effect in effects if one != self.baseline else ():
+                if effect.estimand.kind != "twins":
+                    _found(self._changes, (one.name, effect.a, effect.b, effect.measure))
 
 
 def check_limits(level: float, budget: float) -> None:
@@ -226,9 +285,10 @@ def _found(rows: Mapping[Place, _Row], place: Place) -> _Row:
 class Choice:
     """Which interventions of a bench reach level within a budget.
 
-    An intervention is *level* where the whole interval of every Relative Δ on the primary measure lies within ±`level`,
-    and no loss of effectiveness beyond the budget is left in its paired interval; *tilted* where one of these lies
-    wholly beyond its limit, so that it is excluded; *inconclusive* otherwise.
+    An intervention is *level* where the whole interval of every tilt on the primary question lies within ±`level`
+    percent, and no loss of effectiveness beyond the budget is left in its paired interval; *tilted* where one of these
+    lies wholly beyond its limit, so that it is excluded; *inconclusive* otherwise. Where some were selected on other
+    queries, only these are judged, so that the more strengths are tried, the likelier none becomes level by chance.
     """
 
     bench: Bench
@@ -261,9 +321,11 @@ class Choice:
         """The baseline where it is level; otherwise the smallest of each method that is, the least costly first."""
         if self.outcome_of(self.bench.baseline.name) == "level":
             return (self.bench.baseline,)
-        level = [one for one in self.bench.interventions[1:] if self.outcome_of(one.name) == "level"]
+        level = [one for one in self.bench.judged[1:] if self.outcome_of(one.name) == "level"]
         smallest = {one.method: one for one in reversed(level)}  # in the order of rising strength
-        return tuple(sorted(smallest.values(), key=lambda one: -min(c.value for c in self.costs(one.name))))
+        return tuple(
+            sorted(smallest.values(), key=lambda one: max((-c.value for c in self.costs(one.name)), default=0))
+        )
 
     @property
     def chosen(self) -> Intervention | None:
@@ -275,7 +337,7 @@ class Choice:
         """Level where one is chosen, tilted where every intervention is excluded, else inconclusive."""
         if self.chosen is not None:
             return "level"
-        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.interventions)
+        open_ones = any(self.outcome_of(one.name) == "inconclusive" for one in self.bench.judged)
         return "inconclusive" if open_ones else "tilted"
 
     @property
@@ -283,7 +345,7 @@ class Choice:
         """Rows behind the outcome: those of the chosen intervention, of the open ones, or of all."""
         if self.chosen is not None:
             return self.rows[self.chosen.name]
-        names = [one.name for one in self.bench.interventions if self.outcome_of(one.name) == self.outcome]
+        names = [one.name for one in self.bench.judged if self.outcome_of(one.name) == self.outcome]
         return tuple(row for name in names for row in self.rows[name])
 
     def costs(self, name: str) -> list[Change]:
@@ -304,7 +366,8 @@ class Choice:
     @property
     def limits(self) -> str:
         """What is asked, in words."""
-        return f"within ±{self.level:g} points at a loss of at most {points(self.budget)} of {self.bench.valued}"
+        cost = f" at a loss of at most {points(self.budget)} of {self.bench.valued}" if self.bench.over else ""
+        return f"within ±{self.level:g} points{cost}"
 
     @property
     def headline(self) -> str:
@@ -314,15 +377,30 @@ class Choice:
             return f"{baseline.name}, the baseline, is level already: within ±{self.level:g} points"
         if chosen is not None:
             return self._reached(chosen)
+        chosen_before = ", of those chosen on other queries," if self.bench.selected else ""
         if self.outcome == "tilted":
-            return f"No intervention is level {self.limits}: each is excluded"
-        return f"No intervention is shown to be level {self.limits}"
+            return f"No intervention{chosen_before} is level {self.limits}: each is excluded"
+        return f"No intervention{chosen_before} is shown to be level {self.limits}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is said below the headline: the numbers behind it, the choices of other methods, and over-correction."""
         others = (f"{self._reached(one)}; {self._tilt_words(one.name)}" for one in self.passing[1:])
-        return (self._detail(), *others, *self._beyond())
+        return (self._detail(), *others, *self._beyond(), *self._other_groups())
+
+    def _other_groups(self) -> Iterator[str]:
+        """What the chosen intervention did to the groups of other columns, on the first question that was asked."""
+        chosen = self.chosen.name if self.chosen is not None else ""
+        for other in self.bench.others:
+            moved = [change for change in other.changes if change.run == chosen]
+            for change in (one for one in moved if one.measure == moved[0].measure):
+                side = "shown" if change.shown else "not shown"
+                low, high = change.ends
+                yield (
+                    f"Levelling {self.bench.spec.get('by')} moved {other.by} ({change.a} | {change.b}): "
+                    f"{change.name if change.measure == repr(change.estimand) else change.measure} "
+                    f"{change.amount(change.value, sign=True)}{change.unit} [{low}, {high}], {side}"
+                )
 
     def _detail(self) -> str:
         baseline, chosen = self.bench.baseline.name, self.chosen
@@ -337,32 +415,32 @@ class Choice:
 
     def _reached(self, one: Intervention) -> str:
         costs = [*map(cost_words, self.costs(one.name))]
+        paid = f": {join_words(costs)}" if costs else ""
+        if self.bench.selected:
+            return f"{one.name}, chosen on other queries, is level {self.limits}{paid}"
         several = f" of {one.method}" if len(self.bench.methods) > 1 else ""
-        return f"{one.name} is the smallest intervention{several} that is level {self.limits}: {join_words(costs)}"
+        return f"{one.name} is the smallest intervention{several} that is level {self.limits}{paid}"
 
     def _tilt_words(self, name: str) -> str:
-        tilts = [(pair, self.bench.tilt(name, pair)) for pair in self.bench.pairs]
+        tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
         several = len(tilts) > 1
-        said = [
-            f"{signed(t.value)} % {bounds(t.low, t.high)}" + (f" between {a} and {b}" if several else "")
-            for (a, b), t in tilts
-        ]
-        return f"Relative Δ({self.bench.measures[0]}) {join_words(said)}"
+        said = [tilt_numbers(t) + (f" between {t.a} and {t.b}" if several else "") for t in tilts]
+        return f"{_question_name(tilts[0])} {join_words(said)}"
 
     def _nearest(self) -> Intervention:
         """The intervention whose largest tilt is the smallest, among those that are open, where there are any."""
-        every = self.bench.interventions
+        every = self.bench.judged
         left = [one for one in every if self.outcome_of(one.name) == self.outcome]
         return min(left, key=lambda one: (self._largest(one.name) != self._largest(one.name), self._largest(one.name)))
 
     def _margin(self, name: str) -> float:
         """The smallest limit within which an intervention would be level."""
         tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        return max(abs(end - t.level) for t in tilts for end in (t.low, t.high))
+        return max(in_percent(t) * abs(end - t.level) for t in tilts for end in (t.low, t.high))
 
     def _largest(self, name: str) -> float:
         tilts = [self.bench.tilt(name, pair) for pair in self.bench.pairs]
-        return max(abs(t.value - t.level) for t in tilts)
+        return max(in_percent(t) * abs(t.value - t.level) for t in tilts)
 
     def _beyond(self) -> Iterator[str]:
         """One sentence a pair of groups: what over-corrects, with the numbers of the smallest."""
@@ -371,14 +449,19 @@ class Choice:
             found = [t for one in self.bench.interventions for t in self.overcorrected(one.name) if (t.a, t.b) == pair]
             if found:
                 first, before = found[0], self.bench.tilt(baseline, pair)
-                numbers = f"Relative Δ({first.measure}) {signed(first.value)} % {bounds(first.low, first.high)}"
+                numbers = f"{_question_name(first)} {tilt_numbers(first)}"
                 numbers += f" between {pair[0]} and {pair[1]}" if len(self.bench.pairs) > 1 else ""
                 others = [tilt.run for tilt in found[1:]]
                 more = f"; so {'does' if len(others) == 1 else 'do'} {join_words(others)}" if others else ""
                 yield (
                     f"{first.run} over-corrects: it tilts toward {first.side(first.leans)}, {numbers}, where "
-                    f"{baseline} had {signed(before.value)} %{more}"
+                    f"{baseline} had {before.estimand.answer(before.value)}{more}"
                 )
+
+
+def _question_name(tilt: Effect) -> str:
+    """Name a question with its measure: ``Relative Δ(nDCG@5)``, ``Share@10``."""
+    return f"{tilt_name(tilt)}({tilt.measure})" if isinstance(tilt.estimand, RelativeDelta) else tilt.measure
 
 
 def check_cost(change: Change, budget: float) -> LimitCheck:

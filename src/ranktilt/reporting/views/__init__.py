@@ -10,7 +10,7 @@ from ranktilt.reporting.document import Document
 
 _VIEWS = {
     "Audit": "audit",
-    "Bench": "bench",
+    "Bench": "mitigation.bench",
     "CacheInventory": "cache",
     "Calibration": "calibrate",
     "CheckResult": "check",
