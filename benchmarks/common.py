@@ -80,6 +80,14 @@ def fresh(script: str, contender: str, folder: Path, *options: str) -> Measured:
     return {str(k): float(v) for k, v in json.loads(done.stdout.strip().splitlines()[-1]).items()}
 
 
+def ranktilt(*words: str) -> float:
+    """Seconds of a command as a user types it."""
+    command = [sys.executable, "-c", "from ranktilt.cli.main import main; main()", *words]
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
 def alternating(script: str, contenders: Sequence[str], folder: Path, rounds: int) -> dict[str, Measured]:
     """Run contenders in turn, several rounds; medians of each."""
     found: dict[str, list[Measured]] = {c: [] for c in contenders}

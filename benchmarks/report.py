@@ -9,10 +9,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +27,7 @@ from common import (
     memory,
     nfcorpus,
     publish,
+    ranktilt,
     say,
     seconds,
     table,
@@ -51,14 +49,6 @@ LISTED = (
     "const look = () => document.querySelector('.explorer button.open') ? done(performance.now() - start) : "
     "requestAnimationFrame(look); look(); })"
 )
-
-
-def ranktilt(*words: str) -> float:
-    """Seconds of a command as a user types it."""
-    command = [sys.executable, "-c", "from ranktilt.cli.main import main; main()", *words]
-    start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
 
 
 def rankers(given: argparse.Namespace) -> list[str]:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ranktilt.measures.reciprocal_rank import RR
     from ranktilt.measures.twins import TwinEstimand
     from ranktilt.mitigation.bench import bench
+    from ranktilt.mitigation.level import Levelling, level
+    from ranktilt.mitigation.query_split import split_queries
     from ranktilt.mitigation.result import Bench
     from ranktilt.mitigation.spiral import spiral
     from ranktilt.mitigation.spiral_result import Spiral
@@ -73,6 +75,7 @@ _NAMES = {
     "Explanation": "probes.explain",
     "Gate": "auditing.gate",
     "GroupEstimand": "measures.base",
+    "Levelling": "mitigation.level",
     "Measure": "measures.base",
     "MissingExtra": "errors",
     "P": "measures.precision",
@@ -103,6 +106,7 @@ _NAMES = {
     "explain": "probes.explain",
     "gate": "auditing.gate",
     "labelled": "datasets.labels",
+    "level": "mitigation.level",
     "load": "datasets.load",
     "log_runs": "auditing.llm_log.replay",
     "measure": "measures.base",
@@ -118,6 +122,7 @@ _NAMES = {
     "save_answered": "generation.answer.save",
     "save_rewritten": "generation.rewrite.save",
     "spiral": "mitigation.spiral",
+    "split_queries": "mitigation.query_split",
     "study": "auditing.study",
     "table": "reporting.output",
     "train_cross_encoder": "training.cross_encoder",
@@ -141,6 +146,7 @@ __all__ = [
     "Explanation",
     "Gate",
     "GroupEstimand",
+    "Levelling",
     "Measure",
     "MissingExtra",
     "P",
@@ -171,6 +177,7 @@ __all__ = [
     "explain",
     "gate",
     "labelled",
+    "level",
     "load",
     "log_runs",
     "measure",
@@ -186,6 +193,7 @@ __all__ = [
     "save_answered",
     "save_rewritten",
     "spiral",
+    "split_queries",
     "study",
     "table",
     "train_cross_encoder",

@@ -510,6 +510,7 @@ def test_help_names_the_verbs(cli: Cli) -> None:
         "demo",
         "explain",
         "gate",
+        "level",
         "load",
         "mix",
         "models",

@@ -22,6 +22,7 @@ from ranktilt.cli.explain import check, explain, validate
 from ranktilt.cli.llm.answer import answer
 from ranktilt.cli.llm.pairwise import pairwise
 from ranktilt.cli.load import build, load, mix
+from ranktilt.cli.mitigation.level import level
 from ranktilt.cli.mitigation.spiral import spiral
 from ranktilt.cli.notes import say
 from ranktilt.cli.output import ReaderGone
@@ -35,7 +36,7 @@ _PANELS: dict[str, dict[str, Any]] = {
     "explain": {"explain": explain, "validate": validate, "check": check},
     "build": {"load": load, "mix": mix, "build": build, "rewrite": rewrite.rewrite, "answer": answer},
     "train": {"train": train.train},
-    "level": {"spiral": spiral},
+    "level": {"level": level, "spiral": spiral},
     "look": {
         "report": report.report, "view": view.view, "demo": demo, "models": models.models, "cache": cache.cache,
     },

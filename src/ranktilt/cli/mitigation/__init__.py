@@ -1,1 +1,1 @@
-"""Verbs of what levels a ranker, and of what comes where nothing does."""
+"""Verbs that level a ranker, and look at what comes of it."""

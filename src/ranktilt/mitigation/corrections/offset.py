@@ -60,11 +60,11 @@ class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", 
     def sentence(self) -> str:
         """What was found, in a line."""
         found = [
-            f"{one.value:+.4g} for {one.group} (95 % interval {one.low:+.4g} to {one.high:+.4g}, "
+            f"{_signed(one.value)} for {one.group} (95 % interval {_signed(one.low)} to {_signed(one.high)}, "
             f"{counted(one.queries, 'query', 'queries')})"
             for one in self.offsets
         ]
-        return f"Scores match those of {self.reference} with {join_words(found)}.".replace("-", "−")
+        return f"Scores match those of {self.reference} with {join_words(found)}."
 
 
 def fit_offset(
@@ -128,6 +128,10 @@ def fit_offset(
     )
     spec = {"ranker": run.name, "population": population, "seed": seed, "ranktilt": __version__}
     return OffsetFit(spec, tuple(chosen), by, names[number], offsets)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4g}".replace("-", "−")
 
 
 def _chosen(run: Run, queries: Iterable[str] | None) -> list[str]:

@@ -1,0 +1,112 @@
+"""How often the bench's sentence is true: simulated rankers that favour one side by a known amount, levelled afresh.
+
+Each simulation draws a tilt, queries to fit on, to select by and to test on, and asks the bench for the smallest
+correction that is level within ±10 points at a loss of at most one point of nDCG@10. What it says is held against the
+same corrected ranker on 4,000 further queries.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from common import arguments, machine, publish, say, table, target
+from simulated import Simulated
+
+from ranktilt.auditing.audit import audit
+from ranktilt.mitigation.level import Levelling, level
+from ranktilt.mitigation.query_split import QuerySplit
+from ranktilt.mitigation.result import Bench
+from ranktilt.registry import ranker
+
+PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
+SIMULATIONS, QUERIES, TRUE = 200, 150, 93.0
+TRUTH = 4_000
+METHODS = ("offset", "interleave", "fair-rerank", "fair-rerank:exposure")
+MEASURE = "nDCG@10"
+LEVEL = 10.0
+
+
+def levelled(seed: int, queries: int, folder: Path, *, resamples: int = 2_000) -> tuple[float, Bench]:
+    """One simulation: the tilt it drew, and the bench on its test queries."""
+    rng = np.random.default_rng(seed)
+    tilt = float(rng.choice([-1, 1]) * rng.uniform(0.1, 0.5))
+    fit, select = 2 * queries // 3, queries // 2
+    whole = Simulated.drawn(rng, fit + select + queries, tilt)
+    names = whole.run.queries
+    sides = (names[:fit], names[fit : fit + select], names[fit + select :])
+    split = QuerySplit(*(whole.collection.only_queries(side) for side in sides))
+    options = Levelling(methods=METHODS, strengths=(0.25, 0.5, 0.75, 1.0), seed=seed % 1000)
+    found = level(split, whole.run, [MEASURE], folder=folder, options=options, resamples=resamples, level=LEVEL)
+    return tilt, found
+
+
+def truth(name: str, found: Bench, population: Simulated) -> tuple[float, float]:
+    """Relative Δ of an intervention on many queries, in percent, and its loss of effectiveness, in points."""
+    one = next(one for one in found.interventions if one.name == name)
+    run = population.run
+    if one.method:
+        run = ranker(one.ranker.removeprefix("simulated>>")).rank(population.collection, run)
+    runs = [population.run, replace(run, spec={"ranker": "corrected"})]
+    seen = audit(population.collection, runs, [MEASURE], resamples=100, confounds=False, heads=0)
+    delta = next(tilt.value for tilt in seen.tilts if tilt.run == "corrected")
+    before, after = (float(np.nanmean(seen.values[n, -1, 0])) for n in range(2))
+    return delta, 100 * (before - after)
+
+
+def claims(found: Bench, tilt: float, seed: int) -> Iterator[tuple[str, bool]]:
+    """What the bench claims, and whether it is true."""
+    choice = found.choose()
+    rng = np.random.default_rng(10_000 + seed)
+    population = Simulated.drawn(rng, TRUTH, tilt, prefix="t")
+    for one in found.judged:
+        outcome = choice.outcome_of(one.name)
+        if outcome == "inconclusive":
+            continue
+        delta, loss = truth(one.name, found, population)
+        fits = abs(delta) <= found.level and loss <= 100 * found.budget
+        yield f"{'baseline' if not one.method else one.method} {outcome}", fits == (outcome == "level")
+
+
+def simulation(seed: int) -> tuple[str, list[tuple[str, bool]]]:
+    """Return the outcome of one simulation's sentence, and its claims."""
+    with tempfile.TemporaryDirectory() as folder:
+        tilt, found = levelled(seed, QUERIES, Path(folder))
+        return found.choose().outcome, list(claims(found, tilt, seed))
+
+
+def section(simulations: int) -> str:
+    """Simulate, count, and say how many claims were true."""
+    made, right, sentences = Counter[str](), Counter[str](), Counter[str]()
+    with ProcessPoolExecutor() as pool:
+        for number, (outcome, told) in enumerate(pool.map(simulation, range(simulations)), start=1):
+            sentences[outcome] += 1
+            made.update(name for name, _ in told)
+            right.update(name for name, true in told if true)
+            say(f"simulation {number} of {simulations}: {outcome}")
+    every, true = sum(made.values()), sum(right.values())
+    rows = [[name, right[name], made[name]] for name in sorted(made)]
+    said = ", ".join(f"{name} {count}" for name, count in sorted(sentences.items()))
+    return "\n\n".join(
+        [
+            f"{simulations} simulations with {QUERIES} test queries each; their sentences: {said}.",
+            table(["claim", "true", "made"], [*rows, ["**all**", true, every]]),
+            target("claims that are true", 100 * true / max(every, 1), at_least=TRUE, unit=" %"),
+        ]
+    )
+
+
+def main() -> None:
+    """Measure and write the section."""
+    given = arguments(__doc__.splitlines()[0]).parse_args()
+    text = section(2 if given.quick else SIMULATIONS)
+    publish("level-claims", "\n\n".join(["## What a bench of corrections claims", machine(PACKAGES), text]), given)
+
+
+if __name__ == "__main__":
+    main()

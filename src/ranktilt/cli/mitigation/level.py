@@ -1,0 +1,160 @@
+"""``ranktilt level``: corrections at inference, and a bench that tells what they cost."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ranktilt.cli import options
+from ranktilt.cli.audit import AuditInputs
+from ranktilt.cli.notes import note
+from ranktilt.cli.output import PageOutput
+from ranktilt.errors import UserError
+
+if TYPE_CHECKING:
+    from ranktilt.collection import Collection
+    from ranktilt.mitigation.level import Levelling
+    from ranktilt.mitigation.query_split import QuerySplit
+    from ranktilt.mitigation.result import Bench
+    from ranktilt.rankers.base import Ranker
+    from ranktilt.run import Run
+
+FIT, SELECT = "train", ("dev", "validation", "valid", "val")
+"""Names of a collection's own splits to fit on and to select by."""
+MOST = 300
+"""Queries that are fitted on, and that are selected by, of a collection's own splits."""
+
+
+@dataclass(frozen=True)
+class _Corrections(options.OptionGroup):
+    """Which corrections, and how strong."""
+
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="causal, projection, fair-rerank[:METHOD], interleave, offset; several may be given.",
+        ),
+    ] = None
+    strengths: Annotated[
+        str, typer.Option("--strengths", metavar="S,S,…", help="Of each method; 1 is the whole that was fitted.")
+    ] = "0.2,0.4,0.6,0.8,1"
+    target: Annotated[
+        float | None,
+        typer.Option("--target", metavar="X", help="Where fair-rerank ends at strength 1 (default: level)."),
+    ] = None
+    depth: Annotated[int, typer.Option("--depth", min=1, metavar="K", help="Candidates that are corrected.")] = 100
+    lm: Annotated[
+        str, typer.Option("--lm", metavar="MODEL", help="Language model of the causal correction's perplexity.")
+    ] = "ngram"
+    force: Annotated[bool, typer.Option("--force", help="Go on with a weak instrument (first-stage F below 10).")] = (
+        False
+    )
+    work: Annotated[
+        Path | None,
+        typer.Option("--work", metavar="FOLDER", help="Where fits go (default: the collection's name with -level)."),
+    ] = None
+
+    def levelling(self, **more: Any) -> Levelling:
+        """As the library takes them; `more` are those of other groups."""
+        from ranktilt.mitigation.level import USUAL, Levelling
+
+        return Levelling(
+            methods=tuple(self.method or USUAL), strengths=_read_strengths(self.strengths), depth=self.depth,
+            target=self.target, lm=self.lm, force=self.force, **more,
+        )  # fmt: skip
+
+
+@options.verb
+def level(
+    inputs: AuditInputs,
+    *,
+    measure: options.Measures = None,
+    corrections: _Corrections,
+    effectiveness: Annotated[
+        str, typer.Option("--effectiveness", metavar="MEASURE", help="The measure on which the cost is judged.")
+    ] = "nDCG@10",
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="X", help="Effectiveness that levelling may cost, of 0 to 1.")
+    ] = 0.01,
+    statistics: options.StatisticsOptions,
+    search: options.SearchOptions,
+    output: PageOutput,
+) -> None:
+    """Level a ranker without training: fit corrections, choose their strength, and tell what each costs.
+
+    Corrections learn from the train split, strengths are chosen on the dev split, and the test split judges; of a
+    collection without these its queries are drawn into three parts.
+    """
+    inputs.check(controls=False, near_identical=None, card=False)
+    asked = [*(inputs.ranker or ()), *(inputs.run or ())]
+    if len(asked) > 1:
+        raise UserError(f"one ranker or run is levelled at a time; got {len(asked)}")
+    keywords = statistics.keywords
+    chosen = corrections.levelling(
+        by=inputs.column or "", pair=next(iter(inputs.pairs or ()), None), seed=keywords["seed"]
+    )
+    output.check(*inputs.files)
+    from ranktilt.mitigation.level import level as run_level
+
+    rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
+    split, runs = _read(inputs, statistics.seed)
+    levelled: Ranker | Run = rankers[0] if rankers else runs[0]
+    work = corrections.work or Path(f"{(inputs.folder or inputs.groups or Path()).resolve().stem}-level")
+    found = run_level(
+        split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
+        budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
+    )  # fmt: skip
+    output.deliver(found)
+    _say_next(inputs, found)
+
+
+def _read_strengths(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"--strengths expects numbers, such as 0.25,0.5,1; got {text!r}") from None
+
+
+def _read(inputs: AuditInputs, seed: int) -> tuple[QuerySplit, list[Run]]:
+    """Read the collection and its three sets of queries; with labels in place of a collection, the run too."""
+    from ranktilt.mitigation.query_split import QuerySplit, split_queries
+
+    test, runs = inputs.load()
+    own = None if inputs.folder is None else _own_splits(inputs)
+    if own is None:
+        return split_queries(test, seed=seed), runs
+    fit, select = (_side(replace(inputs, split=name), test) for name in own)
+    return QuerySplit.of(fit, select, test, most=MOST, seed=seed), runs
+
+
+def _own_splits(inputs: AuditInputs) -> tuple[str, str] | None:
+    """The collection's own splits to fit on and to select by; None where it lacks either, or others are named."""
+    from ranktilt.generation.rewrite.save import splits
+
+    held = splits(Path(str(inputs.folder)))
+    select = next((name for name in SELECT if name in held), None)
+    if inputs.qrels is not None or FIT not in held or select is None or inputs.split in (FIT, select):
+        return None
+    return FIT, select
+
+
+def _side(inputs: AuditInputs, test: Collection) -> Collection:
+    """Another split's judgments, with the documents that are held already."""
+    from ranktilt.collection import Collection
+
+    found = inputs.load()[0]
+    return Collection(test.docs, found.queries, found.qrels, found.spec)
+
+
+def _say_next(inputs: AuditInputs, found: Bench) -> None:
+    """Say how to use what was chosen."""
+    chosen = found.choose().chosen
+    if chosen is None or not chosen.method or inputs.folder is None:
+        return
+    note(f"Next: {shlex.join(['ranktilt', 'audit', str(inputs.folder), '-r', chosen.ranker])}")

@@ -1,0 +1,159 @@
+"""Queries to fit a correction on, to choose its strength by, and to test it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from ranktilt.collection import Collection
+from ranktilt.errors import UserError, counted
+
+Ints = npt.NDArray[np.int64]
+SHARES = (0.4, 0.2, 0.4)
+SIDES = ("fit", "select", "test")
+_WHOLE = 0.5
+"""A set of linked queries above this share of all is parted: otherwise one side would get nearly everything."""
+
+
+@dataclass(frozen=True)
+class QuerySplit:
+    """One collection three times, each with the queries and judgments of its side."""
+
+    fit: Collection
+    select: Collection
+    test: Collection
+    notes: tuple[str, ...] = ()
+
+    @property
+    def held_out(self) -> set[str]:
+        """Origins of what is relevant to the queries that nothing may be fitted on."""
+        return _relevant_origins(self.select) | _relevant_origins(self.test)
+
+    @classmethod
+    def of(
+        cls, fit: Collection, select: Collection, test: Collection, *, most: int | None = None, seed: int = 0
+    ) -> QuerySplit:
+        """Keep apart what a collection's own splits, or drawn queries, hold.
+
+        Judgments of documents that are relevant to a query of the other sides, in any version, are taken from the
+        queries to fit on; so are queries that stand on a later side, or have no relevant document left. Where `most` is
+        given, so many queries to fit on and to select by are drawn.
+        """
+        ours = fit.qrels.height
+        later = pl.concat([side.queries.select("id") for side in (_judged_only(select), _judged_only(test))])
+        kept = _without_origins(fit, _relevant_origins(select) | _relevant_origins(test))
+        if kept.qrels.height:
+            kept = kept.only_queries(kept.judged.join(later, on="id", how="anti")["id"])
+        if not kept.qrels.height:
+            raise UserError(
+                "no query to fit on is left: every document that is relevant to one is relevant to a query of the "
+                "other sides too"
+            )
+        lost = ours - kept.qrels.height
+        kept = at_most(kept, most, seed=seed)
+        note = (
+            f"{lost:,} of {counted(ours, 'judgment', 'judgments')} to fit on left out: of documents that are relevant "
+            "to queries of other sides too"
+        )
+        apart = select.only_queries(select.judged.join(_judged_only(test).queries, on="id", how="anti")["id"])
+        return cls(kept, at_most(apart, most, seed=seed), test, (note,) if lost else ())
+
+
+def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, seed: int = 0) -> QuerySplit:
+    """Draw the queries to fit on, to select by and to test on.
+
+    Queries to which versions of one document are relevant stay on one side. Where that ties more than half of all
+    queries together, as in collections with hundreds of relevant documents a query, they are parted nevertheless, and
+    the queries to fit on lose the judgments they share with others.
+
+    Parameters
+    ----------
+    collection : Collection
+        With three queries at least.
+    shares : sequence of float, optional
+        Of the queries that go to each side.
+    seed : int, optional
+        Of the drawing.
+
+    Returns
+    -------
+    QuerySplit
+        Its sides, in the order of the collection's queries.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than three queries, or none to fit on is left.
+    """
+    names = collection.judged["id"]
+    if len(names) < len(SIDES):
+        raise UserError(
+            f"a bench needs queries to fit on, to select by and to test on; the collection has {len(names)} to rank"
+        )
+    linked = _linked(collection, names)
+    sizes = np.bincount(linked)
+    apart = sizes[linked] > _WHOLE * len(names)
+    linked = np.unique(np.where(apart, sizes.size + np.arange(len(names)), linked), return_inverse=True)[1]
+    side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
+    fit, select, test = (collection.only_queries(names.filter(pl.Series(side == number))) for number in range(3))
+    if not collection.qrels.height:
+        return QuerySplit(fit, select, test)
+    return QuerySplit.of(fit, select, test)
+
+
+def _judged_only(collection: Collection) -> Collection:
+    """The collection with the queries that are ranked alone."""
+    return collection.only_queries(collection.judged["id"])
+
+
+def _linked(collection: Collection, names: pl.Series) -> Ints:
+    """Number of the set of queries that each one is linked with by the origins of what is relevant to it."""
+    number = pl.DataFrame({"query_id": names, "query": np.arange(len(names))})
+    found = _relevant(collection).join(number, on="query_id", how="inner")
+    origins = found["origin"].rank("dense").to_numpy().astype(np.int64) - 1 if found.height else np.empty(0, np.int64)
+    size = len(names) + int(origins.max(initial=-1)) + 1
+    graph = coo_matrix((np.ones(found.height), (found["query"].to_numpy(), len(names) + origins)), shape=(size, size))
+    labels: Ints = connected_components(graph, directed=False)[1][: len(names)].astype(np.int64)
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _drawn(sizes: Ints, shares: npt.NDArray[np.float64], seed: int) -> Ints:
+    """Side of each set: in a drawn order, each goes where most is lacking."""
+    side = np.empty(len(sizes), dtype=np.int64)
+    lacking = shares / shares.sum() * sizes.sum()
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    for number in order[np.argsort(-sizes[order], kind="stable")].tolist():
+        side[number] = int(np.argmax(lacking))
+        lacking[side[number]] -= sizes[number]
+    return side
+
+
+def _relevant(collection: Collection) -> pl.DataFrame:
+    """Query and origin of each relevant document of the collection."""
+    origins = collection.docs.select(doc_id="id", origin="origin")
+    return collection.qrels.filter(pl.col("grade") > 0).join(origins, on="doc_id", how="inner")
+
+
+def _relevant_origins(collection: Collection) -> set[str]:
+    return set(_relevant(collection)["origin"])
+
+
+def _without_origins(collection: Collection, origins: set[str]) -> Collection:
+    """The collection without the judgments of these origins."""
+    docs = collection.docs.filter(pl.col("origin").is_in(list(origins))).select(doc_id="id")
+    kept = collection.qrels.join(docs, on="doc_id", how="anti", maintain_order="left")
+    relevant = kept.filter(pl.col("grade") > 0).select("query_id").unique()
+    kept = kept.join(relevant, on="query_id", how="semi", maintain_order="left")
+    return Collection(collection.docs, collection.queries, kept, collection.spec)
+
+
+def at_most(collection: Collection, most: int | None, *, seed: int = 0) -> Collection:
+    """Return the collection with so many of its queries that are ranked, drawn by a seed; with all for None."""
+    names = collection.judged["id"]
+    return collection if most is None or len(names) <= most else collection.only_queries(names.sample(most, seed=seed))

@@ -1,0 +1,100 @@
+"""ranktilt level: corrections at inference, and what they cost."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from tests.cli.conftest import Cli, refused
+
+QUICK = ("-m", "nDCG@3", "--resamples", "200", "--strengths", "0.5,1")
+
+
+@pytest.fixture
+def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The bundled collection as a folder, and a run of it with labels, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    collection = rt.bundled()
+    rt.ranker("bm25@20").rank(collection).save("bm25.trec")
+    collection.docs.select(doc_id="id", source="source").write_csv("labels.tsv", separator="\t")
+    rt.save(collection, "bundled")
+    return Path("bundled")
+
+
+def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
+    options = ("--level-margin", "60", "--budget", "0.1", "--seed", "1", "-o", "level.html", "--json", "level.json")
+    code, out, _ = cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK, *options)
+    assert code == 0
+    assert "is level" in out
+    found = rt.Bench.load("level.json")
+    assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
+    assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (60, 0.1, 1)
+    typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
+    assert typed == "bm25@100>>offset(fit=bundled-level/offset.json)"
+    code, out, _ = cli("audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-")
+    assert code == 0
+    assert len(json.loads(out)["queries"]) == 216 - 87
+    assert "by strength of offset" in Path("level.html").read_text("utf-8")
+    assert cli("gate", "level.json").code in (0, 3)
+    assert cli("report", "level.json", "-o", "again.html").code == 0
+
+
+def test_own_splits_are_fitted_on_less_what_they_share_and_selected_by(cli: Cli, bundled: Path) -> None:
+    test = bundled / "qrels" / "test.tsv"
+    qrels = pl.read_csv(test, separator="\t")
+    queries = qrels["query-id"].unique(maintain_order=True)
+    for name, some in (("train", queries[:100]), ("dev", queries[100:150]), ("test", queries[150:])):
+        part = qrels.filter(pl.col("query-id").is_in(some.to_list()))
+        part.write_csv(test.with_name(f"{name}.tsv"), separator="\t")
+    code, _, _ = cli("level", bundled, "-r", "bm25", "--method", "interleave", *QUICK, "--json", "level.json")
+    assert code == 0
+    assert rt.Bench.load("level.json").spec["queries"] == {"fit": 71, "select": 50, "test": 66}
+
+
+def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
+    arguments = ("--run", "bm25.trec", "--groups", "labels.tsv", "--method", "fair-rerank", "--target", "0")
+    code, out, _ = cli("level", *arguments, "--depth", "10", "--resamples", "200", "--strengths", "1")
+    assert code == 0
+    assert "replay:bm25.trec@10" in out
+    assert "Share@10" in out
+    assert not list(Path().glob("*-level")), "fair re-ranking fits nothing"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-r", "bm25", "--by", "none"), "levelling needs a column of groups; leave --by none out"),
+        (("-r", "bm25", "--method", "magic"), "unknown method 'magic'"),
+        (("-r", "bm25", "--method", "offset", "--target", "0"), "none of the methods is fair-rerank"),
+        (("-r", "bm25", "--method", "fair-rerank", "--target", "500"), "a target from -100 to 100 points, got 500"),
+        (("-r", "bm25", "--strengths", "a,b"), "--strengths expects numbers, such as 0.25,0.5,1; got 'a,b'"),
+        (("-r", "bm25", "-r", "tfidf"), "one ranker or run is levelled at a time; got 2"),
+        (("-r", "bm25", "--pair", "human,gpt"), "unknown source 'gpt' (valid: human, claude)"),
+        (("-r", "bm25", "--budget", "3"), "expected a budget of at least 0 and below 1"),
+        (
+            ("-r", "bm25", "--method", "projection"),
+            "projection takes a direction out of vectors, and bm25@100 has none",
+        ),
+        (("-r", "bm25", "-m", "NDSR@5"), "level is judged in percent, and NDSR@5 has another unit"),
+        (("-r", "bm25", "--by", "length:3"), "name the two to level: --pair A,B"),
+        (("-r", "bm25", "--work", "labels.tsv"), "labels.tsv/offset.json: cannot be written: Not a directory"),
+        (
+            ("--run", "bm25.trec", "--score-order", "rank", "--method", "offset"),
+            "an offset is fitted to scores, and replay:bm25.trec(score_order=rank)@100 gives only an order",
+        ),
+        ((), "nothing to audit: name a ranker"),
+    ],
+)
+def test_mistakes_end_in_one_line(cli: Cli, bundled: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused(cli, "level", bundled, *arguments)
+
+
+def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> None:
+    assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK).code == 0
+    fitted = json.loads(Path("bundled-level/offset.json").read_text("utf-8"))["queries"]
+    qrels = pl.read_csv(bundled / "qrels" / "test.tsv", separator="\t")
+    qrels.filter(pl.col("query-id").is_in(fitted)).write_csv(bundled / "qrels" / "test.tsv", separator="\t")
+    message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=bundled-level/offset.json)")
+    assert "nothing to test on: bundled-level/offset.json learned from all 87 queries" in message
