@@ -1,4 +1,4 @@
-"""What a bench shows: strengths in equal steps, the Pareto front, and a section a method."""
+"""What a bench shows: the Pareto front, strengths in equal steps, and a section a method."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ import pytest
 
 from ranktilt.mitigation.bench import bench
 from ranktilt.mitigation.result import Bench
-from ranktilt.reporting.document import Figure
+from ranktilt.reporting.document import Figure, Table
 from ranktilt.reporting.output import table
 from ranktilt.reporting.report import report_page
 from ranktilt.reporting.views import view
@@ -64,7 +64,7 @@ def test_every_method_has_its_figures_and_rows() -> None:
     trials = [trial(0, (60, 0, 0)), trial(1, (0, 0, 0)), trial(0.5, (0, 60, 0), method="swap", name="swap(0.5)")]
     found = bench(collection(), trials, ["nDCG@1"], resamples=200)
     names = [one.name for one in view(found).sections]
-    assert names == ["choice", "strength-1", "strength-2", "plane", "numbers", "made"]
+    assert names == ["choice", "plane", "strength-1", "strength-2", "numbers", "made"]
     text = table(found, "markdown")
     assert "| swap | swap(0.5) | +200.0" in text
     assert "What swap costs: change of nDCG@10" in report_page([found])
@@ -103,3 +103,14 @@ def test_what_is_undefined_everywhere_is_shown_all_the_same() -> None:
     nothing = replace(found, tilts=tuple(replace(t, value=NAN, low=NAN, high=NAN) for t in found.tilts))
     assert figures(nothing)["plane"][0].says.startswith("Pareto front: none; ")
     assert "Relative Δ is undefined" in table(nothing)
+
+
+def test_where_some_were_selected_the_first_table_shows_them_alone() -> None:
+    document = view(swept(selected=("α = 0.01",)))
+    shown = {one.name: [block for block in one.blocks if isinstance(block, Table)] for one in document.sections}
+    (judged,) = shown["choice"]
+    assert [row.cells[0].text for row in judged.rows] == ["α = 0", "α = 0.01", "less α = 0"]
+    every, questions = shown["numbers"]
+    assert len(every.rows) == 1 + 3 * 2
+    assert every.folded
+    assert questions.folded

@@ -270,7 +270,17 @@ def _means(found: Audit, over: str, how: InferenceOptions) -> tuple[Effect, ...]
 def _spec(audited: Audit, trials: Sequence[Trial]) -> Mapping[str, Any]:
     """How it was made, with the rankers' own texts."""
     kept = {name: value for name, value in audited.spec.items() if name not in ("missing", "rounding")}
-    return {**kept, "runs": [dict(one.mixed.spec) for one in trials]}
+    first, *others = (dict(one.mixed.spec) for one in trials)
+    return {**kept, "runs": [first, *(_beyond(spec, first) for spec in others)]}
+
+
+def _beyond(spec: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run's spec says beyond the baseline's, of which it is made as a rule."""
+    return {
+        name: value
+        for name, value in spec.items()
+        if name == "ranker" or (value != baseline.get(name) and (name, value) != ("candidates", baseline))
+    }
 
 
 def _notes(trials: Sequence[Trial], reference: str, *, selected: int) -> Iterator[str]:

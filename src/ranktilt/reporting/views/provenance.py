@@ -8,6 +8,8 @@ from typing import Any
 
 from ranktilt.reporting.document import PAGE, Block, Cell, Code, Column, Pairs, Points, Row, Section, Table
 
+_MOST, _SHOWN = 20, 3
+"""Items of a list that are shown, and of a longer one; the file of the result holds them all."""
 _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
 
 
@@ -71,7 +73,10 @@ def _said(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(_named(name, one) for name, one in value.items() if one is not None)
     if isinstance(value, list | tuple):
-        return ("\n" if any(isinstance(one, Mapping) for one in value) else ", ").join(map(_said, value))
+        if any(isinstance(one, Mapping) for one in value):
+            return "\n".join(map(_said, value))
+        more = f" and {len(value) - _SHOWN:,} more" if len(value) > _MOST else ""
+        return ", ".join(map(_said, value[: _SHOWN if more else None])) + more
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -47,11 +47,11 @@ def view(bench: Bench) -> Document:
         kind=title,
         headline=f"{choice.headline}.",
         sections=(
-            Section("choice", "Which intervention reaches level, and what it costs", (), tuple(_tables(bench, choice))),
+            Section("choice", "Which intervention reaches level, and what it costs", (), (_table(bench, choice),)),
+            *_plane_section(bench, choice),
             *by_strength(bench, choice),
-            *([Section("plane", "Effectiveness against tilt", (), tuple(planes(bench, choice)))] if bench.over else []),
             *_beside(bench),
-            Section("numbers", "Every number", (), (_numbers(bench),)),
+            Section("numbers", "Every number", (), tuple(_number_tables(bench, choice))),
             provenance(bench.spec, bench.notes),
         ),
         sentences=(Sentence(choice.headline, tone, "strong", only=TEXT), *map(Sentence, choice.sentences)),
@@ -61,15 +61,22 @@ def view(bench: Bench) -> Document:
     )
 
 
-def _tables(bench: Bench, choice: Choice) -> Iterator[Table]:
-    """Every intervention; in a terminal those alone that were selected, where some were."""
+def _plane_section(bench: Bench, choice: Choice) -> Iterator[Section]:
+    """Effectiveness against tilt, where effectiveness is known."""
+    if bench.over:
+        yield Section("plane", "Effectiveness against tilt", (), tuple(planes(bench, choice)))
+
+
+def _number_tables(bench: Bench, choice: Choice) -> Iterator[Table]:
+    """Every intervention, where the first table shows those alone that were selected; and every question."""
     if bench.selected:
-        yield replace(_table(bench, choice, bench.judged), only=TEXT)
-    yield replace(_table(bench, choice, bench.interventions), only=ELSEWHERE if bench.selected else ())
+        title = "Every strength: effectiveness against tilt"
+        yield replace(_table(bench, choice, bench.interventions), caption=title, folded=True, only=ELSEWHERE)
+    yield _numbers(bench)
 
 
-def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention]) -> Table:
-    """One row an intervention, and below it how it differs from the baseline."""
+def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention] | None = None) -> Table:
+    """One row an intervention that is judged, or is to be shown, and below it how it differs from the baseline."""
     valued = bench.valued
     front = [primary(bench) + (f", {side_name(bench, p)}" if len(bench.pairs) > 1 else "") for p in bench.pairs]
     columns = (
@@ -80,7 +87,7 @@ def _table(bench: Bench, choice: Choice, shown: Sequence[Intervention]) -> Table
         *([Column("cost", number=False, hint="against the budget")] if bench.over else []),
     )
     groups = ("method",) if len(bench.methods) > 1 else ()
-    rows = [row for one in shown for row in _choice_rows(bench, choice, one)]
+    rows = [row for one in shown or bench.judged for row in _choice_rows(bench, choice, one)]
     return Table("Effectiveness against tilt", columns, tuple(rows), _changed(bench), intervals="row", groups=groups)
 
 
@@ -161,7 +168,8 @@ def _numbers(bench: Bench) -> Table:
                 changes = (_change_cell(bench, one, pair, m) if m in held else Cell("") for m in asked)
                 rows.append(Row((Cell(f"less {bench.baseline.name}", emphasis="quiet"), *changes), (title,)))
     return Table(
-        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",), intervals="row", only=ELSEWHERE,
+        "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",), intervals="row",
+        folded=bool(bench.selected), only=ELSEWHERE,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def by_strength(bench: Bench, choice: Choice) -> Iterator[Section]:
         cost = [_cost_figure(bench, method, choice.budget)] if bench.over else []
         figures = (_tilt_figure(bench, method, choice.level), *cost)
         title = f"Tilt{' and cost' if cost else ''} by strength of {method}"
-        yield Section(f"strength-{number}", title, _lead(bench), figures)
+        yield Section(f"strength-{number}", title, _lead(bench) if number == 1 else (), figures)
 
 
 def planes(bench: Bench, choice: Choice) -> Iterator[Figure]:
@@ -138,8 +138,8 @@ def _answers(tilts: Sequence[Effect]) -> list[str]:
 
 def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
     """Effectiveness against tilt, with the Pareto front: nothing is both more effective and nearer to level."""
-    points = []
-    for one in bench.interventions:
+    points, shown = [], bench.judged
+    for one in shown:
         tilt, mean = bench.tilt(one.name, pair), bench.mean(one.name)
         hover = (
             one.name,
@@ -148,7 +148,7 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         )
         marked = Mark(one.name, *_drawn(tilt), _side(tilt, choice.level), hover=hover)
         points.append(ScatterPoint(marked, 100 * mean.value, 100 * mean.low, 100 * mean.high))
-    tilts = [bench.tilt(one.name, pair) for one in bench.interventions]
+    tilts = [bench.tilt(one.name, pair) for one in shown]
     front = pareto([(point.x, abs(tilt.value - tilt.level)) for point, tilt in zip(points, tilts, strict=True)])
     drawing = scatter(
         points, x=f"{bench.valued} over all documents, %", y=_axis(bench),
@@ -161,10 +161,10 @@ def _plane(bench: Bench, choice: Choice, pair: Pair) -> Figure:
         "hoverinfo": "skip",
     }  # fmt: skip
     drawing["data"].insert(0, line)
-    names = join_words([bench.interventions[n].name for n in front] or ["none"])
+    names = join_words([shown[n].name for n in front] or ["none"])
     return Figure(
         f"{bench.valued} against the tilt between {pair[0]} and {pair[1]}",
-        f"Pareto front: {names}; no other intervention has a higher mean and a tilt nearer to level. Lines: 95 % "
+        f"Pareto front: {names}; no other one has a higher mean and a tilt nearer to level. Lines: 95 % "
         "intervals, of each ranker by itself and not of differences.",
         drawing,
     )
