@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ranktilt.measures.twins import TwinEstimand
     from ranktilt.mitigation.bench import bench
     from ranktilt.mitigation.level import Levelling, level
-    from ranktilt.mitigation.query_split import split_queries
+    from ranktilt.mitigation.query_split import QuerySplit, split_queries
     from ranktilt.mitigation.result import Bench
     from ranktilt.mitigation.spiral import spiral
     from ranktilt.mitigation.spiral_result import Spiral
@@ -81,6 +81,7 @@ _NAMES = {
     "P": "measures.precision",
     "PairwiseAudit": "auditing.pairwise.result",
     "Probe": "probes.base",
+    "QuerySplit": "mitigation.query_split",
     "R": "measures.recall",
     "RR": "measures.reciprocal_rank",
     "Ranker": "rankers.base",
@@ -152,6 +153,7 @@ __all__ = [
     "P",
     "PairwiseAudit",
     "Probe",
+    "QuerySplit",
     "R",
     "Ranker",
     "ReplayedLog",

@@ -32,7 +32,7 @@ def test_what_the_bench_prints_can_be_typed(cli: Cli, bundled: Path) -> None:
     assert found.spec["queries"] == {"fit": 87, "select": 43, "test": 86}
     assert (found.level, found.budget, found.spec["levelling"]["seed"]) == (60, 0.1, 1)
     typed = next(one.ranker for one in found.interventions if one.name == "offset 1")
-    assert typed == "bm25@100>>offset(fit=bundled-level/offset.json)"
+    assert typed == "bm25@100>>offset(fit=bundled-level/bm25-100-offset.json)"
     code, out, _ = cli("audit", bundled, "-r", typed, "-m", "nDCG@3", "--resamples", "200", "--json", "-")
     assert code == 0
     assert len(json.loads(out)["queries"]) == 216 - 87
@@ -65,11 +65,15 @@ def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-r", "bm25", "--by", "none"), "levelling needs a column of groups; leave --by none out"),
+        (("-r", "bm25", "--by", "none"), "levelling needs a column of groups (by)"),
         (("-r", "bm25", "--method", "magic"), "unknown method 'magic'"),
         (("-r", "bm25", "--method", "offset", "--target", "0"), "none of the methods is fair-rerank"),
         (("-r", "bm25", "--method", "fair-rerank", "--target", "500"), "a target from -100 to 100 points, got 500"),
         (("-r", "bm25", "--strengths", "a,b"), "--strengths expects numbers, such as 0.25,0.5,1; got 'a,b'"),
+        (
+            ("-r", "bm25", "--pair", "human,claude", "--pair", "claude,human"),
+            "one pair of groups is levelled at a time",
+        ),
         (("-r", "bm25", "-r", "tfidf"), "one ranker or run is levelled at a time; got 2"),
         (("-r", "bm25", "--pair", "human,gpt"), "unknown source 'gpt' (valid: human, claude)"),
         (("-r", "bm25", "--budget", "3"), "expected a budget of at least 0 and below 1"),
@@ -79,7 +83,11 @@ def test_a_run_and_labels_are_enough(cli: Cli, bundled: Path) -> None:
         ),
         (("-r", "bm25", "-m", "NDSR@5"), "level is judged in percent, and NDSR@5 has another unit"),
         (("-r", "bm25", "--by", "length:3"), "name the two to level: --pair A,B"),
-        (("-r", "bm25", "--work", "labels.tsv"), "labels.tsv/offset.json: cannot be written: Not a directory"),
+        (("-r", "bm25", "--work", "labels.tsv"), "labels.tsv/bm25-100-offset.json: cannot be written: Not a directory"),
+        (
+            ("-r", "bm25", "--by", "length:2", "--method", "causal"),
+            "causal learns from twins, which differ in their source",
+        ),
         (
             ("--run", "bm25.trec", "--score-order", "rank", "--method", "offset"),
             "an offset is fitted to scores, and replay:bm25.trec(score_order=rank)@100 gives only an order",
@@ -93,8 +101,8 @@ def test_mistakes_end_in_one_line(cli: Cli, bundled: Path, arguments: tuple[str,
 
 def test_queries_that_a_fit_knows_alone_are_no_test(cli: Cli, bundled: Path) -> None:
     assert cli("level", bundled, "-r", "bm25", "--method", "offset", *QUICK).code == 0
-    fitted = json.loads(Path("bundled-level/offset.json").read_text("utf-8"))["queries"]
+    fitted = json.loads(Path("bundled-level/bm25-100-offset.json").read_text("utf-8"))["queries"]
     qrels = pl.read_csv(bundled / "qrels" / "test.tsv", separator="\t")
     qrels.filter(pl.col("query-id").is_in(fitted)).write_csv(bundled / "qrels" / "test.tsv", separator="\t")
-    message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=bundled-level/offset.json)")
-    assert "nothing to test on: bundled-level/offset.json learned from all 87 queries" in message
+    message = refused(cli, "audit", bundled, "-r", "bm25>>offset(fit=bundled-level/bm25-100-offset.json)")
+    assert "nothing to test on: bundled-level/bm25-100-offset.json learned from all 87 queries" in message

@@ -156,4 +156,4 @@ def test_a_question_of_twins_where_there_are_none_is_refused() -> None:
 
 
 def test_a_sweep_s_page_is_as_it_was() -> None:
-    assert "Relative Δ nDCG@1: + favours human." in table(swept())
+    assert "Relative Δ nDCG@1, in %: + favours human." in table(swept())

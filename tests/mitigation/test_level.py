@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from benchmarks.simulated import Simulated
+from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
-from ranktilt.mitigation.level import Levelling, at_depth, choose_strengths, level
+from ranktilt.mitigation.level import USUAL, Levelling, at_depth, choose_strengths, level
 from ranktilt.mitigation.level_methods import group_columns
 from ranktilt.mitigation.query_split import QuerySplit
 from ranktilt.mitigation.result import Bench
@@ -81,14 +82,14 @@ def test_the_chosen_one_is_told_as_it_is_typed(tmp_path: Path) -> None:
     assert chosen.name in found.selected
     assert found.choose().headline.startswith(f"{chosen.name}, chosen on other queries, is level within ±45 points")
     one = next(one for one in found.interventions if one.name == "offset 1")
-    assert one.ranker == f"simulated>>offset(fit={tmp_path}/offset.json)"
+    assert one.ranker == f"simulated>>offset(fit={tmp_path}/simulated-offset.json)"
     correction = ranker(one.ranker.removeprefix("simulated>>"))
     test = split(simulated()).test
     corrected = correction.rank(test, simulated().run)
     assert corrected.spec["fitted_on"]["queries"] == list(split(simulated()).fit.queries["id"])
     assert found.spec["queries"] == {"fit": 50, "select": 50, "test": 50}
     assert found.spec["levelling"]["methods"] == ("offset", "interleave")
-    assert any(note.startswith(f"{tmp_path}/offset.json: ") for note in found.notes)
+    assert any(note.startswith(f"{tmp_path}/simulated-offset.json: ") for note in found.notes)
 
 
 def test_the_same_seed_gives_the_same_bench(tmp_path: Path) -> None:
@@ -175,6 +176,12 @@ ORDER = replace(simulated().run, spec={"ranker": "by rank", "score_order": "rank
         ({"strengths": (0.5, 0.0)}, "expected strengths above 0 and at most 2, got 0.5, 0"),
         ({"strengths": (math.nan,)}, "expected strengths above 0 and at most 2, got nan"),
         ({"depth": 0}, "expected a depth of at least 1, got 0"),
+        ({"methods": ("interleave", "causal"), "strengths": (0.5, 1.5)}, "interleave has strengths up to 1, got 1.5; "
+         "offset alone goes further"),
+        ({"methods": ("projection",), "by": "gender"}, "projection learns from twins, which differ in their source; "
+         "leave it out, or by=gender"),
+        ({"methods": ("fair-rerank", "fair-rerank:exposure"), "target": 1.0}, "a target is points of a share or a "
+         "ratio of exposures; level fair-rerank:exposure apart"),
         ({"methods": ("offset",), "target": 0.0}, "a target is where fair re-ranking ends; none of the methods is "
          "fair-rerank"),
     ],
@@ -217,6 +224,8 @@ def test_more_than_two_groups_are_not_guessed_among(tmp_path: Path) -> None:
     three = replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
     with refused("source makes 3 groups (human, gpt, llm); name the two to level: --pair A,B"):
         levelled(tmp_path, "offset", found=three)
+    with refused("a correction knows groups by name, and 'rest' is none; name the two to level: --pair A,B"):
+        levelled(tmp_path, "offset", found=three, pair=("human", "rest"))
     named = levelled(tmp_path, "offset", found=three, pair=("human", "llm"), measures=["nDCG@10"])
     assert named.pairs == (("human", "llm"),)
 
@@ -226,3 +235,34 @@ def test_a_run_that_lacks_a_side_s_queries_is_refused(tmp_path: Path) -> None:
     short = Run.from_frame(simulated().run.frame().filter(pl.col("query_id") == "q0"), spec={"ranker": "short"})
     with refused("short has none of the 50 queries of a side to rank"):
         level(sides, short, ["nDCG@10"], folder=tmp_path)
+
+
+def test_a_run_that_gives_only_an_order_is_levelled_without_offsets(tmp_path: Path) -> None:
+    found = levelled(tmp_path, *USUAL, found=replace(simulated(), run=ORDER), measures=["Share@10"], strengths=(1.0,))
+    assert found.methods == ("interleave", "fair-rerank")
+    assert "offset is left out: by rank gives only an order" in found.notes
+
+
+def test_a_fit_of_another_ranker_is_refused(tmp_path: Path) -> None:
+    levelled(tmp_path, "offset", measures=["nDCG@10"])
+    other = replace(simulated().run, spec={"ranker": "bm25"})
+    file = f"{tmp_path}/simulated-offset.json"
+    with refused(f"{file} was fitted on scores of simulated, and the candidates are those of bm25"):
+        ranker(f"offset(fit={file})").rank(split(simulated()).test, other)
+
+
+def test_targets_below_the_range_are_the_least(tmp_path: Path) -> None:
+    found = levelled(tmp_path, "fair-rerank", target=-90.0, measures=["Share@10"], strengths=(0.1, 1.0))
+    assert [one.ranker.rpartition("target=")[2] for one in found.interventions[1:]] == ["-100.0)", "-90.0)"]
+
+
+def test_a_third_group_counts_among_the_others(tmp_path: Path) -> None:
+    given = simulated()
+    third = pl.int_range(pl.len()) % 6 == 1
+    docs = given.collection.docs.with_columns(source=pl.when(third).then(pl.lit("gpt")).otherwise("source"))
+    three = replace(given, collection=Collection(docs, given.collection.queries, given.collection.qrels))
+    options: dict[str, Any] = {"measures": ["Share@10"], "strengths": (1e-9, 1.0), "pair": PAIR}
+    found = levelled(tmp_path, "fair-rerank", found=three, **options)
+    today = float(found.interventions[1].ranker.rpartition("target=")[2].rstrip(")"))
+    test = audit(three.collection, three.run, ["Share@10"], pairs=[("llm", "rest")], resamples=100, confounds=False)
+    assert today == pytest.approx(100 * test.estimates[0].value, abs=5)

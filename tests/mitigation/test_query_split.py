@@ -122,3 +122,15 @@ def test_nothing_left_to_fit_on_is_refused() -> None:
         "sides too"
     ):
         split_queries(collection)
+
+
+def test_two_large_sets_of_linked_queries_leave_no_side_empty() -> None:
+    relevant = {f"q{n}": [f"{'ab'[n % 2]}-llm", f"{'cdefghij'[n % 8]}-llm"] for n in range(10)}
+    assert all(queries(split_queries(judged({name: docs[:1] for name, docs in relevant.items()} | relevant))))
+
+
+@pytest.mark.parametrize("shares", [(), (0.5, 0.5), (0.5, 0.5, 0.0), (0.4, 0.2, 1.4)])
+def test_shares_out_of_range_are_refused(shares: tuple[float, ...]) -> None:
+    shown = ", ".join(map(str, shares)) or "none"
+    with refused(f"expected three shares between 0 and 1, got {shown}"):
+        split_queries(judged({f"q{n}": ["a-llm"] for n in range(5)}), shares)

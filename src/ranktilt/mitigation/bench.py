@@ -140,7 +140,7 @@ def bench(
     return Bench(
         spec, tuple(one.intervention for one in trials), tuple(map(repr, audited[0].measures)),
         _tilts(audited[0], asked), tuple(chain(*means)), changes,
-        (*notes, *_notes(trials, reference if by == "source" else "", selected=len(kept))), kept,
+        (*notes, *_notes(trials, reference if valued and by == "source" else "", selected=len(kept))), kept,
         tuple(found for found in beyond if not isinstance(found, str)),
     )  # fmt: skip
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,25 @@ import numpy as np
 from ranktilt.auditing.audit import DEFAULT_MEASURES
 from ranktilt.auditing.effects import LEVEL
 from ranktilt.auditing.gate import in_percent
-from ranktilt.auditing.groups import Pair, grouped_pairs
+from ranktilt.auditing.groups import REST, Pair, grouped_pairs
 from ranktilt.auditing.options import check_resamples
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError
 from ranktilt.measures.base import Estimand, Measure, estimand
 from ranktilt.mitigation.bench import EFFECTIVENESS, Trial, bench, reference_alone
 from ranktilt.mitigation.corrections.base import Correction
-from ranktilt.mitigation.level_methods import At, Fitting, correct, group_columns, method_named
+from ranktilt.mitigation.level_methods import FEW, At, Fitting, correct, group_columns, method_named
 from ranktilt.mitigation.query_split import QuerySplit
 from ranktilt.mitigation.result import BUDGET, Bench, Intervention, check_limits
 from ranktilt.probes.perplexity import NGRAM
 from ranktilt.progress import report
-from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker
-from ranktilt.run import Run
+from ranktilt.rankers.base import DEPTH, FirstStage, Pipeline, Ranker, cut, entries
+from ranktilt.run import Run, collection_rows
 from ranktilt.statistics.bootstrap import RESAMPLES
 
 STRENGTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 USUAL = ("offset", "interleave", "fair-rerank")
 """Methods that need nothing but a run with scores."""
-_QUICK = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,7 @@ class Levelling:
     pair : (str, str), optional
         The reference and the other group; needed where there are more than two.
     depth : int, optional
-        Candidates that are corrected, of a ranker that does not name its own depth.
+        Candidates that are corrected, of a run or of a ranker that names no depth or 1,000, which is the default.
     target : float, optional
         Where fair re-ranking ends at strength 1, in the unit of its estimand: points of the share of the first ranks
         above that of the candidates (0 by default), or the ratio of exposures (1).
@@ -77,7 +75,7 @@ class Levelling:
         for name in self.methods:
             method_named(name)
         if not self.by:
-            raise UserError("levelling needs a column of groups; leave --by none out")
+            raise UserError("levelling needs a column of groups (by)")
         if not self.methods or len(set(self.methods)) < len(self.methods):
             raise UserError(f"expected methods, each once; got {', '.join(self.methods) or 'none'}")
         if not self.strengths or not all(0 < one <= 2 for one in self.strengths):
@@ -85,8 +83,22 @@ class Levelling:
             raise UserError(f"expected strengths above 0 and at most 2, got {shown or 'none'}")
         if self.depth < 1:
             raise UserError(f"expected a depth of at least 1, got {self.depth}")
-        if self.target is not None and not any(name.startswith("fair-rerank") for name in self.methods):
+        self._check_methods()
+
+    def _check_methods(self) -> None:
+        """Refuse what a method cannot take."""
+        if max(self.strengths) > 1 and (over := [name for name in self.methods if name != "offset"]):
+            raise UserError(f"{over[0]} has strengths up to 1, got {max(self.strengths):g}; offset alone goes further")
+        twins = next((name for name in self.methods if name in ("causal", "projection")), None)
+        if twins and self.by != "source":
+            raise UserError(f"{twins} learns from twins, which differ in their source; leave it out, or by={self.by}")
+        if self.target is None:
+            return
+        units = {name == "fair-rerank:exposure" for name in self.methods if name.startswith("fair-rerank")}
+        if not units:
             raise UserError("a target is where fair re-ranking ends; none of the methods is fair-rerank")
+        if len(units) > 1:
+            raise UserError("a target is points of a share or a ratio of exposures; level fair-rerank:exposure apart")
 
 
 def level(
@@ -111,7 +123,7 @@ def level(
     Parameters
     ----------
     split : QuerySplit
-        Of one collection: `split_queries`, or `QuerySplit.of` its own splits.
+        Of one collection: `split_queries`, or `QuerySplit.of` with its own splits.
     ranker : Ranker or Run
         What is levelled; of an engine that cannot be changed, its run.
     measures : sequence of str or Estimand, optional
@@ -147,12 +159,15 @@ def level(
         folder=Path(folder), by=options.by, page=asked[0].cutoff or 10, target=options.target, lm=options.lm,
         seed=options.seed, force=options.force, held_out=split.held_out,
     )  # fmt: skip
+    if options.methods == USUAL and not fitting.run.scored:
+        options = replace(options, methods=tuple(name for name in USUAL if name != "offset"))
+        fitting.sentences.append(f"offset is left out: {fitting.run.name} gives only an order")
     rankers = {name: method_named(name)(fitting) for name in options.methods}
     given = {
         "effectiveness": effectiveness, "budget": budget, "level": level, "by": options.by, "pairs": [pair],
         "reference": pair[0], **how, "seed": options.seed,
     }  # fmt: skip
-    tried = bench(split.select, stage.trials(split.select, rankers, options), asked[:1], resamples=_QUICK, **given)
+    tried = bench(split.select, stage.trials(split.select, rankers, options), asked[:1], resamples=FEW, **given)
     selected = choose_strengths(tried)
     trials = stage.trials(split.test, rankers, options)
     found = bench(
@@ -161,7 +176,7 @@ def level(
     )  # fmt: skip
     sides = {"fit": split.fit, "select": split.select, "test": split.test}
     queries = {name: len(side.judged) for name, side in sides.items()}
-    notes = (*fitting.told, *split.notes, *found.notes)
+    notes = (*fitting.sentences, *split.notes, *found.notes)
     return replace(found, notes=notes, spec={**found.spec, "queries": queries, "levelling": asdict(options)})
 
 
@@ -199,12 +214,13 @@ class _Stage:
     text: str
     ranker: Ranker | None
     run: Run | None = None
+    depth: int = 0
 
     @classmethod
     def of(cls, given: Ranker | Run, depth: int) -> _Stage:
         if isinstance(given, Run):
             longer = np.diff(given.offsets).max(initial=0) > depth
-            return cls(f"{given.name}@{depth}" if longer else given.name, None, _head(given, depth))
+            return cls(f"{given.name}@{depth}" if longer else given.name, None, given, depth)
         ranker = at_depth(given, depth)
         ranker.check()
         return cls(repr(ranker), ranker)
@@ -223,7 +239,9 @@ class _Stage:
         held = [number for number, name in enumerate(run.queries) if name in wanted]
         if not held:
             raise UserError(f"{run.name} has none of the {len(wanted)} queries of a side to rank")
-        return _of_queries(run, held)
+        keys = np.append(collection.tie_keys(), np.uint64(0))[collection_rows(run, collection)]
+        parts = cut(entries(run, held), keys, self.depth)
+        return Run(tuple(run.queries[number] for number in held), *parts, run.ids, run.spec)
 
     def trials(self, side: Collection, rankers: Mapping[str, At], options: Levelling) -> list[Trial]:
         """The baseline, and every method at every strength."""
@@ -255,30 +273,14 @@ def at_depth(ranker: Ranker, depth: int) -> Ranker:
     return Pipeline((*before, last)) if before else last
 
 
-def _head(run: Run, depth: int) -> Run:
-    """The first ranks of a run's lists."""
-    return _of_entries(
-        run, run.queries, [range(start, min(start + depth, end)) for start, end in pairwise(run.offsets)]
-    )
-
-
-def _of_queries(run: Run, numbers: Sequence[int]) -> Run:
-    parts = [range(run.offsets[number], run.offsets[number + 1]) for number in numbers]
-    return _of_entries(run, [run.queries[number] for number in numbers], parts)
-
-
-def _of_entries(run: Run, queries: Sequence[str], parts: Sequence[range]) -> Run:
-    rows = np.fromiter(chain.from_iterable(parts), np.int64)
-    offsets = np.cumsum([0, *map(len, parts)])
-    return Run(tuple(queries), offsets, run.docs[rows], run.scores[rows], run.ids, run.spec)
-
-
 def _pair(collection: Collection, options: Levelling) -> Pair:
-    """The reference and the other group; refuses to guess among more than two."""
+    """The reference and the other group; refuses to guess among more than two, and corrects no rest."""
     _, pairs = grouped_pairs(collection, options.by, None if options.pair is None else [options.pair])
     if len(pairs) > 1:
         names = dict.fromkeys(name for pair in pairs for name in pair)
         raise UserError(
             f"{options.by} makes {len(names)} groups ({', '.join(names)}); name the two to level: --pair A,B"
         )
+    if REST in pairs[0]:
+        raise UserError(f"a correction knows groups by name, and {REST!r} is none; name the two to level: --pair A,B")
     return pairs[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -11,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from ranktilt.auditing.audit import audit
-from ranktilt.auditing.groups import Pair
+from ranktilt.auditing.groups import REST, Pair, grouping
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
 from ranktilt.measures.base import Estimand
@@ -28,8 +30,8 @@ from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.run import Run
 
 FAIR = "fair-rerank"
-_FEW = 100
-"""Resamples of audits of which the value alone is read: the fewest there may be."""
+FEW = 100
+"""Resamples of audits of which values alone are read: the fewest there may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +57,14 @@ class Fitting:
     lm: str = NGRAM
     seed: int = 0
     force: bool = False
-    told: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     """What was found, a line a fit."""
 
     def value(self, asked: str | Estimand, pair: Pair | None = None) -> float:
         """What the run says to a question of two groups."""
         found = audit(
             self.collection, self.run, [asked], by=self.by, pairs=[pair or self.pair], confounds=False, heads=0,
-            resamples=_FEW,
+            resamples=FEW,
         )  # fmt: skip
         return next((e.value for e in (*found.tilts, *found.estimates)), float("nan"))
 
@@ -79,11 +81,16 @@ class Fitting:
         return self.ranker
 
     def keep(self, name: str, save: Callable[[Path], object], sentence: str) -> str:
-        """Write what was fitted, note what it says, and return the file's name."""
-        place = self.folder / name
+        """Write what was fitted of this ranker, note what it says, and return the file's name."""
+        place = self.folder / f"{_file_name(self.run.name)}-{name}"
         save(place)
-        self.told.append(f"{place}: {sentence}")
+        self.sentences.append(f"{place}: {sentence}")
         return str(place)
+
+
+def _file_name(text: str) -> str:
+    """A ranker's text as a part of a file's name."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower())[:60].strip("-.") or "ranker"
 
 
 At = Callable[[float], Ranker]
@@ -129,14 +136,19 @@ def fair_rerank(fitting: Fitting, method: str = "") -> At:
     if method not in FAIR_METHODS:
         raise unknown(f"method of {FAIR}", method, FAIR_METHODS)
     group, other = fitting.protected
-    if method == "exposure":
-        today, end = fitting.value(f"ExposureRatio@{fitting.page}", (group, other)), 1.0
-    else:
-        today, end = 100 * fitting.value(f"Share@{fitting.page}", (group, other)), 0.0
+    if len(grouping(fitting.collection, fitting.by).names) > 2:  # it holds the group against all others together
+        other = REST
+    exposure = method == "exposure"
+    asked, scale, end, least = (
+        (f"ExposureRatio@{fitting.page}", 1, 1.0, 0.0) if exposure else (f"Share@{fitting.page}", 100, 0.0, -100.0)
+    )
+    today = scale * fitting.value(asked, (group, other))
+    if not math.isfinite(today):
+        raise UserError(f"{FAIR}: {asked} is undefined on the queries to fit on: no list has {group} beside others")
     end = end if fitting.target is None else fitting.target
 
     def at(strength: float) -> Ranker:
-        target = end if strength == 1 else round(end - (1 - strength) * abs(end - today), 6)
+        target = end if strength == 1 else max(round(end - (1 - strength) * abs(end - today), 6), least)
         return FairReRank(method=method, group=group, target=target, by=fitting.by, seed=fitting.seed)
 
     at(1.0)  # refuses a target out of range
@@ -174,7 +186,10 @@ def group_columns(collection: Collection, by: str, most: int = 5) -> list[str]:
     found = []
     for name in collection.docs.columns:
         column = collection.docs[name]
-        if name in (by, "id", "title", "text", "origin") or column.dtype in (pl.Binary, pl.Float64):
+        if name in (by.partition(":")[0], "id", "title", "text", "origin", "pool") or column.dtype in (
+            pl.Binary,
+            pl.Float64,
+        ):
             continue
         labels = column.drop_nulls().cast(pl.String).str.strip_chars()
         if 2 <= labels.filter(labels != "").n_unique() <= most:

@@ -68,9 +68,9 @@ class QuerySplit:
 def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, seed: int = 0) -> QuerySplit:
     """Draw the queries to fit on, to select by and to test on.
 
-    Queries to which versions of one document are relevant stay on one side. Where that ties more than half of all
-    queries together, as in collections with hundreds of relevant documents a query, they are parted nevertheless, and
-    the queries to fit on lose the judgments they share with others.
+    Queries to which versions of one document are relevant stay on one side. Where so many are tied together that a side
+    would get nearly all or none, as with hundreds of relevant documents a query, they are parted nevertheless, and the
+    queries to fit on lose the judgments they share with others.
 
     Parameters
     ----------
@@ -89,9 +89,11 @@ def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, s
     Raises
     ------
     UserError
-        If there are fewer than three queries, or none to fit on is left.
+        If there are fewer than three queries, shares are out of range, or no query to fit on is left.
     """
     names = collection.judged["id"]
+    if len(shares) != len(SIDES) or not all(0 < share < 1 for share in shares):
+        raise UserError(f"expected three shares between 0 and 1, got {', '.join(map(str, shares)) or 'none'}")
     if len(names) < len(SIDES):
         raise UserError(
             f"a bench needs queries to fit on, to select by and to test on; the collection has {len(names)} to rank"
@@ -101,6 +103,8 @@ def split_queries(collection: Collection, shares: Sequence[float] = SHARES, *, s
     apart = sizes[linked] > _WHOLE * len(names)
     linked = np.unique(np.where(apart, sizes.size + np.arange(len(names)), linked), return_inverse=True)[1]
     side = _drawn(np.bincount(linked), np.asarray(shares), seed)[linked]
+    if len(set(side.tolist())) < len(SIDES):  # two large sets: each query stands for itself
+        side = _drawn(np.ones(len(names), dtype=np.int64), np.asarray(shares), seed)
     fit, select, test = (collection.only_queries(names.filter(pl.Series(side == number))) for number in range(3))
     if not collection.qrels.height:
         return QuerySplit(fit, select, test)

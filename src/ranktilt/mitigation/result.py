@@ -393,7 +393,7 @@ class Choice:
         chosen = self.chosen.name if self.chosen is not None else ""
         for other in self.bench.others:
             moved = [change for change in other.changes if change.run == chosen]
-            for change in (one for one in moved if one.measure == moved[0].measure):
+            for change in (change for change in moved if change.measure == self.bench.primary):
                 side = "shown" if change.shown else "not shown"
                 low, high = change.ends
                 yield (

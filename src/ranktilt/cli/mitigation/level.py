@@ -95,6 +95,8 @@ def level(
     asked = [*(inputs.ranker or ()), *(inputs.run or ())]
     if len(asked) > 1:
         raise UserError(f"one ranker or run is levelled at a time; got {len(asked)}")
+    if len(inputs.pairs or ()) > 1:
+        raise UserError(f"one pair of groups is levelled at a time; got {len(inputs.pairs or ())}")
     keywords = statistics.keywords
     chosen = corrections.levelling(
         by=inputs.column or "", pair=next(iter(inputs.pairs or ()), None), seed=keywords["seed"]
@@ -105,7 +107,8 @@ def level(
     rankers = search.rankers(inputs.specs, score_order=inputs.score_order)
     split, runs = _read(inputs, statistics.seed)
     levelled: Ranker | Run = rankers[0] if rankers else runs[0]
-    work = corrections.work or Path(f"{(inputs.folder or inputs.groups or Path()).resolve().stem}-level")
+    name = inputs.folder.resolve().name if inputs.folder else inputs.groups.stem if inputs.groups else "run"
+    work = corrections.work or Path(f"{name}-level")
     found = run_level(
         split, levelled, measure or None, folder=work, options=chosen, effectiveness=effectiveness,
         budget=budget, **{name: value for name, value in keywords.items() if name != "seed"},
@@ -153,8 +156,8 @@ def _side(inputs: AuditInputs, test: Collection) -> Collection:
 
 
 def _say_next(inputs: AuditInputs, found: Bench) -> None:
-    """Say how to use what was chosen."""
+    """Say how to rank with what was chosen."""
     chosen = found.choose().chosen
-    if chosen is None or not chosen.method or inputs.folder is None:
-        return
-    note(f"Next: {shlex.join(['ranktilt', 'audit', str(inputs.folder), '-r', chosen.ranker])}")
+    if chosen is not None and chosen.method and inputs.folder is not None:
+        command = ["ranktilt", "rank", str(inputs.folder), "-r", chosen.ranker, "-o", "levelled.trec"]
+        note(f"Next: {shlex.join(command)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +20,7 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.io.artifact import Result
 from ranktilt.rankers.base import Ranker, cut, entries, require_depth
 from ranktilt.rankers.candidates import FITTED, reranked_spec
+from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run, collection_rows
 
 Ints = npt.NDArray[np.int64]
@@ -168,6 +169,22 @@ def read_fit(kind: type[F_], file: str, ranker: str) -> F_:
     if not file:
         raise UserError(f"{ranker} needs what was fitted: {ranker}(fit=FILE), as ranktilt level writes it")
     return kind.load(Path(file))
+
+
+def require_scale(run: Run, file: str, fit: Fit) -> None:
+    """Refuse scores of another ranker than that of a fit, whose numbers are in their unit."""
+    fitted = fit.spec["ranker"]
+    came = [run.name, str(run.spec.get("made_by") or "")]
+    if fitted not in map(scale_of, came):
+        raise UserError(f"{file} was fitted on scores of {fitted}, and the candidates are those of {run.name}")
+
+
+def scale_of(text: str) -> str:
+    """The last stage of a ranker's text without its depth: what the scale of its scores depends on."""
+    try:
+        return str(replace(parse_stages(text)[-1], k=None))
+    except UserError:  # the name of a file
+        return text
 
 
 def fitted_on(file: str, fit: Fit) -> dict[str, Any]:

@@ -15,10 +15,19 @@ import polars as pl
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.mitigation.corrections.base import Correction, Fit, Ints, Lists, Scores, fitted_on, read_fit
+from ranktilt.mitigation.corrections.base import (
+    Correction,
+    Fit,
+    Ints,
+    Lists,
+    Scores,
+    fitted_on,
+    read_fit,
+    require_scale,
+    scale_of,
+)
 from ranktilt.probes.perplexity import NGRAM, PerplexityProbe
 from ranktilt.rankers.base import DEPTH, Pipeline, Ranker
-from ranktilt.rankers.spec import parse_stages
 from ranktilt.run import Run, codes, collection_rows
 from ranktilt.statistics.ratio import ratio_of_means
 
@@ -119,7 +128,7 @@ class Causal(Correction):
 
     def rescored(self, lists: Lists) -> Scores:
         """Subtract what perplexity adds to each score; see `Correction.rescored`."""
-        self._require_scale(lists.run)
+        require_scale(lists.run, self.fit, self.fitted)
         lists.notes.update(fitted_on(self.fit, self.fitted))
         if not self.strength:
             return lists.run.scores
@@ -134,21 +143,6 @@ class Causal(Correction):
         filled = np.where(np.isnan(perplexity), known.mean() if len(known) else 0.0, perplexity)
         corrected: Scores = lists.run.scores - self.strength * self.fitted.coefficient * filled
         return corrected
-
-    def _require_scale(self, run: Run) -> None:
-        """Refuse scores of another ranker: β̂₂ is in the unit of those that were fitted."""
-        fitted = self.fitted.spec["ranker"]
-        came = [str(run.spec[key]) for key in ("ranker", "made_by") if run.spec.get(key)]
-        if fitted not in map(_scale, came):
-            raise UserError(f"{self.fit} was fitted on scores of {fitted}, and the candidates are those of {run.name}")
-
-
-def _scale(text: str) -> str:
-    """The last stage of a ranker's text without its depth: what the scale of its scores depends on."""
-    try:
-        return str(replace(parse_stages(text)[-1], k=None))
-    except UserError:  # the name of a file
-        return text
 
 
 def perplexities(collection: Collection, rows: Ints, spec: Mapping[str, Any]) -> Floats:
@@ -246,7 +240,7 @@ def fit_causal(
         )
     names = [used["query_id"], *(collection.ids.gather(used[side]) for side in "ab")]
     return CausalFit(
-        {"ranker": _scale(repr(_without(last, tail="drop"))), **made, "seed": seed, "missing": int((~held).sum()),
+        {"ranker": scale_of(repr(_without(last, tail="drop"))), **made, "seed": seed, "missing": int((~held).sum()),
          "ranktilt": __version__, "collection": collection.spec.get("path")},
         tuple(used["query_id"].unique(maintain_order=True)), found.value, found.low, found.high, found.f,
         float(by_score.mean()), float(by_perplexity.mean()), tuple(map(EstimationPair, *names)),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError, counted, join_words, unknown
-from ranktilt.mitigation.corrections.base import Correction, Fit, Lists, fitted_on, read_fit
+from ranktilt.mitigation.corrections.base import Correction, Fit, Lists, fitted_on, read_fit, require_scale, scale_of
 from ranktilt.run import Run
 from ranktilt.statistics.bootstrap import interval, resampled_means
 
@@ -126,7 +126,12 @@ def fit_offset(
     offsets = tuple(
         _offset(lists, chosen, (number, other), sizes, seed) for other in range(len(names)) if other != number
     )
-    spec = {"ranker": run.name, "population": population, "seed": seed, "ranktilt": __version__}
+    spec = {
+        "ranker": scale_of(str(run.spec.get("made_by") or run.name)),
+        "population": population,
+        "seed": seed,
+        "ranktilt": __version__,
+    }
     return OffsetFit(spec, tuple(chosen), by, names[number], offsets)
 
 
@@ -214,6 +219,7 @@ class Offset(Correction):
         strange = [name for name in lists.groups.names if name not in known]
         if strange:
             raise DataError(self.fit, f"was fitted to {join_words(list(known))}; here is {join_words(strange)} too")
+        require_scale(lists.run, self.fit, fit)
         lists.notes.update(fitted_on(self.fit, fit))
         if self.strength == 0:
             return lists.run.scores

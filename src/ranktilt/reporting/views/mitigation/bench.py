@@ -118,7 +118,13 @@ def _choice_rows(bench: Bench, choice: Choice, one: Intervention) -> Iterator[Ro
         groups = [*bench.pairs, *((over, over) for over in bench.over)]
         changes = (_change_cell(bench, one, pair) for pair in groups)
         blank = [Cell("") for _ in ("tilt", *bench.over[:1])]
-        yield Row((Cell(f"less {bench.baseline.name}", emphasis="quiet"), *changes, *blank), group)
+        yield Row((Cell(_less(bench), emphasis="quiet"), *changes, *blank), group)
+
+
+def _less(bench: Bench) -> str:
+    """Head a row of differences; a baseline with a long name is not named again."""
+    named = f"less {bench.baseline.name}"
+    return named if len(named) <= _LABEL else "less the baseline"
 
 
 def _tilt_cell(tilt: Effect) -> Cell:
@@ -166,7 +172,7 @@ def _numbers(bench: Bench) -> Table:
             rows.append(Row((Cell(one.name), *found), (title,)))
             if one != bench.baseline:
                 changes = (_change_cell(bench, one, pair, m) if m in held else Cell("") for m in asked)
-                rows.append(Row((Cell(f"less {bench.baseline.name}", emphasis="quiet"), *changes), (title,)))
+                rows.append(Row((Cell(_less(bench), emphasis="quiet"), *changes), (title,)))
     return Table(
         "Every question", columns, tuple(rows), _changed(bench), groups=("quantity",), intervals="row",
         folded=bool(bench.selected), only=ELSEWHERE,
@@ -195,7 +201,7 @@ def _others_table(bench: Bench, other: OtherGroups) -> Table:
         rows.append(Row((Cell(run), *(Cell("") if one is None else _tilt_cell(one) for one in found)), group))
         if run != bench.baseline.name:
             changes = (_moved_cell(moved.get((run, a, b, name))) for name in asked)
-            rows.append(Row((Cell(f"less {bench.baseline.name}", emphasis="quiet"), *changes), group))
+            rows.append(Row((Cell(_less(bench), emphasis="quiet"), *changes), group))
     rows.sort(key=lambda row: row.group)
     caption = f"+ favours the group named first. {_changed(bench)}"
     return Table(
@@ -204,7 +210,9 @@ def _others_table(bench: Bench, other: OtherGroups) -> Table:
 
 
 def _changed(bench: Bench) -> str:
-    return f"In %; less {bench.baseline.name}: the paired difference in points. * corrected p < .05."
+    ratio = bench.tilt(bench.baseline.name, bench.pairs[0]).estimand.level == 1
+    units = ("Ratios, and effectiveness in %", "") if ratio else ("In %", " in points")
+    return f"{units[0]}; less {bench.baseline.name}: the paired difference{units[1]}. * corrected p < .05."
 
 
 def legend(bench: Bench) -> Iterator[str]:
@@ -236,7 +244,10 @@ def legend(bench: Bench) -> Iterator[str]:
 
 
 def _data(bench: Bench) -> pl.DataFrame:
-    """One row an intervention, quantity and measure; Relative Δ and effectiveness in percent and points."""
+    """One row an intervention, quantity and measure.
+
+    Relative Δ and effectiveness are in percent and points; shares are 0 to 1, ratios and counts are numbers.
+    """
     known = {one.name: one for one in bench.interventions}
     records = []
     for effect, scale in ((e, 1.0 if e.a != e.b else 100.0) for e in (*bench.tilts, *bench.effectiveness)):
