@@ -90,7 +90,7 @@ def offset(folder: Path) -> Correction:
     """The offset correction by a made-up fit."""
     from ranktilt.mitigation.corrections.offset import GroupOffset, Offset, OffsetFit
 
-    found = OffsetFit({}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),))
+    found = OffsetFit({"ranker": "dense"}, (), "source", "human", (GroupOffset("llm", -0.01, -0.02, 0.0, 1),))
     return Offset(fit=str(found.save(folder / "offset.json")))
 
 

@@ -1,8 +1,8 @@
 """How often the bench's sentence is true: simulated rankers that favour one side by a known amount, levelled afresh.
 
 Each simulation draws a tilt, queries to fit on, to select by and to test on, and asks the bench for the smallest
-correction that is level within ±20 points at a loss of at most three points of nDCG@10. What it says is held against the
-same corrected ranker on 4,000 further queries.
+correction that is level within ±20 points at a loss of at most three points of nDCG@10. What it says is held against
+the same corrected ranker on 4,000 further queries.
 """
 
 from __future__ import annotations

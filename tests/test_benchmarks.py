@@ -298,6 +298,15 @@ def test_level_prints_its_table(tmp_path: Path) -> None:
     lists = {f"{name}(strength=1) behind dense" for name in ("causal", "offset")}
     assert {"dense search", "dense, without a direction (project=)", *lists} <= set(rows(text))
     assert text.count("(target ≤ 10 %: ") == 3
+    assert "whole bench of 2 methods × 5 strengths" in text
+
+
+@pytest.mark.slow
+def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
+    text = run("level_claims.py", tmp_path / "RESULTS.md")
+    assert "2 simulations with 150 test queries each" in text
+    true, made = map(int, rows(text)["**all**"])
+    assert 1 <= true <= made
 
 
 @pytest.mark.slow

@@ -56,6 +56,10 @@ class OffsetFit(Fit, format="ranktilt-offset", version=1, noun="an offset fit", 
     reference: str
     offsets: tuple[GroupOffset, ...]
 
+    def require_whole(self) -> None:
+        """Refuse a file that lacks the ranker; see `Result.require_whole`."""
+        _ = self.spec["ranker"], self.sentence
+
     @property
     def sentence(self) -> str:
         """What was found, in a line."""
