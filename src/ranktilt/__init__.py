@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ranktilt.auditing.pairwise.choices import pairwise
     from ranktilt.auditing.pairwise.result import PairwiseAudit
     from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.sequential import SequentialAudit, audit_until
     from ranktilt.auditing.study import Study, study
     from ranktilt.collection import Collection
     from ranktilt.datasets.bundled.reader import bundled
@@ -88,6 +89,7 @@ _NAMES = {
     "ReplayedLog": "auditing.llm_log.result",
     "Rewriting": "generation.rewrite.plan",
     "Run": "run",
+    "SequentialAudit": "auditing.sequential",
     "Spiral": "mitigation.spiral_result",
     "Study": "auditing.study",
     "TextProbe": "probes.base",
@@ -97,6 +99,7 @@ _NAMES = {
     "Validation": "probes.validation",
     "answer": "generation.answer.answer",
     "audit": "auditing.audit",
+    "audit_until": "auditing.sequential",
     "bench": "mitigation.bench",
     "bundled": "datasets.bundled.reader",
     "calibrate": "auditing.calibration.calibrate",
@@ -159,6 +162,7 @@ __all__ = [
     "ReplayedLog",
     "Rewriting",
     "Run",
+    "SequentialAudit",
     "Spiral",
     "Study",
     "TextProbe",
@@ -169,6 +173,7 @@ __all__ = [
     "__version__",
     "answer",
     "audit",
+    "audit_until",
     "bench",
     "bundled",
     "calibrate",

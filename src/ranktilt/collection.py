@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -20,6 +21,10 @@ T = TypeVar("T")
 DOC_COLUMNS = ("id", "title", "text", "source", "origin")
 TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
+
+
+_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms"})
+"""What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +59,8 @@ class Collection:
     qrels: pl.DataFrame
     spec: Mapping[str, Any] = field(default_factory=dict)
     _memo: dict[Any, Any] = field(default_factory=dict, init=False)
+    _of_documents: dict[Any, Any] = field(default_factory=dict, init=False)
+    """What is kept of the documents alone: shared with collections of the same ones."""
 
     def __post_init__(self) -> None:
         docs = _with_defaults(_columns(self.docs, "docs", ("id", "text")))
@@ -91,7 +98,10 @@ class Collection:
         asked = pl.DataFrame({"id": pl.Series(names, dtype=pl.String)})
         queries = self.queries.join(asked, on="id", how="semi", maintain_order="left")
         qrels = self.qrels.join(asked, left_on="query_id", right_on="id", how="semi", maintain_order="left")
-        return Collection(self.docs, queries, qrels, self.spec)
+        found = copy(self)  # nothing is checked again, and what is known of the documents is shared
+        for name, value in (("queries", queries), ("qrels", qrels), ("_memo", {})):
+            object.__setattr__(found, name, value)
+        return found
 
     def texts(self, choice: str = "title+text") -> pl.Series:
         """Return the text of each document that is ranked.
@@ -177,9 +187,10 @@ class Collection:
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
         """Return what `make` gives, made once and kept with the collection under `key`."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        return cast(T, self._memo[key])
+        held = self._of_documents if (key[0] if isinstance(key, tuple) else key) in _ABOUT_DOCUMENTS else self._memo
+        if key not in held:
+            held[key] = make()
+        return cast(T, held[key])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Collection):

@@ -26,6 +26,7 @@ from ranktilt.auditing.inference import (
 from ranktilt.auditing.llm_log.result import INPUT, MODEL, PARTS, PUBLISHED, STRICT, AnswerExample, ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit, RankingVerdict
 from ranktilt.auditing.result import QueryAnswers
+from ranktilt.auditing.sequential import audit_until
 from ranktilt.auditing.study import Study, study
 from ranktilt.datasets.check import check
 from ranktilt.datasets.check_result import CheckResult
@@ -38,6 +39,8 @@ from tests.auditing.arrays import audit_of, one
 from tests.auditing.studied import decided, studied
 from tests.auditing.test_gate import HUMAN, LEVEL, NOTHING, UNSURE
 from tests.auditing.test_pairwise import chosen
+from tests.auditing.test_sequential import Noisy
+from tests.auditing.test_sequential import collection as asked_queries
 from tests.mitigation.growing import grown
 from tests.mitigation.planted import swept
 from tests.mitigation.trained import whole
@@ -275,6 +278,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "pairwise, level": lambda: chosen(tilt=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
+    "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),
+    "sequential, open": lambda: audit_until(asked_queries(), Noisy(silent=0.2), 1, most=40),
     "spiral": grown,
     "spiral, one ranker": lambda: grown(alone=True),
     "training study": whole,

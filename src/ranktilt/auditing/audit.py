@@ -22,7 +22,6 @@ from ranktilt.auditing.card import DEPTH, Card, Place, Twins, card_estimands
 from ranktilt.auditing.confounds import Confound
 from ranktilt.auditing.confounds import confounds as text_confounds
 from ranktilt.auditing.effects import LEVEL, Effect
-from ranktilt.auditing.fitted_queries import without_fitted
 from ranktilt.auditing.groups import ALL, Groups, Pair, are_twins, grouped_pairs, twin_rows
 from ranktilt.auditing.heads import HEADS, Heads
 from ranktilt.auditing.inference import Chance, InferenceOptions, Sample, effects
@@ -35,6 +34,7 @@ from ranktilt.auditing.notes import (
     run_notes,
     sparse_notes,
     twin_notes,
+    without_fitted,
 )
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_clusters

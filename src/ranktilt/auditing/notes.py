@@ -12,10 +12,11 @@ from ranktilt.auditing.alignment import Aligned, Judgments
 from ranktilt.auditing.effects import FEW_QUERIES, Effect
 from ranktilt.auditing.groups import ALL, Groups, Pair, twin_rows
 from ranktilt.collection import Collection
-from ranktilt.errors import counted, shorten
+from ranktilt.errors import UserError, counted, shorten
+from ranktilt.rankers.candidates import FITTED
 from ranktilt.rankers.llm.answers import READABLE
 from ranktilt.rankers.self_exclusion import exclusion_notes
-from ranktilt.run import Run
+from ranktilt.run import Run, stage_facts
 
 
 def run_notes(one: Aligned, collection: Collection, missing: str = "zero") -> Iterator[str]:
@@ -205,3 +206,28 @@ def group_notes(
         dropped = max(t.dropped for t in tilts if (t.a, t.b) == pair)
         if dropped:
             yield f"up to {dropped:,} of {resamples:,} resamples dropped for {tilt.a} and {tilt.b}: both sides were 0"
+
+
+def without_fitted(collection: Collection, runs: Sequence[Run]) -> tuple[Collection, list[str]]:
+    """Leave out, for all runs, the queries that a stage of one was fitted on; notes say how many.
+
+    `UserError` if none is left to test on.
+    """
+    learned = dict[str, set[str]]()
+    for run in runs:
+        for _, said in stage_facts(run.spec, FITTED):
+            learned.setdefault(str(said.get("file", "a fit")), set()).update(map(str, said.get("queries", ())))
+    asked = collection.judged["id"].to_list()
+    held = {file: [name for name in asked if name in queries] for file, queries in learned.items()}
+    held = {file: names for file, names in held.items() if names}
+    if not held:
+        return collection, []
+    gone = {name for names in held.values() for name in names}
+    files = " and ".join(held)
+    if len(gone) == len(asked):
+        raise UserError(
+            f"nothing to test on: {files} learned from all {counted(len(asked), 'query', 'queries')}; audit others, "
+            "such as a test split"
+        )
+    note = f"{counted(len(gone), 'query', 'queries')} left out for all runs: {files} learned from them"
+    return collection.only_queries(name for name in asked if name not in gone), [note]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from ranktilt.io.files import cannot_write, write_files
 
 if TYPE_CHECKING:
     from ranktilt.auditing.result import Audit
+    from ranktilt.auditing.sequential import SequentialAudit
     from ranktilt.collection import Collection
     from ranktilt.run import Run
 
@@ -148,6 +149,84 @@ def _replay(path: Path, score_order: str = "score") -> str:
 
 
 @dataclass(frozen=True)
+class UntilOptions(options.OptionGroup):
+    """A live engine, and when to stop asking it."""
+
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="MODULE:FUNCTION", help="A live engine, as the ranker engine:MODULE:FUNCTION."
+        ),
+    ] = None
+    queries: Annotated[
+        Path | None, typer.Option("--queries", metavar="FILE", help="Queries to ask, with --until: id, tab, text.")
+    ] = None
+    until: Annotated[
+        float | None,
+        typer.Option(
+            "--until", metavar="X", help="Ask query after query until a tilt of X points is shown or excluded."
+        ),
+    ] = None
+    most: Annotated[
+        int | None, typer.Option("--most", min=1, metavar="N", help="Queries to ask at most, with --until.")
+    ] = None
+
+    def specs(self, inputs: AuditInputs) -> list[str]:
+        """Texts of the rankers, the engine first."""
+        return [*([f"engine:{self.engine}"] if self.engine else []), *inputs.specs]
+
+    def check(self, **unread: Any) -> None:
+        """Refuse options that nothing would read; `unread` are those of the usual audit."""
+        if self.until is None:
+            alone = "--queries" if self.queries else "--most" if self.most else "--engine" if self.engine else ""
+            if alone:
+                raise UserError(f"{alone} is about a sequential audit; say what tilt is to be decided: --until 10")
+            return
+        given = next((name for name, value in unread.items() if value), None)
+        if given is not None:
+            raise UserError(f"--{given.replace('_', '-')} is not about a sequential audit; leave it or --until out")
+
+    def audit(self, inputs: AuditInputs, search: options.SearchOptions, measure: Any, seed: int) -> SequentialAudit:
+        """Ask the engine until it is decided."""
+        from ranktilt.auditing.sequential import USUAL, audit_until
+
+        specs = self.specs(inputs)
+        if inputs.run or len(specs) != 1:
+            raise UserError("a sequential audit asks one ranker or live engine: --engine MODULE:FUNCTION, or -r")
+        if len(measure or ()) > 1 or len(inputs.pairs or ()) > 1:
+            raise UserError("a sequential audit decides one measure of one pair of groups")
+        collection = self._collection(inputs)
+        pair = next(iter(inputs.pairs or ()), None)
+        asked = measure[0] if measure else USUAL
+        (ranker,) = search.rankers(specs)
+        return audit_until(
+            collection, ranker, self.until or 0.0, asked, by=inputs.column or "", pair=pair, most=self.most, seed=seed
+        )
+
+    def _collection(self, inputs: AuditInputs) -> Collection:
+        """The collection, or the labels and the file of queries."""
+        from ranktilt.collection import Collection
+        from ranktilt.datasets.labels import from_labels, read_labels
+        from ranktilt.datasets.queries import read_queries
+
+        if inputs.folder is not None:
+            found = inputs.load()[0]
+        elif inputs.groups is None or self.queries is None:
+            raise UserError(
+                "what to ask, and of which group is a document? Name --queries FILE and --groups FILE, or DIR"
+            )
+        else:
+            by = inputs.column or "source"
+            found = from_labels(read_labels(inputs.groups, by=by), queries=(), by=by, labels_file=inputs.groups)
+        if self.queries is None:
+            return found
+        read = read_queries(self.queries)
+        files = [*found.spec.get("files", ()), *read.spec["files"]]
+        spec = {**found.spec, "queries": str(self.queries), "files": files}
+        return Collection(found.docs, read.queries, found.qrels.clear(), spec)
+
+
+@dataclass(frozen=True)
 class AuditOutput(PageOutput):
     """The output of an audit: a row per query and everything in one folder, too."""
 
@@ -247,11 +326,20 @@ def audit(
     heads: Annotated[
         int, typer.Option("--heads", min=0, metavar="K", help="Ranks of each list that the audit keeps.")
     ] = 1000,
+    sequential: UntilOptions,
     statistics: options.StatisticsOptions,
     search: options.SearchOptions,
     output: AuditOutput,
 ) -> None:  # fmt: skip
     """Audit rankers on a collection: which side stands higher, by how much, and how surely."""
+    sequential.check(
+        card=card, controls=controls, depth=depth, near_identical=near_identical, qrels=inputs.qrels,
+        per_query=output.per_query, save=output.save,
+    )  # fmt: skip
+    if sequential.until is not None:
+        output.check(*inputs.files, *([sequential.queries] if sequential.queries else []))
+        output.deliver(sequential.audit(inputs, search, measure, statistics.seed))
+        return
     inputs.check(controls=controls, near_identical=near_identical, card=card)
     from ranktilt.auditing.audit import audit as run_audit
     from ranktilt.auditing.card import DEPTH

@@ -17,6 +17,7 @@ from ranktilt.auditing.gate import Gate
 from ranktilt.auditing.llm_log.result import ReplayedLog
 from ranktilt.auditing.pairwise.result import PairwiseAudit
 from ranktilt.auditing.result import Audit
+from ranktilt.auditing.sequential import SequentialAudit
 from ranktilt.auditing.study import Study
 from ranktilt.collection import Collection
 from ranktilt.datasets.check_result import CheckResult
@@ -48,6 +49,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Bench: ("bench", "benches"),
     TrainingStudy: ("training study", "training studies"),
     Spiral: ("spiral", "spirals"),
+    SequentialAudit: ("sequential audit", "sequential audits"),
     Comparison: ("comparison", "comparisons"),
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),

@@ -21,6 +21,7 @@ _VIEWS = {
     "Opened": "audit",
     "PairwiseAudit": "pairwise",
     "ReplayedLog": "replay_log",
+    "SequentialAudit": "sequential",
     "Spiral": "mitigation.spiral",
     "Study": "study",
     "TrainingStudy": "training.study",

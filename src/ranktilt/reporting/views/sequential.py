@@ -1,0 +1,98 @@
+"""A sequential audit: the decision, and how the interval closed in on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from ranktilt.auditing.sequential import Look, SequentialAudit
+from ranktilt.reporting.document import (
+    ELSEWHERE,
+    TEXT,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Row,
+    Section,
+    Sentence,
+    Table,
+    Tone,
+)
+from ranktilt.reporting.figures.charts import Point, lines
+from ranktilt.reporting.numbers import count
+from ranktilt.reporting.views.provenance import folder, provenance
+
+_TONES: dict[str, Tone] = {"level": "good", "tilted": "bad", "inconclusive": "unsure"}
+_SHOWN = 8
+
+
+def view(found: SequentialAudit) -> Document:
+    """Return what is said of a sequential audit."""
+    name = folder(found.spec)
+    title = f"Sequential audit of {found.run}" + (f" on {name}" if name else "")
+    lead = (f"Which of {found.a} and {found.b} stands higher, decided for a tilt of {found.until:g}?",)
+    some = _some(found.looks)
+    blocks: tuple[Block, ...] = (_figure(found), *_tables(found, some))
+    return Document(
+        title=title,
+        kind=title,
+        headline=f"{found.headline}.",
+        sections=(Section("looks", "Look by look", lead, blocks), provenance(found.spec)),
+        sentences=(
+            Sentence(found.headline, _TONES[found.decision], "strong", only=TEXT), *map(Sentence, found.sentences),
+        ),
+        legend=tuple(_legend(found)),
+        data=pl.DataFrame([look._asdict() for look in found.looks]),
+    )  # fmt: skip
+
+
+def _some(looks: tuple[Look, ...]) -> list[Look]:
+    """Looks at about doubling numbers of queries, and the last."""
+    kept = [looks[0]]
+    for look in looks[1:-1]:
+        if look.queries >= 2 * kept[-1].queries:
+            kept.append(look)
+    return [*kept[-_SHOWN:], *looks[-1:]] if len(looks) > 1 else kept
+
+
+def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
+    of = found.estimand
+    columns = (Column("queries", header=True), Column(found.measure), Column("low"), Column("high"))
+
+    def row(look: Look) -> Row:
+        numbers = (Cell(of.amount(one), one, signed=of.signed) for one in look[1:])
+        return Row((Cell(count(look.queries), look.queries), *numbers))
+
+    yield Table("Some looks", columns, tuple(map(row, some)), only=TEXT)
+    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only=ELSEWHERE)
+
+
+def _figure(found: SequentialAudit) -> Figure:
+    of, last = found.estimand, found.looks[-1]
+    points = [
+        Point(
+            float(look.queries), of.scale * look.value, of.scale * look.low, of.scale * look.high,
+            f"{look.queries:,} queries: {found.words(look)}",
+        )
+        for look in found.looks if look.queries
+    ]  # fmt: skip
+    return Figure(
+        "How the interval closed in",
+        f"After {last.queries:,} queries {found.words(last)}. Bars: the 95 % confidence sequence. Shaded: "
+        f"±{found.until:g}, the tilt to be decided.",
+        lines({found.run: points}, x="queries", y=f"{found.measure},{of.suffix or ' value'}", band=found.until),
+    )
+
+
+def _legend(found: SequentialAudit) -> Iterator[str]:
+    yield (
+        f"{found.measure}: + favours {found.a}. The audit ends where the interval excludes 0 (tilted), or lies within "
+        f"±{found.until:g} (level)."
+    )
+    yield (
+        "Interval: a 95 % confidence sequence by betting (Waudby-Smith and Ramdas, JRSS B 2024), which holds the mean "
+        "at all looks together, so that one may stop at any of them."
+    )
