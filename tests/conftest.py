@@ -22,13 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 hypothesis.settings.register_profile("ranktilt", deadline=None, derandomize=bool(os.environ.get("CI")))
 hypothesis.settings.load_profile("ranktilt")
 
-LONGEST = "test_minilm.py"
+LONGEST = ("test_minilm.py", "test_benchmarks.py", "test_docs.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take long, so that no worker is left alone with one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path.name != LONGEST, item.path not in slow))
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (order.get(item.path.name, len(order)), item.path not in slow))
 
 
 @pytest.fixture(scope="session", autouse=True)

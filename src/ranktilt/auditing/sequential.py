@@ -93,10 +93,11 @@ class SequentialAudit(
 
         Of a 95 % interval by the normal distribution, looked at once: until it excludes 0, or the tilt to be decided.
         """
-        room = self.until / self.estimand.scale - abs(self.looks[-1].value)
-        if self.decision == "tilted":
-            room = abs(self.looks[-1].value)
-        return math.ceil((1.96 * self.deviation / room) ** 2) if room > 0 and self.deviation == self.deviation else None
+        distance = abs(self.looks[-1].value)
+        room = distance if self.decision == "tilted" else self.until / self.estimand.scale - distance
+        if not room > 0 or math.isnan(self.deviation):
+            return None
+        return max(math.ceil((1.96 * self.deviation / room) ** 2), 2)
 
     @property
     def headline(self) -> str:

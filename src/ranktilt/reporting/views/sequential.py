@@ -8,7 +8,7 @@ import polars as pl
 
 from ranktilt.auditing.sequential import Look, SequentialAudit
 from ranktilt.reporting.document import (
-    ELSEWHERE,
+    PAGE,
     TEXT,
     Block,
     Cell,
@@ -67,7 +67,7 @@ def _tables(found: SequentialAudit, some: list[Look]) -> Iterator[Table]:
         return Row((Cell(count(look.queries), look.queries), *numbers))
 
     yield Table("Some looks", columns, tuple(map(row, some)), only=TEXT)
-    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only=ELSEWHERE)
+    yield Table("Every look", columns, tuple(map(row, found.looks)), folded=True, only=PAGE)
 
 
 def _figure(found: SequentialAudit) -> Figure:
