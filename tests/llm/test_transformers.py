@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra, UserError
+from ranktilt.executing import memory_limits
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Answer, Failure, Prompt, Sampling
 from ranktilt.llm.journal import journalled
 from ranktilt.llm.transformers import Sampler, Transformers, seeds, within_top_p
 from ranktilt.models import checkpoint
-from ranktilt.models import device as devices
 from tests.llm.echo import requests
 from tests.llm.stories import END, SENTENCES, STEPS, known_model
 
@@ -376,6 +376,6 @@ def test_processors_are_those_of_the_container(
     quota: str, expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(devices, "_CPU_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(memory_limits, "_CPU_QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
-    assert devices.processors() == expected
+    assert memory_limits.processors() == expected

@@ -12,7 +12,7 @@ from ranktilt import Collection
 from ranktilt.errors import DataWarning, MissingExtra, UserError
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.text import analyzers as analyze
-from ranktilt.text.analyzers import Vocabulary, analyzer, analyzers, foreign, stop_words
+from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, analyzers, foreign, stop_words
 from tests.toy import collection_of, toy
 
 
@@ -283,18 +283,22 @@ def test_other_analyzers_take_any_script(how: str) -> None:
     assert run.frame()["doc_id"].to_list() == ["d0"]
 
 
+def codes(*texts: str) -> TokenCodes:
+    return TokenCodes.of(analyzer("whitespace"), pl.Series(texts))
+
+
 def test_terms_are_numbered_as_they_come_and_sorted_within_one_call() -> None:
     vocabulary = Vocabulary(analyzer("whitespace"))
-    owner, term = vocabulary.encode(pl.Series([["b", "a", "b"], ["c"]]), grow=True)
+    owner, term = vocabulary.encode(codes("b a b", "c"), grow=True)
     assert vocabulary.terms == {"a": 0, "b": 1, "c": 2}
     assert (owner.tolist(), term.tolist()) == ([0, 0, 0, 1], [1, 0, 1, 2])
-    vocabulary.encode(pl.Series([["a", "0"]]), grow=True)
+    vocabulary.encode(codes("a 0"), grow=True)
     assert vocabulary.terms == {"a": 0, "b": 1, "c": 2, "0": 3}
 
 
 def test_a_vocabulary_with_names_knows_them_and_learns_none_from_queries() -> None:
     vocabulary = Vocabulary(analyzer("english"), ["river", "appl"])
-    owner, term = vocabulary.encode(pl.Series([["apples", "unknown"], ["the", "rivers"]]), grow=False)
+    owner, term = vocabulary.encode(codes("apples unknown", "the rivers"), grow=False)
     assert (owner.tolist(), term.tolist()) == ([0, 1], [1, 0])
     assert list(vocabulary.terms) == ["river", "appl"]
 

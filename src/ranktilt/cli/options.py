@@ -120,6 +120,23 @@ class Compute(OptionGroup):
     )
     threads: Annotated[int | None, typer.Option("--threads", min=1, help="Processor threads to use.")] = None
     """Read when the program starts, before libraries are imported."""
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", metavar="PLACE", help="Where to compute: local, ray (a cluster of this machine), ray:ADDRESS."
+        ),
+    ] = None
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Let what is computed be computed there."""
+        if self.on is None:
+            yield
+            return
+        from ranktilt.executing.executor import run_on
+
+        with run_on(self.on):
+            yield
 
 
 @dataclass(frozen=True)
@@ -169,7 +186,8 @@ class SearchOptions(RankerOptions):
         """Let search hold no more memory; the usual share where nothing is named."""
         from ranktilt.executing.memory_limits import MemoryLimits, limited, read_size
 
-        with limited(MemoryLimits(memory=None if self.memory is None else read_size(self.memory))):
+        most = None if self.memory is None else read_size(self.memory)
+        with super().in_force(), limited(MemoryLimits(memory=most)):
             yield
 
     def rankers(self, specs: Sequence[str], **more: Any) -> list[Ranker]:

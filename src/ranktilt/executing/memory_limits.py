@@ -22,6 +22,7 @@ _LONGEST = 30
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
+_CPU_QUOTA = _CGROUPS / "cpu.max"
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,13 @@ def available_memory() -> int:
         with suppress(OSError, ValueError):  # "max", which is no limit, is no number either
             limits.append(int(file.read_text(encoding="ascii")))
     return min(limit for limit in limits if limit > 0)
+
+
+def processors() -> int:
+    """Count the processors that this process may use: its affinity and its container's quota."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota, _, period = (_CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max").partition(" ")
+    return count if quota.strip() == "max" else min(count, -(-int(quota) // int(period)))
 
 
 def _installed_memory() -> int:

@@ -8,8 +8,9 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,8 +18,11 @@ import numpy.typing as npt
 import orjson
 
 from ranktilt.errors import UserError, shorten, unknown
+from ranktilt.executing.executor import executor
 
 Vectors = npt.NDArray[np.float32]
+_PROMPTS_A_PLACE = 4
+"""Prompts that travel together, for each that a worker has under way at once."""
 LARGEST_SEED = 2**53
 """Whole numbers up to here are the same in every server's JSON."""
 FailureKind = Literal["too long", "refused", "unavailable"]
@@ -160,6 +164,8 @@ class LLM(ABC):
     identity: str
     takes_schemas: ClassVar[bool] = False
     """Whether it may be able to hold its answers to a JSON schema."""
+    neural: ClassVar[bool] = False
+    """Whether it computes where it is asked, and so wants a GPU there."""
     concurrency: int = 1
     context: int | None = None
     room: int = 0
@@ -205,6 +211,10 @@ class LLM(ABC):
         sampling = Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed, logprobs=logprobs)
         return _one_by_one(self.arrivals(prompts, sampling))
 
+    def one_of(self, workers: int) -> LLM:
+        """Return the model as one of so many workers asks it: each with its part of what all may ask in a minute."""
+        return self
+
     @abstractmethod
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts as `generate` does, and yield together what has arrived together.
@@ -235,6 +245,27 @@ class LLM(ABC):
         order; every text exactly once.
         """
         raise UserError(f"{self.name} makes no vectors here: name a model behind a server, such as openai:MODEL")
+
+
+def spread(model: LLM, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
+    """Answer prompts as `LLM.arrivals` does, on all machines there are; their rate limits together are the model's."""
+    place = executor()
+    stage = partial(_answered, model.one_of(place.workers), sampling)
+    at_once = _PROMPTS_A_PLACE * model.concurrency
+    yield from place.map(stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural)
+
+
+def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Prompt]]) -> Iterator[list[Reply]]:
+    numbers = list[int]()
+
+    def asked() -> Iterator[Prompt]:
+        for number, prompt in prompts:
+            numbers.append(number)
+            yield prompt
+
+    with closing(model.arrivals(asked(), sampling)) as arrivals:
+        for replies in arrivals:
+            yield [replace(reply, number=numbers[reply.number]) for reply in replies]
 
 
 def _one_by_one(arrivals: Generator[list[Reply], None, None]) -> Generator[Reply, None, None]:

@@ -17,10 +17,11 @@ from typing import Any
 import orjson
 
 from ranktilt.errors import UserError
+from ranktilt.executing.executor import executor
 from ranktilt.io.cache import cache_folder
 from ranktilt.io.journal import Journal
 from ranktilt.io.records import sealed
-from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
+from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, spread
 from ranktilt.progress import report
 
 KEY_BYTES = 16
@@ -233,7 +234,7 @@ class _OpenRequests:
         """Sort requests into those to be asked here, those that have an answer by now, and those asked elsewhere."""
         if not new:
             return
-        self._journal.keep_room(self._llm.room)
+        self._journal.keep_room(self._llm.room * executor().workers)
         taken = self._journal.lease(new, most=most)
         self._mine.extend((name, request) for name, request in new.items() if name in taken)
         rest = {name: request for name, request in new.items() if name not in taken}
@@ -241,7 +242,7 @@ class _OpenRequests:
         self._waiting = {name: request for name, request in self._waiting.items() if name not in new} | rest
 
     def _ask(self) -> Iterator[Reply]:
-        with closing(self._llm.arrivals(self._prompts(), self._sampling)) as arrivals:
+        with closing(spread(self._llm, self._prompts(), self._sampling)) as arrivals:
             for replies in arrivals:
                 yield from self._settle(replies)
                 yield from self._known()

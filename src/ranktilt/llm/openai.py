@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from ranktilt.errors import DataWarning, UserError, counted
+from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Failure, Prompt, Reply, Sampling, Vectors
 from ranktilt.llm.client import (
     Address,
@@ -33,11 +34,12 @@ _BESIDE = 32_768
 """Bytes that a record of the journal takes beside the answer: pages that it shares with others are written anew."""
 FIRST_CONTACT = 4
 """Attempts while the server has never answered."""
+_LIMITS = ("rpm", "tpm")
 FEWEST = 8
 """Prompts that fail in a row until the server is taken to answer nobody."""
 
 
-class OpenAI(LLM):
+class OpenAI(Portable, LLM):
     """A model behind an OpenAI-compatible server, asked through the openai client.
 
     The key comes from the environment variable ``OPENAI_API_KEY`` alone and is kept nowhere; a server on this
@@ -79,10 +81,22 @@ class OpenAI(LLM):
             raise UserError(f"pause must be 0 seconds or more, got {pause!r}")
         self.name, self.concurrency = model.strip(), concurrency
         self._address = Address.of(base_url)
+        self._options: dict[str, Any] = {"model": model, "base_url": base_url, "concurrency": concurrency}
+        self._options |= {"timeout": timeout, "retries": retries, "rpm": rpm, "tpm": tpm, "pause": pause}
+        self._options |= {"max_answer": max_answer}
         self.identity = f"openai:{self.name}" + (f" at {self._address.url}" if self._address.url else "")
         self._policy = RetryPolicy(timeout=timeout, attempts=retries + 1, pause=pause, first_contact=FIRST_CONTACT)
         self._limiter = RateLimiter(rpm, tpm)
         self._max_answer = max_answer
+
+    def made_of(self) -> dict[str, Any]:
+        """Return the model and its options; a key is none of them, each machine has its own. See `Portable.made_of`."""
+        return self._options
+
+    def one_of(self, workers: int) -> OpenAI:
+        """Divide the rate limits; see `LLM.one_of`."""
+        limits = {name: limit and max(limit // workers, 1) for name, limit in self._options.items() if name in _LIMITS}
+        return self if workers == 1 else OpenAI(**{**self._options, **limits})
 
     @property
     def room(self) -> int:  # type: ignore[override]

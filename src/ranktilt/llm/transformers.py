@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.executing.executor import Portable
 from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling
 from ranktilt.models import checkpoint
 from ranktilt.models.device import PRECISIONS, set_threads
@@ -35,7 +36,7 @@ class _Job:
     limit: int
 
 
-class Transformers(LLM):
+class Transformers(Portable, LLM):
     """A chat model in a local folder, as transformers saves it; it is loaded with the first prompt.
 
     Answers are drawn from the model's own distribution: of its generation settings only the tokens that end an
@@ -52,6 +53,8 @@ class Transformers(LLM):
     are answered together, and the precision ``auto`` is that of the folder's weights. What is wrong with the folder is
     found by `check`.
     """
+
+    neural = True
 
     def __init__(
         self,
@@ -71,6 +74,11 @@ class Transformers(LLM):
         self.concurrency = batch * WINDOW
         self._batch, self._precision, self._asked_device = batch, precision, device
         self.adapter = None if adapter is None else Path(adapter).expanduser()
+
+    def made_of(self) -> dict[str, Any]:
+        """Return folder and options; see `Portable.made_of`."""
+        options = {"device": self._asked_device, "batch": self._batch, "precision": self._precision}
+        return {"folder": self.folder, **options, "adapter": self.adapter}
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]

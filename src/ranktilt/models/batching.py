@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from ranktilt.errors import UserError
 from ranktilt.executing import memory_limits
+from ranktilt.executing.executor import executor
 from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors
 from ranktilt.models.device import on_gpu
 from ranktilt.progress import report
@@ -21,6 +23,7 @@ from ranktilt.progress import report
 Ints = npt.NDArray[np.int64]
 Features = dict[str, Any]
 Part = tuple[Ints, Any]
+_Stage = tuple[Callable[[Any], Any], Callable[[Any], Vectors], Callable[[], AbstractContextManager[None]]]
 
 TOKENS, GPU_TOKENS = 1_024, 16_384
 """Tokens of a batch with its padding, at most; a longer item has a batch of its own."""
@@ -29,6 +32,8 @@ NARROWEST = 16
 RESULTS_VERSION = 2
 """Part of every cache key; of how results are made: in batches of fixed shapes, from weights that were checked."""
 _SECONDS = 10.0
+_BATCHES_A_PART = 16
+"""Seconds of work for one processor: what a worker's death costs, at most."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +64,28 @@ class BatchShapes:
         return min(max(self.tokens // width, 1), MOST_ROWS)
 
 
+def _same(positions: Ints) -> Any:
+    return positions
+
+
 @dataclass(frozen=True)
 class BatchJob:
     """Items that a model turns into vectors (a score is a vector of one number), each with its content key.
 
     `lengths` are tokens after any cut; a guess will do, for they decide what is prepared together, and no result.
-    `prepare` turns positions into features, in a thread while the batch before is computed; `forward` turns features
-    into float32 vectors; `context` is entered around all batches, and only where there is something to compute.
+    `take` gives what a model needs of some positions, by default these themselves; `prepare` turns that into features,
+    in a thread while the batch before is computed; `forward` turns features into float32 vectors; `context` is entered
+    around all batches, and only where there is something to compute. All but `take` may travel to other machines, and
+    hold the model and no texts.
     """
 
     keys: Keys
     lengths: Ints
-    prepare: Callable[[Ints], Any]
+    prepare: Callable[[Any], Any]
     forward: Callable[[Any], Vectors]
     context: Callable[[], AbstractContextManager[None]] = nullcontext
     shapes: BatchShapes = BatchShapes(TOKENS)
+    take: Callable[[Ints], Any] = _same
 
 
 def plan_batches(lengths: Ints, shapes: BatchShapes, *, most: int = MOST_ROWS) -> list[Ints]:
@@ -156,25 +168,29 @@ def compute_missing(job: BatchJob, cache: VectorCache, label: str) -> Stored:
 def _compute(job: BatchJob, batches: Sequence[Ints], writer: _CacheWriter, label: str) -> None:
     total, done = int(sum(job.lengths[batch].sum() for batch in batches)), 0
     report(label, 0, total)
+    stage = partial(_forward, (job.prepare, job.forward, job.context))
     try:
-        with job.context():
-            for batch, features in _prepared_ahead(job.prepare, batches):
-                writer.add(batch, job.forward(features))
+        with closing(executor().map(stage, map(job.take, batches), at_once=_BATCHES_A_PART, neural=True)) as found:
+            for batch, vectors in zip(batches, found, strict=True):
+                writer.add(batch, vectors)
                 done += int(job.lengths[batch].sum())
                 report(label, done, total)
     finally:
         writer.write()
 
 
-def _prepared_ahead(prepare: Callable[[Ints], Any], batches: Sequence[Ints]) -> Iterator[tuple[Ints, Any]]:
-    """Yield each batch with its features, which are made while the batch before is computed."""
-    with ThreadPoolExecutor(1) as thread:
-        waiting = [thread.submit(prepare, batch) for batch in batches[:1]]
-        for number, batch in enumerate(batches):
-            features = waiting.pop().result()
-            if number + 1 < len(batches):
-                waiting.append(thread.submit(prepare, batches[number + 1]))
-            yield batch, features
+def _forward(steps: _Stage, items: Iterator[Any]) -> Iterator[Vectors]:
+    """Compute batches, each of which is prepared while the one before is computed."""
+    prepare, forward, context = steps
+
+    def prepared() -> Any:
+        return next(((prepare(item),) for item in items), None)
+
+    with context(), ThreadPoolExecutor(1) as thread:
+        following = thread.submit(prepared)
+        while (features := following.result()) is not None:
+            following = thread.submit(prepared)
+            yield forward(features[0])
 
 
 class _CacheWriter:

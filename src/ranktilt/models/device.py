@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ranktilt.errors import unknown
+from ranktilt.executing.memory_limits import processors
 from ranktilt.optional import need
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 _COMPUTE_CAPABILITY_MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 _AMPERE = 8  # the first GPUs that compute in bfloat16
 _CPU_INFO = Path("/proc/cpuinfo")
-_CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def choose_precision(precision: str, *, for_: str = "dense", device: str | None = None) -> str:
@@ -80,10 +80,3 @@ def set_threads() -> None:
     torch = need("torch", extra="neural", for_="a local model")
     if not os.environ.get("OMP_NUM_THREADS"):
         torch.set_num_threads(max(min(torch.get_num_threads(), processors()), 1))
-
-
-def processors() -> int:
-    """Count the processors that this process may use: its affinity and its container's quota."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota, _, period = (_CPU_QUOTA.read_text(encoding="ascii") if _CPU_QUOTA.is_file() else "max").partition(" ")
-    return count if quota.strip() == "max" else min(count, -(-int(quota) // int(period)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ranktilt.errors import UserError
+from ranktilt.executing.executor import Portable
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import Keys, Stored, VectorCache, Vectors, content_keys
 from ranktilt.models import checkpoint
@@ -72,7 +74,7 @@ def distinct_texts(texts: Sequence[str], kind: Kind) -> tuple[list[str], Keys, I
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoder(TextEncoder):
+class Encoder(Portable, TextEncoder):
     """A sentence-transformers model in a local folder, with its vectors cached by content; see `Dense` for options."""
 
     name: str
@@ -117,12 +119,18 @@ class Encoder(TextEncoder):
         job = BatchJob(
             keys=keys,
             lengths=self._lengths(texts, kind, label),
-            prepare=lambda positions: self._prepare([texts[i] for i in positions], kind),
-            forward=lambda parts: compute_parts(lambda features: self._forward(features, kind), parts),
-            context=lambda: inference(self.module.device, self.precision),
+            take=lambda positions: [texts[i] for i in positions],
+            prepare=partial(self._prepare, kind=kind),
+            forward=partial(compute_parts, partial(self._forward, kind=kind)),
+            context=self._inference,
             shapes=self._shapes,
         )
         return compute_missing(job, cache, label)
+
+    @contextmanager
+    def _inference(self) -> Iterator[None]:
+        with inference(self.module.device, self.precision):
+            yield
 
     @property
     def about(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError, unknown
+from ranktilt.executing.executor import Portable
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.models import checkpoint
@@ -59,7 +60,7 @@ class TokenRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Likelihood:
+class Likelihood(Portable):
     """A language model in a local folder, as transformers saves it.
 
     Texts longer than the model reads are windowed: a causal model reads the second half of each window again as the
@@ -269,10 +270,10 @@ class Likelihood:
         cost = lengths * (np.minimum(passes, lengths) if passes else lengths)
         shapes = BatchShapes(_TOKENS_A_BATCH * self._device_factor)
 
-        def prepare(positions: Ints) -> list[list[TokenRow]]:
-            return self._rows([texts[place] for place in positions.tolist()])
+        def take(positions: Ints) -> list[tuple[str, str]]:
+            return [texts[place] for place in positions.tolist()]
 
-        return BatchJob(keys, cost, prepare, self._forward, self._inference, shapes)
+        return BatchJob(keys, cost, self._rows, self._forward, self._inference, shapes, take)
 
     @contextmanager
     def _inference(self) -> Iterator[None]:

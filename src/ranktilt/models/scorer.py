@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
+from ranktilt.executing.executor import Portable
 from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache
 from ranktilt.models import batching, checkpoint
@@ -28,7 +29,7 @@ Scores = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PairScorer(ABC):
+class PairScorer(Portable, ABC):
     """A model in a local folder that says of a query and a document how relevant the one is to the other."""
 
     folder: Path
@@ -119,12 +120,15 @@ class PairScorer(ABC):
         shapes = BatchShapes.on(self.device, self.limits.pair)
         padding = {"input_ids": pad, "token_type_ids": tokenizer.pad_token_type_id}
 
-        def prepare(positions: Ints) -> list[batching.Part]:
-            arrays = inputs.batch(positions, pad, pad_type=tokenizer.pad_token_type_id, left=left)
-            return batching.pad(arrays, shapes, padding, left=left)
-
-        forward = partial(batching.compute_parts, self._forward)
-        return BatchJob(pairs.keys, inputs.lengths, prepare, forward, self._inference, shapes)
+        return BatchJob(
+            keys=pairs.keys,
+            lengths=inputs.lengths,
+            take=partial(inputs.batch, pad=pad, pad_type=tokenizer.pad_token_type_id, left=left),
+            prepare=partial(batching.pad, shapes=shapes, padding=padding, left=left),
+            forward=partial(batching.compute_parts, self._forward),
+            context=self._inference,
+            shapes=shapes,
+        )
 
     @contextmanager
     def _inference(self) -> Iterator[None]:

@@ -110,6 +110,28 @@ def _drop(stop: frozenset[str]) -> Normalize:
     return lambda tokens: [None if t in stop else t for t in tokens]
 
 
+@dataclass(frozen=True)
+class TokenCodes:
+    """The tokens of some texts, one after the other, by their places among the distinct ones."""
+
+    names: list[str]
+    code: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.uint32]
+    """Tokens of each text."""
+
+    @classmethod
+    def of(cls, how: Analyzer, texts: pl.Series) -> TokenCodes:
+        """Split texts as an analyzer does."""
+        tokens = how.split(texts)
+        flat = tokens.explode(empty_as_null=False)
+        code = flat.cast(pl.Categorical).to_physical().to_numpy()
+        first = np.full(int(code.max(initial=0)) + 1, -1)
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        held = np.flatnonzero(first >= 0)
+        place = np.cumsum(first >= 0, dtype=np.uint32) - np.uint32(1)
+        return cls(flat.gather(first[held]).to_list(), place[code], tokens.list.len().to_numpy())
+
+
 class Vocabulary:
     """Distinct tokens to term numbers, growing with the documents and fixed for the queries."""
 
@@ -121,20 +143,12 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.terms)
 
-    def encode(self, tokens: pl.Series, *, grow: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return text number and term number of every token that is a term; `tokens` holds a list for each text."""
-        flat = tokens.explode(empty_as_null=False)
-        owner = np.repeat(np.arange(len(tokens)), tokens.list.len().to_numpy())
-        code = flat.cast(pl.Categorical).to_physical().to_numpy()
-        first = np.full(int(code.max(initial=0)) + 1, -1)
-        first[code[::-1]] = np.arange(len(code))[::-1]
-        held = np.flatnonzero(first >= 0)
-        names = flat.gather(first[held]).to_list()
+    def encode(self, tokens: TokenCodes, *, grow: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return text number and term number of every token that is a term."""
         # Sorted, because the codes' order is not ours and term numbers decide the order in which scores add up.
-        self._learn(sorted(name for name in names if name not in self._of_token), grow)
-        term_of = np.full(len(first), -1)
-        term_of[held] = [self._of_token.get(name, -1) for name in names]
-        term = term_of[code] if len(code) else np.empty(0, np.int64)
+        self._learn(sorted(name for name in tokens.names if name not in self._of_token), grow)
+        term = np.array([self._of_token.get(name, -1) for name in tokens.names], dtype=np.int64)[tokens.code]
+        owner = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
         keep = term >= 0
         return owner[keep], term[keep]
 

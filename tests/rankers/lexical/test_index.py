@@ -22,7 +22,7 @@ from ranktilt.rankers.lexical import index
 from ranktilt.rankers.lexical import index_files as indexfile
 from ranktilt.rankers.lexical.bm25 import BM25, TFIDF
 from ranktilt.rankers.lexical.index import Terms, terms
-from ranktilt.text.analyzers import Vocabulary
+from ranktilt.text.analyzers import TokenCodes, Vocabulary
 from tests.toy import collection_of, toy
 
 TEXTS = ("red apples", "apples", "", "blue river red red", "sea", "apples of the sea", "the of")
@@ -37,7 +37,7 @@ def counted(shared: Terms) -> list[dict[str, int]]:
     """Terms of each document, read from the postings."""
     found: list[dict[str, int]] = [{} for _ in shared.lengths]
     for name, number in shared.vocabulary.terms.items():
-        one = shared.postings(np.array([number]))
+        one = shared.table.postings(np.array([number]))
         assert one.rows.tolist() == sorted(set(one.rows.tolist()))
         assert one.sizes.tolist() == [len(one.rows)]
         for row, times in zip(one.rows.tolist(), one.times.tolist(), strict=True):
@@ -59,9 +59,9 @@ def tokenized(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
     encode = Vocabulary.encode
 
-    def counting(self: Vocabulary, tokens: pl.Series, *, grow: bool) -> Any:
+    def counting(self: Vocabulary, tokens: TokenCodes, *, grow: bool) -> Any:
         if grow:
-            calls.append(len(tokens))
+            calls.append(len(tokens.counts))
         return encode(self, tokens, grow=grow)
 
     monkeypatch.setattr(Vocabulary, "encode", counting)
@@ -120,7 +120,7 @@ class TestCounts:
     def test_postings_of_several_terms_come_term_after_term(self) -> None:
         shared = terms(collection(*TEXTS), "whitespace", "text")
         asked = np.array([shared.vocabulary.terms[name] for name in ("apples", "red")])
-        found = shared.postings(asked)
+        found = shared.table.postings(asked)
         assert found.rows.tolist() == [0, 1, 5, 0, 3]
         assert found.times.tolist() == [1, 1, 1, 1, 2]
         assert found.sizes.tolist() == [3, 2]

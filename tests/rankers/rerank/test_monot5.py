@@ -103,7 +103,7 @@ def test_what_is_said_to_be_cut_is_what_is_cut(t5: Path, query: str, options: di
     scorer: Any = exact(t5, **options).scorer()
     job = scorer._job(pairs)
     read = np.zeros(len(pairs), dtype=np.int64)
-    for some, features in job.prepare(np.arange(len(pairs))):
+    for some, features in job.prepare(job.take(np.arange(len(pairs)))):
         read[some] = (features["input_ids"][: len(some)] == tokens(t5, "c")[1]).sum(axis=1)
     had = np.array([text.count("c") for text in pairs.documents])[pairs.document]
     own = query.count("c")

@@ -8,9 +8,10 @@ they depend on the two vectors and on nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -18,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import UserError
+from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.progress import report
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
+Found = tuple[Rows, npt.NDArray[np.float32]]
 
 QUERIES, CELLS, PAIRS = 256, 1 << 22, 512
 """Queries a product; numbers in a block of documents; pairs whose scores are computed together."""
@@ -31,6 +34,8 @@ _ROOM = 1024
 _WORK = 48 << 20
 _ENTRY = 28
 _THREADS = 2
+_PART, _PARTS_HELD = 1 << 24, 4
+"""Numbers in a part of the documents that travels; parts whose results are kept before they are merged."""
 
 
 class Blocks(Protocol):
@@ -52,7 +57,7 @@ def search(
     cosine: bool,
     label: str,
     project: Callable[[Vectors], Vectors] | None = None,
-) -> Iterator[tuple[Rows, npt.NDArray[np.float32]]]:
+) -> Iterator[Found]:
     """Find each query's best documents.
 
     Parameters
@@ -84,8 +89,64 @@ def search(
     if not k:
         yield from ((np.empty(0, np.int64), np.empty(0, np.float32)) for _ in queries)
         return
-    width = min(2 * k + _ROOM, n)
-    yield from _ExactSearch(documents, k, cosine, label).each(_ready(queries, cosine, project), width)
+    ready = _ready(queries, cosine, project)
+    if executor().workers == 1:
+        yield from _ExactSearch(documents, k, cosine, label).each(ready, min(2 * k + _ROOM, n))
+    else:
+        yield from _merged(_each_part(documents, ready, k, cosine=cosine, label=label), len(queries), k)
+
+
+def _each_part(documents: Blocks, queries: Vectors, k: int, *, cosine: bool, label: str) -> Iterator[list[Found]]:
+    """Search each part of the documents by itself, on whatever machine: every query's best of a part at a time."""
+    n, d = documents.shape
+    step = max(_PART // d, _FEWEST)
+    starts = range(0, n, step)
+    parts = ((start, documents.read(start, min(start + step, n))) for start in starts)
+    stage = partial(_search_parts, queries, k, cosine)
+    for done, found in enumerate(executor().map(stage, parts, ordered=False), start=1):
+        report(label, min(done * step, n), n)
+        yield found
+
+
+def _search_parts(
+    queries: Vectors, k: int, cosine: bool, parts: Iterator[tuple[int, Vectors]]
+) -> Iterator[list[Found]]:
+    for start, vectors in parts:
+        exact = _ExactSearch(_Held(vectors), min(k, len(vectors)), cosine, "")
+        width = min(2 * k + _ROOM, len(vectors))
+        yield [(rows + start, scores) for rows, scores in exact.each(queries, width)]
+
+
+def _merged(parts: Iterable[list[Found]], n_queries: int, k: int) -> Iterator[Found]:
+    """Keep each query's best `k` of all parts, and all tied with the last."""
+    best: list[list[Found]] = [[] for _ in range(n_queries)]
+    for part in parts:
+        for held, new in zip(best, part, strict=True):
+            held.append(new)
+            if len(held) == _PARTS_HELD:
+                held[:] = [_best(held, k)]
+    for held in best:
+        yield _best(held, k)
+
+
+def _best(held: Sequence[Found], k: int) -> Found:
+    rows, scores = (np.concatenate(columns) for columns in zip(*held, strict=True))
+    keep = scores >= (_kth(scores, k) if len(scores) > k else -np.inf)
+    return rows[keep], scores[keep]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Vectors in memory, read as those in files are."""
+
+    vectors: Vectors
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.vectors.shape[0], self.vectors.shape[1]
+
+    def read(self, start: int, stop: int) -> Vectors:
+        return self.vectors[start:stop]
 
 
 def score_pairs(
@@ -124,7 +185,7 @@ class _ExactSearch:
     cosine: bool
     label: str
 
-    def each(self, queries: Vectors, width: int) -> Iterator[tuple[Rows, npt.NDArray[np.float32]]]:
+    def each(self, queries: Vectors, width: int) -> Iterator[Found]:
         """Yield each query's best, with room for `width` candidates; those that need more are searched again."""
         d = self.documents.shape[1]
         # Half of the memory, because what needs more room is searched while this group's results are still held.

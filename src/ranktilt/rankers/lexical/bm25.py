@@ -5,25 +5,30 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import scipy.sparse as sp
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
+from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.rankers.base import FirstStage, Rows, Scores, prefilter, reranked_run
 from ranktilt.rankers.candidates import Candidates
-from ranktilt.rankers.lexical.index import Ints, Postings, Terms, terms
+from ranktilt.rankers.lexical.index import Ints, Terms, terms
+from ranktilt.rankers.lexical.index_files import Postings, PostingTable
 from ranktilt.rankers.query_template import TemplatedQueries
 from ranktilt.run import Run
 from ranktilt.text.analyzers import analyzer
 
 Array = npt.NDArray[np.float64]
 _POSTING = 192
+_QUERIES_A_PART = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +62,19 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
-        most = self.depth + slack
-        for scores, weightless in self._scored(collection, collection.judged["text"]):
-            best = prefilter(scores, most)
-            if len(best) < most:  # a word of no weight finds its documents too
-                for rows in weightless:
-                    best = np.union1d(best, rows)
-            yield best, scores[best]
+        table, queries = self._read(collection, collection.judged["text"])
+        step = max(queries.shape[0] if executor().workers == 1 else _QUERIES_A_PART, 1)
+        parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
+        return executor().map(partial(self._best, table, self.depth + slack), parts)
+
+    def _best(self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]) -> Iterator[tuple[Rows, Scores]]:
+        for queries in parts:
+            for scores, weightless in self._scored(table, queries):
+                best = prefilter(scores, most)
+                if len(best) < most:  # a word of no weight finds its documents too
+                    for rows in weightless:
+                        best = np.union1d(best, rows)
+                yield best, scores[best]
 
     def rank(self, collection: Collection, run: Run | None = None) -> Run:
         """Search the collection, or score a run's candidates; see `Ranker.rank`."""
@@ -71,20 +82,23 @@ class Lexical(TemplatedQueries, FirstStage):
             return super().rank(collection)
         found = Candidates.of(collection, run, self)
         scores, ends = np.zeros(len(found.rows)), np.cumsum(found.lengths)
-        for low, high, (every, _) in zip(
-            ends - found.lengths, ends, self._scored(collection, found.texts), strict=True
-        ):
+        scored = self._scored(*self._read(collection, found.texts))
+        for low, high, (every, _) in zip(ends - found.lengths, ends, scored, strict=True):
             scores[low:high] = every[found.rows[low:high]]
         return reranked_run(self, collection, found, scores, self.template_spec(found.texts))
 
-    def _scored(self, collection: Collection, texts: pl.Series) -> Iterator[tuple[Scores, list[Rows]]]:
-        """Yield each query's score of every document, in one array that is used again, and rows of weightless terms."""
+    def _read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
+        """Where the collection's terms occur, and how often each query holds each of them."""
         shared: Terms = terms(collection, self.analyzer, self.text)
-        queries = shared.of_queries(self.read_queries(texts))
-        lengths, scores = shared.lengths, np.zeros(len(shared.lengths))
-        for first, last in _groups(queries.indptr, queries.indices, shared.sizes):
+        return shared.table, shared.of_queries(self.read_queries(texts))
+
+    def _scored(self, table: PostingTable, queries: sp.csr_array) -> Iterator[tuple[Scores, list[Rows]]]:
+        """Yield each query's score of every document, in one array that is used again, and rows of weightless terms."""
+        lengths = table.lengths.astype(np.float64)
+        scores = np.zeros(len(lengths))
+        for first, last in _groups(queries.indptr, queries.indices, np.diff(table.offsets)):
             needed = np.unique(queries.indices[queries.indptr[first] : queries.indptr[last]]).astype(np.int64)
-            found = shared.postings(needed)
+            found = table.postings(needed)
             weights = self.weights(found, lengths)
             ends = np.concatenate([[0], np.cumsum(found.sizes)])
             for low, high in zip(queries.indptr[first:last], queries.indptr[first + 1 : last + 1], strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -18,31 +18,19 @@ import scipy.sparse as sp
 
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning
+from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import memory_limit
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.index_files import IndexFolder, IndexWriter, PostingPart, PostingTable, PostingTableDraft
-from ranktilt.text.analyzers import Vocabulary, analyzer, foreign
+from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, foreign
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 CHUNK = 16_384
 _BYTES_A_POSTING = 64
-_NO_ROWS = np.empty(0, dtype=np.int32)
 LARGE = 32 << 20
 """Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it."""
-
-
-@dataclass(frozen=True)
-class Postings:
-    """Where some terms occur, term after term."""
-
-    rows: Ints
-    """Documents."""
-    times: Floats
-    """How often each of them holds the term."""
-    sizes: Ints
-    """In how many documents each term occurs."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +50,9 @@ class Terms:
         """In how many documents each term occurs."""
         return np.diff(self.table.offsets)
 
-    def postings(self, terms: Ints) -> Postings:
-        """Read where these terms occur."""
-        ends = self.table.offsets
-        spans = [slice(low, high) for low, high in zip(ends[terms].tolist(), ends[terms + 1].tolist(), strict=True)]
-        rows = np.concatenate([_NO_ROWS, *(self.table.rows[span] for span in spans)])
-        times = np.concatenate([_NO_ROWS, *(self.table.times[span] for span in spans)])
-        return Postings(rows.astype(np.int64), times.astype(np.float64), ends[terms + 1] - ends[terms])
-
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; terms that no document holds are left out."""
-        owner, term = self.vocabulary.encode(self.vocabulary.how.split(texts), grow=False)
+        owner, term = self.vocabulary.encode(TokenCodes.of(self.vocabulary.how, texts), grow=False)
         return _count(owner, term, (len(texts), len(self.vocabulary)))
 
 
@@ -115,13 +95,13 @@ def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Term
     vocabulary = Vocabulary(analyzer(how))
     blocks, lengths, marked = list[_PostingBlock](), [np.empty(0, np.int32)], [np.empty(0, dtype=bool)]
     other = np.empty(0, dtype=bool)
-    parts = [texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK)]
-    for number, tokens in enumerate(_ahead(vocabulary.how.split, parts)):
+    parts = (texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK))
+    for number, tokens in enumerate(executor().map(partial(_analyzed, how), parts)):
         owner, term = vocabulary.encode(tokens, grow=True)
         other = np.concatenate([other, foreign(islice(vocabulary.terms, len(other), None))])
-        length = np.bincount(owner, minlength=len(tokens))
+        length = np.bincount(owner, minlength=len(tokens.counts))
         lengths.append(length.astype(np.int32))
-        marked.append(2 * np.bincount(owner[other[term]], minlength=len(tokens)) > length)
+        marked.append(2 * np.bincount(owner[other[term]], minlength=len(tokens.counts)) > length)
         block = _PostingBlock.of(owner + number * CHUNK, term)
         blocks.append(block if writer is None else block.aside(writer))
         report(f"analyzer {how}: documents", min((number + 1) * CHUNK, len(texts)), len(texts))
@@ -186,17 +166,15 @@ def _merged(blocks: Sequence[_PostingBlock], offsets: Ints, kind: np.dtype[Any])
         low = high
 
 
-def _ahead(work: Callable[[pl.Series], pl.Series], parts: list[pl.Series]) -> Iterator[pl.Series]:
-    """Work on the next parts in threads while the caller uses the last one; no more than a few are held."""
-    threads = pl.thread_pool_size()
+def _analyzed(how: str, parts: Iterator[pl.Series]) -> Iterator[TokenCodes]:
+    """Split the next parts in threads while the caller uses the last one; no more than a few are held."""
+    work, threads = partial(TokenCodes.of, analyzer(how)), pl.thread_pool_size()
     with ThreadPoolExecutor(threads) as pool:
-        waiting = deque(pool.submit(work, part) for part in parts[:threads])
-        for part in [*parts[threads:], *[None] * threads]:
-            if waiting:
-                done = waiting.popleft().result()
-                if part is not None:
-                    waiting.append(pool.submit(work, part))
-                yield done
+        waiting = deque(pool.submit(work, part) for part in islice(parts, threads))
+        while waiting:
+            done = waiting.popleft().result()
+            waiting.extend(pool.submit(work, part) for part in islice(parts, 1))
+            yield done
 
 
 def _count(row: Ints, column: Ints, shape: tuple[int, int]) -> sp.csr_array:

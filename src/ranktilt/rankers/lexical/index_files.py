@@ -29,6 +29,7 @@ from ranktilt.io.files import cannot_write
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
+_NO_ROWS = np.empty(0, dtype=np.int32)
 PostingPart = tuple[npt.NDArray[np.int32], Array]
 
 FORMAT = 2
@@ -39,6 +40,18 @@ _MADE_BY = (
     "text/analyzers.py", "rankers/lexical/index.py", "rankers/lexical/index_files.py",
     "text/stopwords-lucene-english.txt", "text/stopwords-nltk-english.txt",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Postings:
+    """Where some terms occur, term after term."""
+
+    rows: Ints
+    """Documents."""
+    times: npt.NDArray[np.float64]
+    """How often each of them holds the term."""
+    sizes: Ints
+    """In how many documents each term occurs."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,14 @@ class PostingTable:
     """Terms of each document, repeats counted."""
     foreign: tuple[int, int]
     """How many documents are mostly in a script that is not Latin, and the row of the first (-1 for none)."""
+
+    def postings(self, terms: Ints) -> Postings:
+        """Read where these terms occur."""
+        ends = self.offsets
+        spans = [slice(low, high) for low, high in zip(ends[terms].tolist(), ends[terms + 1].tolist(), strict=True)]
+        rows = np.concatenate([_NO_ROWS, *(self.rows[span] for span in spans)])
+        times = np.concatenate([_NO_ROWS, *(self.times[span] for span in spans)])
+        return Postings(rows.astype(np.int64), times.astype(np.float64), ends[terms + 1] - ends[terms])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""Where parts of work are done: in this process or on the machines of a cluster, by the same code."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from ranktilt.errors import UserError, shorten
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Stage = Callable[[Iterator[Item]], Iterator[Result]]
+"""Turns a stream of items into a stream of results, in the items' order; what it holds travels with it."""
+
+LOCAL, RAY = "local", "ray"
+
+
+class Executor(ABC):
+    """Does parts of work, somewhere."""
+
+    workers: int
+    """Parts that can be done at the same time; with one, callers need not divide their work."""
+
+    @abstractmethod
+    def map(
+        self,
+        stage: Stage[Item, Result],
+        items: Iterable[Item],
+        *,
+        at_once: int = 1,
+        ordered: bool = True,
+        neural: bool = False,
+    ) -> Generator[Result, None, None]:
+        """Give the results of a stage over items, which are pulled as they are needed.
+
+        Parameters
+        ----------
+        stage : callable
+            Elsewhere it gets `at_once` items at a time, and may get some again, where a machine died.
+        items : iterable
+            Elsewhere they travel, so they hold what a part needs and nothing else.
+        at_once : int, optional
+            Items of a part.
+        ordered : bool, optional
+            Whether results come in the order of the items; if not, each part's as soon as they are there.
+        neural : bool, optional
+            Whether a part wants a GPU where there are some.
+        """  # fmt: skip
+
+
+class LocalExecutor(Executor):
+    """The process itself."""
+
+    workers = 1
+
+    def map(
+        self,
+        stage: Stage[Item, Result],
+        items: Iterable[Item],
+        *,
+        at_once: int = 1,
+        ordered: bool = True,
+        neural: bool = False,
+    ) -> Generator[Result, None, None]:
+        """Hand all items to the stage; see `Executor.map`."""  # fmt: skip
+        yield from stage(iter(items))
+
+
+_executor: ContextVar[Executor] = ContextVar("ranktilt_executor", default=LocalExecutor())  # noqa: B039 - holds nothing
+
+
+def executor() -> Executor:
+    """Return where work is done now."""
+    return _executor.get()
+
+
+@contextmanager
+def run_on(where: str = LOCAL) -> Iterator[None]:
+    """Let what is computed inside the ``with`` block be computed elsewhere, with the same results.
+
+    Parameters
+    ----------
+    where : {"local", "ray", "ray:ADDRESS"}
+        ``local``: in this process. ``ray``: on a Ray cluster of this machine alone, one worker a processor (and GPU),
+        which is started here and ended with the block. ``ray:ADDRESS``: on a cluster that is up, from one of its
+        machines; ``ray:auto`` finds it. Models are read on each machine from the folders that they are in here, and
+        what is computed comes back to this process, which alone writes it.
+
+    Raises
+    ------
+    MissingExtra
+        If it is Ray and Ray is not installed.
+    UserError
+        If there is no such place, or no cluster answers there.
+    """
+    kind, colon, address = where.partition(":")
+    if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address.strip())):
+        raise UserError(
+            f"cannot run on {shorten(where)}: expected local, ray or ray:ADDRESS, such as ray:10.0.0.1:6379"
+        )
+    if kind == LOCAL:
+        with _chosen(LocalExecutor()):
+            yield
+        return
+    from ranktilt.executing.ray_cluster import cluster
+
+    with cluster(address.strip() or None) as found, _chosen(found):
+        yield
+
+
+@contextmanager
+def _chosen(found: Executor) -> Iterator[None]:
+    token = _executor.set(found)
+    try:
+        yield
+    finally:
+        _executor.reset(token)
+
+
+class Portable:
+    """What travels to another process as what it was made of, and is made there once, with all that it loads.
+
+    A subclass is a dataclass of hashable fields, or says in `made_of` how it was made.
+    """
+
+    def made_of(self) -> dict[str, Any]:
+        """Return the keywords that make an equal one."""
+        return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (type(self), tuple(self.made_of().items()))
+
+
+@lru_cache(maxsize=1)
+def _made(kind: type[Any], keywords: tuple[tuple[str, Any], ...]) -> Any:
+    return kind(**dict(keywords))

@@ -1,0 +1,203 @@
+"""A Ray cluster of two nodes on this machine: the same results to the last bit, also when workers and nodes die."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ranktilt import Collection, ranker
+from ranktilt.errors import DataWarning, UserError
+from ranktilt.executing.executor import executor, run_on
+from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.io.journal import Journal
+from ranktilt.llm.base import Prompt, Sampling
+from ranktilt.llm.journal import Request, journalled
+from ranktilt.llm.openai import OpenAI
+from ranktilt.models.likelihood import Likelihood
+from ranktilt.rankers.dense import search
+from ranktilt.rankers.lexical import bm25, index
+from tests.executing.stages import Squares, deadly, failing
+from tests.llm.server import Faults, Server
+from tests.models.tiny_language_models import make
+from tests.rankers.tiny_rerankers import tiny_classifier
+from tests.refusals import refused
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+WORDS = "river stone lake cloud ember moss pine dusk fern gale".split()
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A head and another node, of one processor each."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        from ray.cluster_utils import Cluster
+
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        stack.callback(cluster.shutdown)
+        cluster.add_node(num_cpus=1)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(nodes: Any) -> Iterator[str]:
+    with run_on(f"ray:{nodes.address}"):
+        assert executor().workers == 2
+        yield nodes.address
+
+
+@pytest.fixture(scope="module")
+def docs() -> Collection:
+    """Documents of a few words, some alike, and judged queries."""
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(WORDS, size=random.integers(1, 9))) for _ in range(300)]
+    table = pl.DataFrame({"id": [f"d{i}" for i in range(300)], "text": texts})
+    queries = pl.DataFrame({"id": [f"q{i}" for i in range(20)], "text": texts[::15]})
+    return Collection(
+        table, queries, pl.DataFrame({"query_id": queries["id"], "doc_id": table["id"][::15], "grade": 1})
+    )
+
+
+def fresh(docs: Collection) -> Collection:
+    """The same, of which nothing is known yet."""
+    return Collection(docs.docs, docs.queries, docs.qrels)
+
+
+@pytest.fixture
+def here_and_there(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
+    """Do something in this process and on the cluster, each with a cache of its own, in many small parts."""
+    for module, name, value in ((search, "_PART", 1 << 11), (index, "CHUNK", 40), (bm25, "_QUERIES_A_PART", 3)):
+        monkeypatch.setattr(module, name, value)
+
+    def both(work: Callable[[], Any]) -> Any:
+        found = []
+        for place in ("local", None):
+            with ExitStack() as stack:
+                stack.enter_context(limited(MemoryLimits(cache=tmp_path / str(place))))
+                if place:
+                    stack.enter_context(run_on(place))
+                found.append(work())
+        return found
+
+    return both
+
+
+@pytest.mark.parametrize(
+    "spec", ["bm25@20", "tfidf@5", "bm25(analyzer=whitespace,text=text)@300", "dense@7", "dense@300"]
+)
+def test_first_stages_equal_those_of_one_machine(
+    here_and_there: Callable[..., Any], docs: Collection, tiny: Path, spec: str
+) -> None:
+    spec = spec.replace("dense", f"dense:{tiny}")
+    here, there = here_and_there(lambda: ranker(spec).rank(fresh(docs)).frame())
+    assert here.equals(there)
+
+
+def test_re_rankers_equal_those_of_one_machine(
+    here_and_there: Callable[..., Any], docs: Collection, tmp_path: Path
+) -> None:
+    spec = f"bm25@20>>cross-encoder:{tiny_classifier(tmp_path / 'model')}"
+    here, there = here_and_there(lambda: ranker(spec).rank(fresh(docs)).frame())
+    assert here.equals(there)
+
+
+def test_perplexities_equal_those_of_one_machine(
+    here_and_there: Callable[..., Any], docs: Collection, tmp_path: Path
+) -> None:
+    folder = make("causal", tmp_path / "model")
+    texts = docs.docs["text"].to_list()
+    here, there = here_and_there(lambda: Likelihood(folder=folder).score(texts, label="x"))
+    np.testing.assert_array_equal(here.perplexity, there.perplexity)
+    np.testing.assert_array_equal(here.tokens, there.tokens)
+
+
+def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster: str, tmp_path: Path) -> None:
+    asked = [Request(Prompt(f"{WORDS[n % 10]} {n}"), f"d{n}") for n in range(100)]
+    with Server(delay=0.01, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
+        model = OpenAI("tiny", base_url=server.url, concurrency=3, retries=30)
+        journal = Journal(tmp_path / "journal", about=model.spec)
+        replies = list(journalled(model, asked, journal, sampling=Sampling(seed=1)))
+        answers = {one.number: one.answer.text for one in replies if one.answer is not None}
+        assert sorted(answers) == list(range(100))
+        assert len(server.answered) == 100
+        assert server.peak > 3  # two workers, three at once each
+        with run_on("local"):
+            again = list(journalled(model, asked, journal, sampling=Sampling(seed=1)))
+        assert {one.number: one.answer.text for one in again if one.answer is not None} == answers
+        assert len(server.answered) == 100
+
+
+def test_results_come_in_order_or_as_they_are_there(cluster: str, tmp_path: Path) -> None:
+    squares = Squares(tmp_path)
+    expected = [number * number for number in range(25)]
+    assert list(executor().map(squares, range(25), at_once=4)) == expected
+    assert sorted(executor().map(squares, range(25), at_once=4, ordered=False)) == expected
+    assert len({pid for pid, _ in squares.done_by()} - {os.getpid()}) == 2
+
+
+def test_items_are_pulled_as_workers_are_free_and_what_waits_is_given_up(cluster: str, tmp_path: Path) -> None:
+    pulled = []
+    items = (pulled.append(number) or number for number in range(1000))  # type: ignore[func-returns-value]
+    results = executor().map(Squares(tmp_path, 0.01), items, at_once=2)
+    assert next(results) == 0
+    results.close()
+    assert len(pulled) <= 12
+    time.sleep(1)
+    assert len(list(tmp_path.iterdir())) <= 12
+
+
+def test_what_a_worker_says_is_said_here(cluster: str) -> None:
+    with pytest.warns(DataWarning, match="one is odd"):
+        assert list(executor().map(failing, range(3), at_once=3)) == [0, 0, 0]
+    results = executor().map(failing, [2, 3], at_once=2)
+    assert next(results) == 0  # what was made before is kept
+    with refused("three is too many"):
+        next(results)
+    with pytest.raises(ZeroDivisionError):
+        list(executor().map(failing, [5]))
+
+
+def test_a_part_that_kills_its_workers_ends_in_one_line(cluster: str) -> None:
+    with pytest.raises(UserError) as caught:
+        list(executor().map(deadly, range(2)))
+    message = str(caught.value)
+    assert message.startswith(f"the Ray cluster at {cluster} failed (WorkerCrashedError: ")
+    assert message.endswith("what was done is kept: run it again")
+    assert "\n" not in message
+
+
+def test_a_killed_worker_costs_its_part_and_no_more(cluster: str, tmp_path: Path) -> None:
+    squares = Squares(tmp_path, 0.05)
+    results = executor().map(squares, range(60), at_once=5)
+    found = [next(results) for _ in range(10)]
+    os.kill(squares.done_by()[0][0], signal.SIGKILL)
+    found += results
+    assert found == [number * number for number in range(60)]
+    assert len(squares.done_by()) <= 60 + 5
+
+
+def test_a_killed_node_costs_what_it_had_and_no_more(nodes: Any, cluster: str, tmp_path: Path) -> None:
+    squares = Squares(tmp_path, 0.05)
+    results = executor().map(squares, range(80), at_once=5)
+    found = [next(results) for _ in range(10)]
+    node = next(iter(nodes.worker_nodes))
+    nodes.remove_node(node, allow_graceful=False)
+    found += results
+    nodes.add_node(num_cpus=1)
+    assert found == [number * number for number in range(80)]
+    assert len(squares.done_by()) <= 80 + 10
+
+
+def test_within_a_cluster_no_other_can_be_joined(cluster: str) -> None:
+    with refused("this process is part of a Ray cluster already; leave that one first (ray.shutdown())"), run_on("ray"):
+        pass
