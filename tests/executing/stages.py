@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from ranktilt.errors import DataWarning, UserError
 
 
@@ -26,6 +29,17 @@ class Squares:
     def done_by(self) -> list[tuple[int, int]]:
         """Process and number of each that was begun."""
         return sorted((int(pid), int(number)) for pid, number in (one.name.split("-") for one in self.folder.iterdir()))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Adds up what it holds, and each array it gets."""
+
+    held: npt.NDArray[np.float64]
+
+    def __call__(self, arrays: Iterator[npt.NDArray[np.float64]]) -> Iterator[tuple[float, float]]:
+        for array in arrays:
+            yield float(self.held.sum()), float(array.sum())
 
 
 def failing(numbers: Iterator[int]) -> Iterator[int]:

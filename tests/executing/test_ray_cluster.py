@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import psutil
 import pytest
 
 from ranktilt import Collection, ranker
@@ -23,7 +24,7 @@ from ranktilt.llm.openai import OpenAI
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.dense import search
 from ranktilt.rankers.lexical import bm25, index
-from tests.executing.stages import Squares, deadly, failing
+from tests.executing.stages import Squares, Sums, deadly, failing
 from tests.llm.server import Faults, Server
 from tests.models.tiny_language_models import make
 from tests.rankers.tiny_rerankers import tiny_classifier
@@ -31,7 +32,7 @@ from tests.refusals import refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-WORDS = "river stone lake cloud ember moss pine dusk fern gale".split()
+WORDS = ["river", "stone", "lake", "cloud", "ember", "moss", "pine", "dusk", "fern", "gale"]
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +164,8 @@ def test_what_a_worker_says_is_said_here(cluster: str) -> None:
     assert next(results) == 0  # what was made before is kept
     with refused("three is too many"):
         next(results)
-    with pytest.raises(ZeroDivisionError):
+    error = "a worker's ZeroDivisionError: integer division or modulo by zero"
+    with refused(f"the Ray cluster at {cluster} failed ({error}); what was done is kept: run it again"):
         list(executor().map(failing, [5]))
 
 
@@ -198,6 +200,46 @@ def test_a_killed_node_costs_what_it_had_and_no_more(nodes: Any, cluster: str, t
     assert len(squares.done_by()) <= 80 + 10
 
 
-def test_within_a_cluster_no_other_can_be_joined(cluster: str) -> None:
-    with refused("this process is part of a Ray cluster already; leave that one first (ray.shutdown())"), run_on("ray"):
+def test_two_pieces_of_work_may_be_under_way(cluster: str, tmp_path: Path) -> None:
+    one, other = (executor().map(Squares(tmp_path), range(9)) for _ in range(2))
+    assert list(zip(one, other, strict=True)) == [(n * n, n * n) for n in range(9)]
+
+
+def test_large_arrays_reach_workers_whole(cluster: str) -> None:
+    vectors = np.random.default_rng(0).standard_normal((50_000, 40))
+    assert list(executor().map(Sums(vectors), [vectors * 2, vectors])) == [
+        (vectors.sum(), vectors.sum() * 2),
+        (vectors.sum(), vectors.sum()),
+    ]
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    with pytest.raises(UserError) as caught, run_on("ray:127.0.0.1:9"):
         pass
+    assert str(caught.value).startswith("the Ray cluster at 127.0.0.1:9 does not answer: ")
+    assert str(caught.value).endswith("; is it up, and is this one of its machines?")
+
+
+def killed_after(most: int, known: list[int], replies: Iterator[Any]) -> None:
+    """Count replies, and kill the cluster of this machine after some."""
+    for known[0], _ in enumerate(replies, start=1):
+        if known[0] == most:
+            children = psutil.Process().children(recursive=True)
+            next(one for one in children if one.name() == "raylet").kill()
+
+
+def test_a_dead_cluster_ends_in_one_line_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    asked = [Request(Prompt(f"{WORDS[n % 10]} {n}"), f"d{n}") for n in range(200)]
+    with Server(delay=0.05) as server:
+        model = OpenAI("tiny", base_url=server.url, concurrency=2)
+        journal = Journal(tmp_path / "journal", about=model.spec)
+        known = [0]
+        with pytest.raises(UserError) as caught, run_on("ray"):
+            killed_after(40, known, journalled(model, asked, journal, sampling=Sampling()))
+        assert str(caught.value).startswith("the Ray cluster of this machine ")
+        assert str(caught.value).endswith("; what was done is kept: run it again")
+        before = len(server.answered)
+        assert 40 <= known[0] <= before < 200
+        assert len(list(journalled(model, asked, journal, sampling=Sampling()))) == 200
+        assert len(server.answered) - before == 200 - known[0]
+        assert before - known[0] <= 2 * 2 * 4 * 2
