@@ -1,6 +1,7 @@
 """Where work is done: in this process, or elsewhere, and what travels there."""
 
 import pickle
+import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.executing.executor import Executor, LocalExecutor, Portable, executor, run_on
+from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _made, executor, run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
+from ranktilt.models.encoder import Encoder
+from tests.rankers.tiny import tiny_model
 from tests.refusals import refused
 
 
@@ -70,11 +73,23 @@ def test_a_model_travels_without_its_weights_and_is_made_once_where_it_arrives()
     assert pickle.loads(pickle.dumps(Model(Path("m"), 4))).size == 4
 
 
-def test_language_models_travel_as_their_options_and_share_their_rate_limits() -> None:
+def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path / "m")
+    packed = pickle.dumps(Encoder(name="m", folder=folder, max_tokens=None, precision="float32", device="cpu"))
+    assert pickle.loads(packed).folder == folder
+    _made.cache_clear()  # as in another process
+    with (folder / "config.json").open("a") as stream:
+        stream.write(" ")
+    message = f"{folder}: another model on {platform.node()} than where it was asked for; copy it there"
+    with refused(message):
+        pickle.loads(packed)
+
+
+def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp_path: Path) -> None:
     model = OpenAI("m", base_url="http://127.0.0.1:9/v1", rpm=100, tpm=7, timeout=3)
     there = pickle.loads(pickle.dumps(model.one_of(4)))
     assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "rpm": 25, "tpm": 1})
     assert model.one_of(1) is model
-    local = Transformers("folder", batch=2, precision="float32")
+    local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()
     assert local.one_of(3) is local

@@ -224,13 +224,14 @@ def killed_after(most: int, known: list[int], replies: Iterator[Any]) -> None:
     """Count replies, and kill the cluster of this machine after some."""
     for known[0], _ in enumerate(replies, start=1):
         if known[0] == most:
-            children = psutil.Process().children(recursive=True)
-            next(one for one in children if one.name() == "raylet").kill()
+            raylet = next(one for one in psutil.Process().children(recursive=True) if one.name() == "raylet")
+            for one in (*raylet.children(recursive=True), raylet):
+                one.kill()
 
 
 def test_a_dead_cluster_ends_in_one_line_and_nothing_is_asked_twice(tmp_path: Path) -> None:
     asked = [Request(Prompt(f"{WORDS[n % 10]} {n}"), f"d{n}") for n in range(200)]
-    with Server(delay=0.05) as server:
+    with Server(delay=0.2) as server:
         model = OpenAI("tiny", base_url=server.url, concurrency=2)
         journal = Journal(tmp_path / "journal", about=model.spec)
         known = [0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -124,17 +125,25 @@ def _chosen(found: Executor) -> Iterator[None]:
 class Portable:
     """What travels to another process as what it was made of, and is made there once, with all that it loads.
 
-    A subclass is a dataclass of hashable fields, or says in `made_of` how it was made.
+    A subclass is a dataclass of hashable fields, or says in `made_of` how it was made. Where it has a `fingerprint`,
+    such as the hash of a model's files, it is refused where it turns out to be another one there.
     """
+
+    fingerprint: Any = None
 
     def made_of(self) -> dict[str, Any]:
         """Return the keywords that make an equal one."""
         return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (type(self), tuple(self.made_of().items()))
+        return _made, (type(self), tuple(self.made_of().items()), self.fingerprint)
 
 
 @lru_cache(maxsize=1)
-def _made(kind: type[Any], keywords: tuple[tuple[str, Any], ...]) -> Any:
-    return kind(**dict(keywords))
+def _made(kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None) -> Any:
+    found = kind(**dict(keywords))
+    if found.fingerprint != fingerprint:
+        raise UserError(
+            f"{found.folder}: another model on {platform.node()} than where it was asked for; copy it there"
+        )
+    return found

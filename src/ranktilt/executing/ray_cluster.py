@@ -11,9 +11,10 @@ import pickle
 import socket
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count, islice
@@ -131,24 +132,33 @@ def cluster(address: str | None) -> Iterator[RayExecutor]:
     command = [sys.executable, "-c", f"from {_DRIVER} import main; main()", str(there.fileno())]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     null = subprocess.DEVNULL
-    with (
-        subprocess.Popen(
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True))
+        process = subprocess.Popen(
             command, pass_fds=[there.fileno()], env=environment, stdin=null, stdout=null, stderr=null
-        ) as process,
-        Connection(here.detach()) as driver,
-    ):
+        )
+        stack.callback(_end, process)
+        driver = stack.enter_context(Connection(here.detach()))
         there.close()
-        try:
-            driver.send((address, processors()))
-            answer = driver.recv()
-            if isinstance(answer, str):
-                raise UserError(f"{where} does not answer: {answer}")
-            workers, gpus = answer
-            yield RayExecutor(where, workers, gpus, driver)
-        except EOFError as error:
-            raise UserError(f"{where} does not answer: its process ended at once") from error
-        finally:
-            driver.close()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_GOODBYE)
-            process.kill()
+        yield RayExecutor(where, *_joined(where, driver, (address, folder, processors())), driver)
+
+
+def _joined(where: str, driver: Connection, request: tuple[Any, ...]) -> tuple[int, int]:
+    """Let the other process join or start the cluster; its processors and GPUs."""
+    try:
+        driver.send(request)
+        answer = driver.recv()
+    except (EOFError, OSError) as error:
+        raise UserError(f"{where} does not answer: its process ended at once") from error
+    if isinstance(answer, str):
+        raise UserError(f"{where} does not answer: {answer}")
+    workers, gpus = answer
+    return workers, gpus
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let the other process end, which it does where its socket is closed."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GOODBYE)
+    process.kill()
+    process.wait()

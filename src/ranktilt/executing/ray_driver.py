@@ -8,14 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -36,18 +33,18 @@ def main() -> None:
     os.set_inheritable(int(sys.argv[1]), False)  # or Ray's processes would keep it open after this one's death
     os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
     with Connection(int(sys.argv[1])) as user, suppress(EOFError, OSError):
-        address, processors = user.recv()
-        with _joined(address, processors) as answer:
+        try:
+            answer = _join(*user.recv())
             user.send(answer)
             if not isinstance(answer, str):
                 _Relay(user).run()
+        finally:
+            _ray().shutdown()
 
 
-@contextmanager
-def _joined(address: str | None, processors: int) -> Iterator[tuple[int, int] | str]:
-    """Join a cluster, or start one in a folder of its own; gives its processors and GPUs, or why there is none."""
-    ray = need("ray", extra="ray", for_="--on ray")
-    folder = tempfile.mkdtemp(prefix="ray-") if address is None else None
+def _join(address: str | None, folder: str, processors: int) -> tuple[int, int] | str:
+    """Join a cluster, or start one that keeps its files in a folder; its processors and GPUs, or why there is none."""
+    ray = _ray()
     own = {"num_cpus": processors, "include_dashboard": False, "_temp_dir": folder}
     # A worker is one processor's: neither polars nor OpenBLAS may take the others (to torch, Ray says so itself).
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
@@ -56,17 +53,13 @@ def _joined(address: str | None, processors: int) -> Iterator[tuple[int, int] | 
         _require_listener(address or "")
         ray.init(
             address=address, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR,
-            **({} if folder is None else own),
+            **(own if address is None else {}),
         )  # fmt: skip
         found = ray.cluster_resources()
-        yield max(int(found.get("CPU", 1)), 1), int(found.get("GPU", 0))
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         start = "can it start processes here?" if address is None else "is it up, and is this one of its machines?"
-        yield f"{_first(error)}; {start}"
-    finally:
-        ray.shutdown()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        return f"{_first(error)}; {start}"
+    return max(int(found.get("CPU", 1)), 1), int(found.get("GPU", 0))
 
 
 def _require_listener(address: str) -> None:
@@ -76,11 +69,15 @@ def _require_listener(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONTACT).close()
 
 
+def _ray() -> Any:
+    return need("ray", extra="ray", for_="--on ray")
+
+
 class _Relay:
     """Passes parts to workers, and what they make of them back."""
 
     def __init__(self, user: Connection) -> None:
-        self.user, self.ray = user, need("ray", extra="ray", for_="--on ray")
+        self.user, self.ray = user, _ray()
         self.stages: dict[int, tuple[Any, Any]] = {}
         self.waiting: dict[Any, tuple[int, int]] = {}
 
@@ -151,8 +148,7 @@ def _stage_of(held: list[Any]) -> Any:
     """Read what is the same for all parts, once."""
     if not _last or _last[0][0] != held[0]:
         _last.clear()
-        ray = need("ray", extra="ray", for_="--on ray")
-        whole, *buffers = ray.get(held)
+        whole, *buffers = _ray().get(held)
         version, stage = pickle.loads(whole, buffers=buffers)
         if version != __version__:
             raise UserError(f"a machine of the cluster has ranktilt {__version__}, not {version}")

@@ -85,6 +85,11 @@ class Transformers(Portable, LLM):
         """``transformers:`` and the hash of the folder's files, wherever it lies; with the precision if one is set."""
         return ":".join(["transformers", self.revision, *([] if self._precision == "auto" else [self._precision])])
 
+    @property
+    def fingerprint(self) -> str:
+        """The revision; see `Portable`."""
+        return self.revision
+
     @cached_property
     def revision(self) -> str:
         """Hash of the folder's files, and of the adapter's."""

@@ -1,0 +1,137 @@
+"""What a Ray cluster gains and costs: encoding and re-ranking here, with one worker, and with two, of a thread each.
+
+The same texts and pairs of NFCorpus, MiniLM and a cross-encoder of its body.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import (
+    Contender,
+    Measured,
+    Watch,
+    alternating,
+    arguments,
+    compete,
+    fresh,
+    machine,
+    nfcorpus_or_tiny,
+    publish,
+    seconds,
+    table,
+    target,
+)
+from rerank import WARM, body, collection, prepare, quick, shared
+
+PACKAGES = ("ranktilt", "ray", "torch", "sentence-transformers")
+TEXTS, QUICK_TEXTS = 4_000, 12
+LABELS = {"here": "this process", "one": "--on ray, one worker", "two": "--on ray, two workers"}
+NOTE = (
+    "Seconds on the clock, one thread each. Starting the cluster, and the first texts and pairs, which load the model, "
+    "are not part of the others. All three compute the same numbers, to the last bit, which is checked."
+)
+WORK = {"encode": "encoding", "score": "re-ranking"}
+
+
+@contextmanager
+def place(workers: int) -> Iterator[None]:
+    """This process, or a cluster of so many workers."""
+    from ranktilt.executing import ray_cluster
+    from ranktilt.executing.executor import run_on
+
+    ray_cluster.processors = lambda: workers  # type: ignore[attr-defined]
+    with run_on("ray" if workers else "local"):
+        yield
+
+
+def timed(folder: Path, workers: int) -> Measured:
+    """Encode texts and score pairs somewhere."""
+    from ranktilt.models.pairs import TextPairs
+    from ranktilt.rankers.dense.retriever import Dense
+    from ranktilt.rankers.rerank.cross_encoder import CrossEncoder
+
+    def encode(texts: list[str]) -> Any:
+        return model.encode(texts, "document", "encoding")[0].read(0, len(texts))
+
+    def score(pairs: list[tuple[str, str]]) -> Any:
+        places = np.arange(len(pairs))
+        return scorer.logits(TextPairs.of([q for q, _ in pairs], [d for _, d in pairs], places, places), "scoring")
+
+    model = Dense(body(folder), precision="float32", device="cpu").encoder
+    scorer = CrossEncoder(str(folder / "untrained"), precision="float32", device="cpu").scorer()
+    texts = collection(folder, "test").texts().unique(maintain_order=True).to_list()
+    texts, pairs, watch = texts[: QUICK_TEXTS if quick(folder) else TEXTS], shared(folder), Watch()
+    with tempfile.TemporaryDirectory() as cache, ExitStack() as stack:
+        os.environ["RANKTILT_CACHE"] = cache
+        with watch("start"):
+            stack.enter_context(place(workers))
+        with watch("encode, first"):
+            encode([text for _, text in WARM])
+        with watch("encode"):
+            np.save(folder / f"encode-{workers}.npy", encode(texts))
+        with watch("score, first"):
+            score(WARM)
+        with watch("score"):
+            np.save(folder / f"score-{workers}.npy", score(pairs))
+    return {**watch.parts, "texts": len(texts), "pairs": len(pairs)}
+
+
+CONTENDERS: dict[str, Contender] = {
+    "prepare": prepare,
+    "here": lambda folder, given: timed(folder, 0),
+    "one": lambda folder, given: timed(folder, 1),
+    "two": lambda folder, given: timed(folder, 2),
+}
+
+
+def compared(folder: Path, what: str, rounds: int) -> str:
+    """All contenders, and their ratios."""
+    fresh(__file__, "prepare", folder)
+    found = alternating(__file__, list(LABELS), folder, rounds)
+    for part in WORK:
+        one, *others = (np.load(folder / f"{part}-{workers}.npy") for workers in range(3))
+        if not all(np.array_equal(one, other) for other in others):
+            raise SystemExit(f"{part}: not the same numbers everywhere")
+    parts = ("start", "encode, first", "encode", "score, first", "score")
+    rows = [[label, *(seconds(found[name][part]) for part in parts)] for name, label in LABELS.items()]
+    texts, pairs = (f"{found['here'][name]:,.0f} {name}" for name in ("texts", "pairs"))
+    header = ["where", "start", "first texts", texts, "first pairs", pairs]
+    lines = [table(header, rows), ""]
+    for part, name in WORK.items():
+        here, one, two = (found[contender][part] for contender in LABELS)
+        lines += [
+            target(f"{what}, {name}: one worker / two workers", one / two, at_least=1.7, unit="×"),
+            target(f"{what}, {name}: what one worker adds", 100 * (one / here - 1), at_most=10.0, unit=" %"),
+        ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the contenders and rewrite their part of the results."""
+    os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1)
+    given = parser.parse_args()
+    if given.contender:
+        compete(given, CONTENDERS)
+        return
+    with nfcorpus_or_tiny(given) as (folder, what, lost):
+        lines = [
+            "## A Ray cluster of this machine",
+            machine(PACKAGES),
+            *lost,
+            NOTE,
+            compared(folder, what, given.rounds),
+        ]
+        publish("scale", "\n\n".join(lines), given)
+
+
+if __name__ == "__main__":
+    main()
