@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _made, executor, run_on
+from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _made, executor
+from ranktilt.executing.places import run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
 from ranktilt.models.encoder import Encoder

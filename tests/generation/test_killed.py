@@ -127,3 +127,16 @@ def test_three_kills_lose_nothing_and_cost_little(
     least = documents + faulty
     assert faulty > 0.2 * len(all_requests)
     assert len(all_requests) <= least + len(killed_at) * CONCURRENCY + 0.01 * least
+
+
+@pytest.mark.parametrize("work", [("rewrite", 120)], indirect=True)
+def test_two_commands_never_write_one_folder(start: Callable[[], subprocess.Popen[str]], log: Path) -> None:
+    first = start()
+    until(lambda: log.is_file() and log.stat().st_size > 0, first)
+    second = start()
+    said = second.communicate(timeout=60)[1].strip().splitlines()[-1]
+    assert second.returncode == 2
+    assert said.startswith("ranktilt: ")
+    assert said.endswith(": another command is writing it; wait for it, or name another folder")
+    first.communicate(timeout=60)
+    assert first.returncode == 0

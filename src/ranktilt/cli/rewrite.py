@@ -172,12 +172,14 @@ def _rewrite(
     collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, paths: tuple[Path, str | None],
     *, split: str | None,
 ) -> int:  # fmt: skip
+    from ranktilt.generation.output_folder import one_writer
     from ranktilt.generation.rewrite.rewrite import rewrite
     from ranktilt.generation.rewrite.save import save_rewritten
 
     output, json = paths
-    rewritten = rewrite(collection, llm, how, only=chosen)
-    saved = save_rewritten(rewritten, output)
+    with one_writer(output):
+        rewritten = rewrite(collection, llm, how, only=chosen)
+        saved = save_rewritten(rewritten, output)
     if not conclude(rewritten, saved, "rewritten", json):
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []

@@ -83,17 +83,17 @@ class RayExecutor(Executor):
         try:
             self.driver.send(message)
         except OSError as error:
-            raise self._lost() from error
+            raise self._cluster_gone() from error
 
     def _receive(self) -> None:
         try:
             job, number, found = self.driver.recv()
         except (EOFError, OSError) as error:
-            raise self._lost() from error
+            raise self._cluster_gone() from error
         if job in self._arrived:
             self._arrived[job][number] = found
 
-    def _lost(self) -> UserError:
+    def _cluster_gone(self) -> UserError:
         return UserError(f"{self.name} is gone; {_AGAIN}")
 
     def _results(self, found: tuple[str, Any]) -> Iterator[Any]:

@@ -76,6 +76,7 @@ def answer(
     """Write documents from queries with a language model; resumes what was interrupted. Exit 1 if some are missing."""
     from ranktilt.generation.answer.answer import answer, plan_answers
     from ranktilt.generation.answer.save import KIND, save_answered
+    from ranktilt.generation.output_folder import one_writer
 
     check_request(output, price, dry_run=dry_run)
     check_output(queries, output, json, KIND, dry_run=dry_run)
@@ -86,8 +87,9 @@ def answer(
     if output is None or dry_run:
         show_estimate(planned, client, price, model, json)
         return 0
-    answered = answer(collection, client, how)
-    saved = save_answered(answered, output)
+    with one_writer(output):
+        answered = answer(collection, client, how)
+        saved = save_answered(answered, output)
     if not conclude(answered, saved, "written", json, max_failures=max_failures or 0.0):
         return INCOMPLETE
     note(f"qrels/{saved.splits[0]}.tsv is made, not judged: each document is relevant to the query it was written from")
