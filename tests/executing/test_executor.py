@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ranktilt.errors import MissingExtra
-from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _made, executor
+from ranktilt.executing.executor import Executor, LocalExecutor, Portable, _rebuilt, executor
 from ranktilt.executing.places import run_on
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.transformers import Transformers
@@ -78,7 +78,7 @@ def test_another_model_under_the_same_name_is_refused(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path / "m")
     packed = pickle.dumps(Encoder(name="m", folder=folder, max_tokens=None, precision="float32", device="cpu"))
     assert pickle.loads(packed).folder == folder
-    _made.cache_clear()  # as in another process
+    _rebuilt.cache_clear()  # as in another process
     with (folder / "config.json").open("a") as stream:
         stream.write(" ")
     message = f"{folder}: another model on {platform.node()} than where it was asked for; copy it there"

@@ -101,11 +101,11 @@ class Portable:
         return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (type(self), tuple(self.made_of().items()), self.fingerprint)
+        return _rebuilt, (type(self), tuple(self.made_of().items()), self.fingerprint)
 
 
 @lru_cache(maxsize=1)
-def _made(kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None) -> Any:
+def _rebuilt(kind: type[Any], keywords: tuple[tuple[str, Any], ...], fingerprint: str | None) -> Any:
     found = kind(**dict(keywords))
     if found.fingerprint != fingerprint:
         raise UserError(
