@@ -137,7 +137,7 @@ class VectorCache:
             raise self._cannot_write(error) from error
         with suppress(OSError):
             if len(self._paths()) > MOST_FILES:
-                with _alone(self.folder):
+                with locked(self.folder):
                     self._merge()
 
     def require_writable(self) -> None:
@@ -193,7 +193,7 @@ class VectorCache:
         """Put a file of what is sound in the place of one that has changed; in a folder that is not ours it stays."""
         message = f"{shard.path}: a damaged file of the cache, what it held there is made again: it has changed"
         warnings.warn(message, DataWarning, stacklevel=3)
-        with suppress(OSError), _alone(self.folder):
+        with suppress(OSError), locked(self.folder):
             self._rewrite([shard])
 
     def _merge(self) -> None:
@@ -222,7 +222,7 @@ class VectorCache:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Keep other processes from merging the same files; `OSError` where one does, or nothing can keep them."""
     try:
         import fcntl

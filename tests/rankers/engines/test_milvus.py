@@ -20,7 +20,8 @@ from ranktilt import Collection, MissingExtra, UserError, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.milvus import Milvus, signed
-from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes, insertion_order
+from ranktilt.rankers.engines.milvus_build import insertion_order
+from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes
 from tests.rankers.entries import ids, scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy, write
