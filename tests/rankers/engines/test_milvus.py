@@ -513,7 +513,13 @@ def test_a_server_that_is_not_there_gives_one_line(
     assert capfd.readouterr() == ("", "")
 
 
-def test_another_server_is_told_apart() -> None:
+@pytest.mark.parametrize(
+    ("token", "hint"),
+    [("", "a server's token is read from MILVUS_TOKEN"), ("root:secret", "does it take the token in MILVUS_TOKEN?")],
+)
+def test_another_server_is_told_apart(token: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILVUS_TOKEN", token)
+
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -529,7 +535,8 @@ def test_another_server_is_told_apart() -> None:
         server.server_close()
         thread.join()
     assert "something answers there, but not as Milvus does: " in str(caught.value)
-    assert "MILVUS_TOKEN" in str(caught.value)
+    assert str(caught.value).endswith(f" ({hint})")
+    assert "secret" not in str(caught.value)
 
 
 def test_a_server_that_says_nothing_is_given_up() -> None:

@@ -128,9 +128,9 @@ def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
         return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
     if gone := gone_server(place):
         return gone
-    hint = "" if token else " (a server that asks for a token takes it from MILVUS_TOKEN)"
+    hint = "does it take the token in MILVUS_TOKEN?" if token else "a server's token is read from MILVUS_TOKEN"
     reason = error_summary(error).replace(token, "…") if token else error_summary(error)
-    return f"something answers there, but not as Milvus does: {reason}{hint}"
+    return f"something answers there, but not as Milvus does: {reason} ({hint})"
 
 
 def rows(milvus: Any, name: str) -> int:
