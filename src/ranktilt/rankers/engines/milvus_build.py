@@ -99,8 +99,10 @@ def build(
 
     What an interrupted build has left is gone on with: documents that are there are neither read nor inserted again.
     """
-    unfinished = _Unfinished(milvus, f"{name}_part", fields, policy)
+    if is_whole(milvus, name, total):  # another process has been quicker
+        return
     _drop(milvus, name)
+    unfinished = _Unfinished(milvus, f"{name}_part", fields, policy)
     chunks = [np.arange(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)] or [np.arange(0)]
     resumed = unfinished.is_there(total)
     if not resumed:
