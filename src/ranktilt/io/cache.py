@@ -223,7 +223,7 @@ class VectorCache:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from merging the same files; `OSError` where one does, or nothing can keep them."""
+    """Keep other processes from doing the same to a folder; `OSError` where one does, or nothing can keep them."""
     try:
         import fcntl
     except ImportError as error:  # Windows: files stay as they are, which is only slower
