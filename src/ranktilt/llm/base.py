@@ -258,12 +258,12 @@ def spread(model: LLM, prompts: Iterable[Prompt], sampling: Sampling) -> Generat
 def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Prompt]]) -> Iterator[list[Reply]]:
     numbers = list[int]()
 
-    def asked() -> Iterator[Prompt]:
+    def pulled() -> Iterator[Prompt]:
         for number, prompt in prompts:
             numbers.append(number)
             yield prompt
 
-    with closing(model.arrivals(asked(), sampling)) as arrivals:
+    with closing(model.arrivals(pulled(), sampling)) as arrivals:
         for replies in arrivals:
             yield [replace(reply, number=numbers[reply.number]) for reply in replies]
 

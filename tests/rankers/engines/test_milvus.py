@@ -6,8 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,9 @@ from ranktilt import Collection, MissingExtra, UserError, ranker
 from ranktilt.errors import DataWarning
 from ranktilt.progress import listening
 from ranktilt.rankers.engines.milvus import Milvus, signed
-from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes, insertion_order
+from ranktilt.rankers.engines.milvus_build import insertion_order
+from ranktilt.rankers.engines.milvus_index import LONGEST, check_vectors, client, cut_bytes
+from tests.rankers.engines.milvus_places import closed_port, indexes, serving
 from tests.rankers.entries import ids, scores
 from tests.refusals import refused
 from tests.toy import QUERIES, collection_of, toy, write
@@ -33,11 +34,6 @@ from pymilvus import DataType, Function, FunctionType, MilvusClient  # noqa: E40
 @pytest.fixture
 def place(tmp_path: Path) -> str:
     return str(tmp_path / "index.db")
-
-
-def indexes(place: str) -> list[str]:
-    with client(place, 10) as made:
-        return sorted(made.list_collections())
 
 
 def fields(**more: Any) -> Any:
@@ -131,7 +127,7 @@ def test_other_contents_get_an_index_of_their_own(place: str) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["part", "rows lost"])
-def test_an_interrupted_build_is_thrown_away(tmp_path: Path, whole: bool) -> None:
+def test_an_index_that_is_not_ours_or_lost_rows_is_thrown_away(tmp_path: Path, whole: bool) -> None:
     place, other = str(tmp_path / "a.db"), str(tmp_path / "b.db")
     expected = Milvus(other, mode="bm25").rank(toy())
     name = expected.spec["engine"]["index"]
@@ -481,24 +477,15 @@ def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyP
 # Servers.
 
 
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """A Milvus server on loopback."""
-    from milvus_lite.adapter.grpc.server import start_server_in_thread
-
-    server, database, port = start_server_in_thread(data_dir=str(folder), host="127.0.0.1", port=0)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.stop(grace=None).wait()
-        database.close()
-
-
-def test_a_server_ranks_as_the_file_does(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.neural
+@pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
+def test_a_server_ranks_as_the_file_does(
+    tmp_path: Path, place: str, tiny: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MILVUS_TOKEN", "root:secret")
     with serving(tmp_path / "served") as address:
-        run = Milvus(address, mode="bm25").rank(toy())
-    expected = Milvus(place, mode="bm25").rank(toy())
+        run = Milvus(address, mode=mode, model=str(tiny)).rank(toy())
+    expected = Milvus(place, mode=mode, model=str(tiny)).rank(toy())
     assert ids(run) == ids(expected)
     assert run.scores == pytest.approx(expected.scores)
     assert run.spec["engine"] == expected.spec["engine"]
@@ -506,10 +493,14 @@ def test_a_server_ranks_as_the_file_does(tmp_path: Path, place: str, monkeypatch
     assert "secret" not in repr(Milvus(address))
 
 
-def closed_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def test_an_address_may_name_a_database(tmp_path: Path) -> None:
+    with serving(tmp_path / "served") as address:
+        with refused(f"milvus:{address}/mine(mode=bm25): MilvusException: database 'mine' does not exist"):
+            Milvus(f"{address}/mine", mode="bm25").rank(toy())
+        with client(address, 10) as made:
+            made.create_database("mine")
+        name = Milvus(f"{address}/mine", mode="bm25").rank(toy()).spec["engine"]["index"]
+        assert (indexes(f"{address}/mine"), indexes(address)) == ([name], [])
 
 
 def test_a_server_that_is_not_there_gives_one_line(
@@ -522,7 +513,13 @@ def test_a_server_that_is_not_there_gives_one_line(
     assert capfd.readouterr() == ("", "")
 
 
-def test_another_server_is_told_apart() -> None:
+@pytest.mark.parametrize(
+    ("token", "hint"),
+    [("", "a server's token is read from MILVUS_TOKEN"), ("root:secret", "does it take the token in MILVUS_TOKEN?")],
+)
+def test_another_server_is_told_apart(token: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILVUS_TOKEN", token)
+
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -538,7 +535,8 @@ def test_another_server_is_told_apart() -> None:
         server.server_close()
         thread.join()
     assert "something answers there, but not as Milvus does: " in str(caught.value)
-    assert "MILVUS_TOKEN" in str(caught.value)
+    assert str(caught.value).endswith(f" ({hint})")
+    assert "secret" not in str(caught.value)
 
 
 def test_a_server_that_says_nothing_is_given_up() -> None:

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import DataWarning, UserError, counted, unknown
@@ -20,22 +20,28 @@ from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
-from ranktilt.rankers.engines.client import error_summary
-from ranktilt.rankers.engines.milvus_index import (
-    LONGEST,
+from ranktilt.rankers.engines.client import error_summary, retry_policy
+from ranktilt.rankers.engines.milvus_build import (
+    CHUNK,
+    PAUSE,
     IndexFields,
     IndexRows,
-    MilvusIndex,
     build,
+    index_name,
+    insertion_order,
+    is_whole,
+    sole_builder,
+)
+from ranktilt.rankers.engines.milvus_index import (
+    LONGEST,
+    MilvusIndex,
     check_documents,
     check_vectors,
     client,
     cut_bytes,
     describe_index,
-    index_name,
-    insertion_order,
+    gone_server,
     is_address,
-    is_whole,
     require_place,
     stored_fields,
 )
@@ -92,7 +98,7 @@ class Milvus(LiveEngine):
             except Exception as error:
                 if not type(error).__module__.startswith(("pymilvus", "grpc")):
                     raise
-                raise UserError(f"{self!r}: {error_summary(error)}") from error
+                raise UserError(f"{self!r}: {gone_server(self.place) or error_summary(error)}") from error
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1
@@ -177,7 +183,8 @@ class _CollectionIndex:
         self.ranker, self.milvus, self.collection = ranker, milvus, collection
         self.model, self.metric = model, metric
         self.order = insertion_order(collection)
-        self.ids = collection.ids.gather(self.order).to_list()
+        self.ids: list[str] = collection.ids.gather(self.order).to_list()
+        self.texts = collection.texts(ranker.text)
 
     def opened(self) -> tuple[MilvusIndex, dict[str, int]]:
         """The index, loaded and checked, and by source how many of its texts are cut."""
@@ -198,31 +205,37 @@ class _CollectionIndex:
         return self.ids[key] if self.ranker.collection is None else str(key)
 
     def _built(self) -> tuple[str, dict[str, int]]:
-        texts = self.collection.texts(self.ranker.text).gather(self.order).to_list()
-        settings: dict[str, Any] = {"mode": self.ranker.mode, "layout": 1}
-        if self.ranker.mode != "dense":
-            settings["analyzer"] = self.ranker.analyzer
+        ranker, total = self.ranker, len(self.ids)
+        settings: dict[str, Any] = {"mode": ranker.mode, "layout": 1}
+        if ranker.mode != "dense":
+            settings["analyzer"] = ranker.analyzer
         if self.model is not None:
             settings |= {"model": self.model.fingerprint, "metric": self.metric}
-        name = index_name(self.ids, texts, settings)
-        fitting, cut = self._fitting(texts) if self.ranker.mode != "dense" else (texts, {})
-        if not is_whole(self.milvus, name, len(self.ids)):
-            self._build(name, texts, fitting)
+        parts = (self._texts(self.order[start : start + CHUNK]) for start in range(0, total, CHUNK))
+        name = index_name(self.ids, chain.from_iterable(parts), settings)
+        cut = self._cut() if ranker.mode != "dense" else {}
+        if not is_whole(self.milvus, name, total):
+            fields = IndexFields(ranker.mode != "dense", self.metric, ranker.analyzer)
+            policy, label = retry_policy(ranker.timeout, ranker.attempts, pause=PAUSE), f"{ranker!r}: indexing"
+            with sole_builder(repr(ranker), ranker.place, name):
+                build(self.milvus, name, fields, self._read, total=total, policy=policy, label=label)
         return name, cut
 
-    def _build(self, name: str, texts: list[str], fitting: list[str]) -> None:
-        content, dimension = IndexRows(self.ids, fitting), 0
-        if self.model is not None:
-            vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: encoding documents")
-            content, dimension = IndexRows(self.ids, fitting, vectors, row), int(vectors.shape[1])
-        index_fields = IndexFields(self.ranker.mode != "dense", dimension, self.metric, self.ranker.analyzer)
-        build(self.milvus, name, index_fields, content, f"{self.ranker!r}: indexing")
+    def _texts(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        texts: list[str] = self.texts.gather(rows).to_list()
+        return texts
 
-    def _fitting(self, texts: list[str]) -> tuple[list[str], dict[str, int]]:
-        """Texts that a field holds, and by source how many had to be cut."""
-        fitting = [cut_bytes(text) for text in texts]
-        over = pl.Series([one is not two for one, two in zip(texts, fitting, strict=True)], dtype=pl.Boolean)
-        sources = self.collection.docs["source"].gather(self.order).filter(over)
+    def _read(self, numbers: npt.NDArray[np.int64]) -> IndexRows:
+        """Documents by their numbers in the index, encoded where there is a model."""
+        texts, vectors = self._texts(self.order[numbers]), None
+        if self.model is not None:
+            stored, row = self.model.encode(texts, "document", f"{self.ranker!r}: encoding documents")
+            vectors = stored.take(row)
+        return IndexRows([self.ids[n] for n in numbers], [cut_bytes(text) for text in texts], vectors)
+
+    def _cut(self) -> dict[str, int]:
+        """By source how many texts are longer than a field holds; told in a warning."""
+        sources = self.collection.docs["source"].filter(self.texts.str.len_bytes() > LONGEST)
         by_source = {name: int((sources == name).sum()) for name in self.collection.sources if len(sources)}
         if len(sources):
             which = ", ".join(f"{n} of {name}" for name, n in by_source.items())
@@ -232,7 +245,7 @@ class _CollectionIndex:
                 DataWarning,
                 stacklevel=8,
             )
-        return fitting, by_source
+        return by_source
 
     def _check(self, found: MilvusIndex) -> None:
         """Refuse an index without the field that the mode searches, or that compares otherwise than the model."""
@@ -255,7 +268,7 @@ class _CollectionIndex:
             return
         names = [self.collection.ids[row] for row in sample]
         stored = stored_fields(self.milvus, found, names, [found.key, found.vector])
-        texts = self.collection.texts(self.ranker.text).gather(sample).to_list()
+        texts = self._texts(np.array(sample))
         vectors, row = self.model.encode(texts, "document", f"{self.ranker!r}: comparing with the index")
         held = np.array([stored[name][found.vector] for name in names], dtype=np.float32)
         check_vectors(f"{self.ranker!r}: {found.name!r}", held, vectors.take(row))

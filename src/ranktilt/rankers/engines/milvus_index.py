@@ -1,17 +1,14 @@
-"""A collection's index in Milvus: named after what it holds, built whole or not at all, compared before it is used."""
+"""Milvus by its file or address, and its indexes: described, and compared with a collection before they are used."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import os
 import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,18 +18,13 @@ import numpy.typing as npt
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.errors import UserError, counted, unknown
-from ranktilt.io.cache import Stored
 from ranktilt.optional import need
-from ranktilt.progress import report
 from ranktilt.rankers.engines.client import error_summary
 
-PK, DOC, TEXT, SPARSE, VECTOR = "pk", "doc_id", "text", "sparse", "vector"
 LONGEST = 65_535
 """Bytes of text that a field of Milvus holds."""
-ROWS, BYTES = 1_000, 8 << 20
-"""Most rows and most bytes of text of one insertion."""
-BUILDING = 600.0
-"""Seconds that a call may take while an index is built or compared."""
+BUILDING = 120.0
+"""Seconds that a call may take while an index is built or compared; the next run goes on with a build."""
 SAMPLE = 64
 """Documents of somebody else's index that are looked at."""
 ALIKE = 0.9
@@ -40,29 +32,10 @@ _NEAREST_SHARE, _NEAR, _TINY = 0.5, 1e-3, 1e-12
 _ADDRESS = re.compile(r"(?i)(https?|tcp)://")
 
 
-@dataclass(frozen=True)
-class IndexFields:
-    """What an index is made of."""
-
-    sparse: bool
-    """Whether it holds texts, for BM25."""
-    dimension: int = 0
-    """Of its vectors; 0 where it holds none."""
-    metric: str = ""
-    """Of its vectors: ``COSINE``, ``IP`` or ``L2``."""
-    analyzer: str = "standard"
-    """Name of the analyzer built into Milvus."""
-
-
-@dataclass(frozen=True)
-class IndexRows:
-    """What an index is filled with, in the order of insertion; texts are cut to what a field holds."""
-
-    ids: list[str]
-    texts: list[str]
-    vectors: Stored | None = None
-    """A row each distinct text."""
-    row: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+def cut_bytes(text: str, most: int = LONGEST) -> str:
+    """Cut a text after at most so many bytes of UTF-8, between two characters."""
+    raw = text.encode()
+    return text if len(raw) <= most else raw[:most].decode(errors="ignore")
 
 
 def is_address(place: str) -> bool:
@@ -138,110 +111,26 @@ def _milvus_lite(place: str) -> Iterator[None]:
             manager.release_server(place)
 
 
-def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
-    if not is_address(place):
-        return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
+def gone_server(place: str) -> str:
+    """Say that nothing listens at an address, and what to do; empty where something does, and of a file."""
     parts = urlsplit(place)
     port = parts.port or (443 if parts.scheme.lower() == "https" else 19530)
     try:
-        socket.create_connection((str(parts.hostname), port), timeout=3).close()
+        if is_address(place):
+            socket.create_connection((str(parts.hostname), port), timeout=3).close()
     except OSError as refused:
         return f"no server there: {refused.strerror or refused}; start it, or name a file that ends in .db"
-    hint = "" if token else " (a server that asks for a token takes it from MILVUS_TOKEN)"
+    return ""
+
+
+def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
+    if not is_address(place):
+        return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
+    if gone := gone_server(place):
+        return gone
+    hint = "does it take the token in MILVUS_TOKEN?" if token else "a server's token is read from MILVUS_TOKEN"
     reason = error_summary(error).replace(token, "…") if token else error_summary(error)
-    return f"something answers there, but not as Milvus does: {reason}{hint}"
-
-
-def insertion_order(collection: Collection) -> npt.NDArray[np.int64]:
-    """Rows in the order in which they are inserted and numbered.
-
-    Milvus decides between equal scores by number or place; a hash of the ids sees to it that neither has to do
-    with the source. It spreads the sources evenly over segments too, each of which Milvus Lite weighs terms by itself.
-    """
-    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in collection.ids)
-    return np.argsort(np.frombuffer(digests, dtype="<u8"), kind="stable")
-
-
-def cut_bytes(text: str, most: int = LONGEST) -> str:
-    """Cut a text after at most so many bytes of UTF-8, between two characters."""
-    raw = text.encode()
-    return text if len(raw) <= most else raw[:most].decode(errors="ignore")
-
-
-def index_name(ids: Sequence[str], texts: Sequence[str], settings: dict[str, Any]) -> str:
-    """Name of the index: equal for equal documents, texts, model and settings, and for nothing else."""
-    whole = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=12)
-    for text in chain(ids, texts):
-        raw = text.encode()
-        whole.update(len(raw).to_bytes(8, "little"))
-        whole.update(raw)
-    return f"ranktilt_{settings['mode']}_{whole.hexdigest()}"
-
-
-def is_whole(milvus: Any, name: str, total: int) -> bool:
-    """Whether there is an index of this name that holds so many documents."""
-    return bool(milvus.has_collection(name, timeout=BUILDING)) and rows(milvus, name) == total
-
-
-def build(milvus: Any, name: str, fields: IndexFields, content: IndexRows, label: str) -> None:
-    """Build an index, which gets its name when it is complete; what an interrupted build has left is thrown away."""
-    total, part = len(content.ids), f"{name}_part"
-    for old in (name, part):
-        if milvus.has_collection(old, timeout=BUILDING):
-            milvus.drop_collection(old, timeout=BUILDING)
-    _create(milvus, part, fields)
-    for start, stop in _batches(content.texts if fields.sparse else [""] * total):
-        milvus.insert(part, _records(fields, content, start, stop), timeout=BUILDING)
-        report(label, stop, total)
-    milvus.flush(part, timeout=BUILDING)
-    held = rows(milvus, part)
-    if held != total:
-        documents = counted(total, "document", "documents")
-        message = f"milvus: {held:,} of {documents} arrived; is another process building {name!r}? Try again"
-        raise UserError(message)
-    milvus.rename_collection(part, name, timeout=BUILDING)
-
-
-def _create(milvus: Any, name: str, fields: IndexFields) -> None:
-    library = need("pymilvus", extra="milvus", for_="milvus")
-    kinds = library.DataType
-    schema = library.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    schema.add_field(PK, kinds.INT64, is_primary=True)
-    schema.add_field(DOC, kinds.VARCHAR, max_length=LONGEST)
-    indexes = library.MilvusClient.prepare_index_params()
-    if fields.sparse:
-        analyzer = {"type": fields.analyzer}
-        schema.add_field(TEXT, kinds.VARCHAR, max_length=LONGEST, enable_analyzer=True, analyzer_params=analyzer)
-        schema.add_field(SPARSE, kinds.SPARSE_FLOAT_VECTOR)
-        schema.add_function(library.Function("bm25", library.FunctionType.BM25, [TEXT], [SPARSE]))
-        indexes.add_index(SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
-    if fields.dimension:
-        schema.add_field(VECTOR, kinds.FLOAT_VECTOR, dim=fields.dimension)
-        indexes.add_index(VECTOR, index_type="FLAT", metric_type=fields.metric)
-    strong = {"consistency_level": "Strong", "timeout": BUILDING}
-    milvus.create_collection(name, schema=schema, index_params=indexes, **strong)
-
-
-def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    start = size = 0
-    for number, text in enumerate(texts):
-        if number > start and (number - start == ROWS or size + len(text) > BYTES):
-            yield start, number
-            start, size = number, 0
-        size += len(text)
-    if len(texts) > start:
-        yield start, len(texts)
-
-
-def _records(fields: IndexFields, content: IndexRows, start: int, stop: int) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = [{PK: n, DOC: content.ids[n]} for n in range(start, stop)]
-    if fields.sparse:
-        for record, text in zip(records, content.texts[start:stop], strict=True):
-            record[TEXT] = text
-    if content.vectors is not None:
-        for record, vector in zip(records, content.vectors.take(content.row[start:stop]), strict=True):
-            record[VECTOR] = vector
-    return records
+    return f"something answers there, but not as Milvus does: {reason} ({hint})"
 
 
 def rows(milvus: Any, name: str) -> int:
