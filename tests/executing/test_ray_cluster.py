@@ -17,7 +17,7 @@ from ranktilt import Collection, ranker
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import executor
 from ranktilt.executing.memory_limits import MemoryLimits, limited
-from ranktilt.executing.places import run_on
+from ranktilt.executing.run_on import run_on
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Prompt, Sampling
 from ranktilt.llm.journal import Request, journalled

@@ -133,7 +133,7 @@ class Compute(OptionGroup):
         if self.on is None:
             yield
             return
-        from ranktilt.executing.places import run_on
+        from ranktilt.executing.run_on import run_on
 
         with run_on(self.on):
             yield
