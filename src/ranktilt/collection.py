@@ -123,7 +123,7 @@ class Collection:
         if choice != "title+text":
             return self.docs[choice].alias("text")
         joined = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
-        size = self.docs.select(pl.col("title", "text").str.len_bytes().sum()).sum_horizontal()[0]
+        size = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum()).sum_horizontal()[0]
         if size < LARGE:
             return self.docs.select(joined)["text"]
         parts = partial(self.docs.iter_slices, AT_ONCE)

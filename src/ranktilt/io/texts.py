@@ -25,7 +25,7 @@ from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import cannot_write
 from ranktilt.io.vectors import TEMPORARY
 
-AT_ONCE = 16_384
+AT_ONCE = 8_192
 """Documents whose texts are held at once."""
 LARGE = 32 << 20
 """Bytes from which texts are worth a file."""
