@@ -170,10 +170,12 @@ def section(found: Sequence[dict[str, Measured]], sizes: Sequence[int], *, quick
         for step in STEPS
     ]  # fmt: skip
     disk = [
-        [name, *(memory(one["disk"][name]) for one in found)]
-        + [f"{exponent(sizes[-2:], [max(one['disk'][name], 1.0) for one in found[-2:]]):.2f}"]
+        [
+            name, *(memory(one["disk"][name]) for one in found),
+            f"{exponent(sizes[-2:], [max(one['disk'][name], 1.0) for one in found[-2:]]):.2f}",
+        ]
         for name in last["disk"]
-    ]
+    ]  # fmt: skip
     names = [f"{n:,}" for n in sizes]
     most = max(last[step]["anonymous"] for step in STEPS) / 1e9
     total = sum(last[step]["wall"] for step in STEPS)

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import ranktilt.collection
+import ranktilt.io.jsonl
 import ranktilt.io.parquet
-import ranktilt.io.texts
 from ranktilt.auditing.audit import audit
 from ranktilt.collection import Collection
 from ranktilt.datasets.load import load
@@ -37,9 +37,10 @@ DOCS: list[dict[str, Any]] = [
 @pytest.fixture
 def mapped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Map the texts of collections however small, two documents at a time; the cache's folder."""
-    for module in (ranktilt.collection, ranktilt.io.parquet):
+    for module in (ranktilt.collection, ranktilt.io.parquet, ranktilt.io.jsonl):
         monkeypatch.setattr(module, "LARGE", 0)
-        monkeypatch.setattr(module, "AT_ONCE", 2)
+        monkeypatch.setattr(module, "AT_ONCE", 2, raising=False)
+    monkeypatch.setattr(ranktilt.io.files, "CHUNK", 64)
     monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "texts"
 

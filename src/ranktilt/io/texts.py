@@ -119,7 +119,7 @@ def _column(path: str, inode: int) -> pl.Series:
     if ends[0] or ends[-1] != size or (np.diff(ends) < 0).any():
         raise ValueError(f"{Path(path).name} has changed")
     data = np.memmap(path + _BYTES, dtype=np.uint8, mode="r") if size else np.empty(0, dtype=np.uint8)
-    return pl.Series(Path(path).name, _Strings(ends, data), dtype=pl.String)
+    return pl.Series(_Strings(ends, data), dtype=pl.String).alias(Path(path).name)
 
 
 class _Schema(ctypes.Structure):
