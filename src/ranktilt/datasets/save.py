@@ -55,7 +55,7 @@ def save(
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
     if parts is not None and (parts < 1 or layout != "beir"):
-        wrong = f"got {parts}" if parts < 1 else f"layout {layout!r} has a file a source"
+        wrong = f"got {parts}" if parts < 1 else "layout 'cocktail' has a file a source"
         raise UserError(f"expected at least 1 document a part, in layout 'beir'; {wrong}")
     folder = Path(path)
     split = _split(collection)
