@@ -136,9 +136,9 @@ def test_without_a_cache_texts_stay_in_memory(tmp_path: Path, mapped: Path) -> N
 
 
 def test_parts_of_others_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    names = ("train-10.parquet", "train-2.parquet", ".hidden.parquet", "train-1.parquet")
-    folder = parts_of(tmp_path / "c", one("x"), one("b"), one("z"), one("a"), names=names)
-    assert load(folder, qrels="none").ids.to_list() == ["a", "b", "x"]
+    names = ("train-10.parquet", "train-2.parquet", ".hidden.parquet", "train-1.parquet", "more-11.parquet")
+    folder = parts_of(tmp_path / "c", one("x"), one("b"), one("z"), one("a"), one("m"), names=names)
+    assert load(folder, qrels="none").ids.to_list() == ["m", "a", "b", "x"]
 
 
 def test_damage_is_one_line(tmp_path: Path, mapped: Path) -> None:

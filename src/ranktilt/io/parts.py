@@ -22,7 +22,7 @@ _SHARD = re.compile(r"-(\d+)-of-(\d+)$")
 def part_files(folder: Path) -> list[Path]:
     """The parts of a corpus, numbers in their names as numbers; `DataError` where one of ``-of-N`` is missing."""
     found = [p for p in folder.iterdir() if p.name.endswith(PARQUET) and not p.name.startswith(".")]
-    found.sort(key=lambda p: [(int(n or 0), word) for word, n in re.findall(r"(\D*)(\d*)", p.stem)])
+    found.sort(key=lambda p: [(word, int(n or 0)) for word, n in re.findall(r"(\D*)(\d*)", p.stem)])
     for match in filter(None, (_SHARD.search(p.stem) for p in found)):
         if int(match[2]) != len(found):
             raise DataError(folder, f"expected {int(match[2]):,} parts, as their names say, got {len(found):,}")
