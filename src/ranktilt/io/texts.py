@@ -51,9 +51,11 @@ def kept_texts(digest: str, about: Mapping[str, Any], make: Callable[[], Parts])
             shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _temporary(folder.parent) as made:
-            rows = _write(Path(made), make())
-            (Path(made) / ABOUT).write_text(json.dumps({**about, "documents": rows}), encoding="utf-8")
+        with _temporary(folder.parent) as temporary:
+            made = Path(temporary) / KIND  # others may read it, unlike a temporary folder
+            made.mkdir()
+            rows = _write(made, make())
+            (made / ABOUT).write_text(json.dumps({**about, "documents": rows}), encoding="utf-8")
             with suppress(OSError):  # another process was faster
                 os.rename(made, folder)
         return _mapped(folder)
