@@ -23,7 +23,7 @@ from common import Measured, Watch, arguments, compete, fresh, machine, memory, 
 from search import anonymous, exponent
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars")
-SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (200, 400, 800)
+SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (200, 400)
 QUERIES, WORDS, VOCABULARY, DIMENSIONS, PART = 300, 98, 200_000, 384, 50_000
 TOPICS, AT_ONCE = 500, 50_000
 MOST = 8.0
