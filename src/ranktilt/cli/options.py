@@ -93,6 +93,10 @@ MaxFailures = Annotated[
     ),
 ]  # fmt: skip
 Layout = Annotated[Layouts, typer.Option("--layout", help="How the folder is laid out.")]
+Parts = Annotated[
+    int | None,
+    typer.Option("--parts", min=1, metavar="N", help="Documents in Parquet files of N each, for many of them."),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 
 

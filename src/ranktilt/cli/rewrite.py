@@ -109,6 +109,7 @@ def rewrite(
         typer.Option("--pool-depth", min=1, metavar="K", help="Documents per query and ranker (default: 100)."),
     ] = None,
     split: options.Split = None,
+    parts: options.Parts = None,
     dry_run: DryRun = False,
     price: options.Price = None,
     compute: options.Compute,
@@ -131,7 +132,7 @@ def rewrite(
 
         show_estimate(plan(collection, client, how, only=chosen), client, price, model, json)
         return 0
-    return _rewrite(collection, client, how, chosen, (output, json), split=split)
+    return _rewrite(collection, client, how, chosen, (output, json), split=split, parts=parts)
 
 
 def _load(folder: Path, split: str | None) -> Collection:
@@ -170,7 +171,7 @@ def _split(specs: str) -> list[str]:
 
 def _rewrite(
     collection: Collection, llm: LLM, how: Rewriting, chosen: Pool | None, paths: tuple[Path, str | None],
-    *, split: str | None,
+    *, split: str | None, parts: int | None,
 ) -> int:  # fmt: skip
     from ranktilt.generation.output_folder import one_writer
     from ranktilt.generation.rewrite.rewrite import rewrite
@@ -179,7 +180,7 @@ def _rewrite(
     output, json = paths
     with one_writer(output):
         rewritten = rewrite(collection, llm, how, only=chosen)
-        saved = save_rewritten(rewritten, output)
+        saved = save_rewritten(rewritten, output, parts=parts)
     if not conclude(rewritten, saved, "rewritten", json):
         return INCOMPLETE
     named = ["--split", str(split)] if split is not None and len(saved.splits) > 1 else []

@@ -13,14 +13,17 @@ from ranktilt.collection import Collection
 from ranktilt.errors import DataError, UserError
 from ranktilt.io.jsonl import STRINGS, read_jsonl, stack
 from ranktilt.io.parquet import PARQUET, read_parquet
+from ranktilt.io.parts import read_parts
 from ranktilt.io.qrels import one_grade
 
 _QRELS = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int32}
 
 
 def read_rows(file: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Read a file of documents or queries, JSON lines or Parquet; see `ranktilt.io.jsonl.read_jsonl`."""
-    return (read_parquet if file.suffix == PARQUET else read_jsonl)(file, strings=strings)
+    """Read a file of documents or queries, JSON lines or Parquet, or parts; see `ranktilt.io.jsonl.read_jsonl`."""
+    if file.suffix == PARQUET:
+        return read_parquet(file, strings=strings)
+    return (read_parts if file.is_dir() else read_jsonl)(file, strings=strings)
 
 
 def read_documents(corpora: Iterable[tuple[str | None, Path]]) -> tuple[pl.DataFrame, pl.Series]:

@@ -27,6 +27,7 @@ from ranktilt.datasets.check_result import (
     Verdict,
 )
 from ranktilt.errors import UserError, counted, unknown
+from ranktilt.io.texts import AT_ONCE
 from ranktilt.progress import report
 from ranktilt.text import quality
 
@@ -115,16 +116,20 @@ _FEATURES = {
 
 def _examined(collection: Collection) -> pl.DataFrame:
     """Every document with what can be seen in its text."""
-    docs = collection.docs.select("id", "title", pl.col("text").str.strip_chars(), "source", "origin", given="text")
-    docs = docs.with_columns(outside=_outside(collection), relevant=_relevant(collection))
-    for number, (name, look) in enumerate(_FEATURES.items()):
-        report("examining texts", number, len(_FEATURES))
-        docs = docs.with_columns(look(docs["text"]).alias(name))
-    report("examining texts", len(_FEATURES), len(_FEATURES))
-    empty = pl.col("text") == ""
-    copy = ~empty & ~pl.struct("source", "text").is_first_distinct()
+    docs = collection.docs.select("id", "title", "source", "origin", given="text")
+    found, done = list[pl.DataFrame](), 0
+    for part in docs.iter_slices(AT_ONCE) if docs.height else [docs]:
+        text = part["given"].str.strip_chars()
+        seen = {name: look(text) for name, look in _FEATURES.items()}
+        # Two hashes of 64 bits stand for a text, so that copies are told without holding all texts.
+        found.append(pl.DataFrame({**seen, "empty": text == "", "one": text.hash(0), "two": text.hash(1)}))
+        done += part.height
+        report("examining texts", done, docs.height)
+    docs = pl.concat([docs, pl.concat(found)], how="horizontal")
+    copy = ~pl.col("empty") & ~pl.struct("source", "one", "two").is_first_distinct()
     prefixed = title_prefixed(collection.docs).fill_null(False)
-    return _with_cuts(docs.with_columns(empty=empty, copy=copy, prefixed=prefixed))
+    known = {"outside": _outside(collection), "relevant": _relevant(collection)}
+    return _with_cuts(docs.with_columns(**known, copy=copy, prefixed=prefixed))
 
 
 def _with_cuts(docs: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.assemble import judged, only_judged, read_documents, read_rows, unjudged
 from ranktilt.datasets.named import DOCS, NO_QRELS, Wanted, choose_split, read_name
 from ranktilt.errors import DataError, DataWarning, UserError, unknown
+from ranktilt.io.parts import part_files
 from ranktilt.io.qrels import read_qrels
 
 __all__ = ["NO_QRELS", "load"]
@@ -28,10 +29,10 @@ def load(
     Parameters
     ----------
     path : str or Path
-        A BEIR folder (``corpus.jsonl``; fields ``source`` and ``origin`` are read where given), a
-        Cocktail folder (``corpus/<source>.jsonl``), or the layout of Dai et al. (``corpus-human.jsonl``,
-        ``<temperature>/corpus-<llm>.jsonl``, source ``<llm>_<temperature>``), each with ``queries.jsonl``
-        and ``qrels/<split>.tsv``; every file plain or ``.gz``. Where files share ``_id``s, these are
+        A BEIR folder (``corpus.jsonl``, or Parquet parts in ``corpus/``; fields ``source`` and ``origin`` are read
+        where given), a Cocktail folder (``corpus/<source>.jsonl``), or the layout of Dai et al.
+        (``corpus-human.jsonl``, ``<temperature>/corpus-<llm>.jsonl``, source ``<llm>_<temperature>``), each with
+        ``queries.jsonl`` and ``qrels/<split>.tsv``; every file plain or ``.gz``. Where files share ``_id``s, these are
         twins: ids become ``<_id>-<source>``, origins ``<_id>-human``, and a judgment of a bare ``_id``
         holds for every version. Or ``hub:OWNER/NAME[@REVISION]``, a dataset of the Hugging Face hub in the
         layout of Cocktail, BEIR or MTEB; or ``irds:ID``, a collection of ir_datasets.
@@ -85,7 +86,8 @@ def _folder(path: Path, wanted: Wanted) -> Collection:
     layout = find_layout(path)
     documents = read_documents(layout.corpora)
     queries = read_rows(layout.queries)
-    files = [str(f) for f in (*(f for _, f in layout.corpora), layout.queries)]
+    corpora = (f for _, file in layout.corpora for f in (part_files(file) if file.is_dir() else (file,)))
+    files = [str(f) for f in (*corpora, layout.queries)]
     if wanted.qrels is not None and str(wanted.qrels) == NO_QRELS:
         spec = {"path": str(path), "qrels": NO_QRELS, "layout": layout.name, "files": files}
         return unjudged(documents[0], queries, spec)
@@ -106,7 +108,7 @@ class FolderLayout:
     name: str
     folder: Path
     corpora: tuple[tuple[str | None, Path], ...]
-    """(source, file); source None where the file itself says it."""
+    """(source, file); source None where the file itself says it. A folder is one of parts."""
 
     @cached_property
     def queries(self) -> Path:
@@ -138,6 +140,13 @@ def find_layout(folder: Path) -> FolderLayout:
             public = "; a public collection begins with hub: or irds:" if ":" in str(folder) else ""
             raise DataError(folder, "expected a folder, got a file" if folder.exists() else f"no such folder{public}")
         one = _plain_or_gz(folder / "corpus.jsonl")
+        parts = folder / "corpus"
+        if parts.is_dir() and (files := part_files(parts)):
+            lines = one or next((f for f in sorted(parts.iterdir()) if _is_jsonl(f)), None)
+            if lines:
+                beside = f"{lines.relative_to(folder)} beside Parquet parts in corpus/ ({files[0].name})"
+                raise DataError(folder, f"expected one form of the documents, got {beside}; remove one of them")
+            return FolderLayout("beir", folder, ((None, parts),))
         if one:
             return FolderLayout("beir", folder, ((None, one),))
         for name, corpora in (("cocktail", _cocktail(folder)), ("paper", _paper(folder))):
@@ -145,7 +154,7 @@ def find_layout(folder: Path) -> FolderLayout:
                 return FolderLayout(name, folder, _human_first(corpora))
     raise DataError(
         folder,
-        "expected corpus.jsonl (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
+        "expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or corpus-human.jsonl with "
         "<temperature>/corpus-<llm>.jsonl, plain or .gz",
     )
 

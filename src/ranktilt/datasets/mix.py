@@ -42,7 +42,7 @@ def mix(first: Collection, *others: Collection) -> Collection:
     if _shared_ids(parts):
         tables = [_new_ids(part) for part in parts]
         parts = [_renamed(part, pl.concat([own, *tables])) for part, own in zip(parts, tables, strict=True)]
-    docs = stack([p.docs for p in parts]).unique(maintain_order=True)
+    docs = _without_copies(stack([p.docs for p in parts]).rechunk())
     queries = stack([p.queries for p in parts]).unique(maintain_order=True)
     qrels = pl.concat([p.qrels for p in parts], how="vertical_relaxed").unique(maintain_order=True)
     for noun, frame, key in (
@@ -60,6 +60,15 @@ def mix(first: Collection, *others: Collection) -> Collection:
     mixed = Collection(docs, queries, _inherit(docs, qrels), spec)
     _say_missing(mixed)
     return mixed
+
+
+def _without_copies(docs: pl.DataFrame) -> pl.DataFrame:
+    """Leave out documents that are an earlier one of their id word for word: only these are compared."""
+    rows = docs.select("id").with_row_index("row").select("row", first=pl.col("row").first().over("id"))
+    rows = rows.filter(pl.col("row") != pl.col("first"))
+    one, two = docs[rows["row"]], docs[rows["first"]]
+    same = one.select(pl.all_horizontal(one[name].eq_missing(two[name]) for name in docs.columns)).to_series()
+    return docs.filter(~pl.int_range(pl.len()).is_in(rows["row"].filter(same).implode()))
 
 
 def _shared_ids(parts: list[Collection]) -> bool:

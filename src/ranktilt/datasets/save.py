@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, unknown
-from ranktilt.io.files import cannot_write, write_files
+from ranktilt.io.files import Content, cannot_write, holds, write_files
 from ranktilt.io.jsonl import to_jsonl
+from ranktilt.io.parts import part_contents
 from ranktilt.io.qrels import to_tsv
+from ranktilt.io.texts import AT_ONCE
 
 LAYOUTS = ("beir", "cocktail")
 
 
 def save(
-    collection: Collection, path: str | Path, *, layout: str = "beir", beside: Mapping[str, bytes] | None = None
-) -> Path:
+    collection: Collection, path: str | Path, *, layout: str = "beir", parts: int | None = None,
+    beside: Mapping[str, bytes] | None = None,
+) -> Path:  # fmt: skip
     """Write a collection as a folder that `load` reads back equal.
 
     Parameters
@@ -31,6 +35,9 @@ def save(
     layout : {"beir", "cocktail"}, optional
         One ``corpus.jsonl`` with ``source`` and ``origin`` fields, or one ``corpus/<source>.jsonl`` a
         source. In the latter, twins share their ``_id`` wherever loading can give the full ids back.
+    parts : int, optional
+        Write the documents as Parquet files in ``corpus/`` with so many each, in place of one ``corpus.jsonl``:
+        smaller, and read without ever holding all texts.
     beside : mapping, optional
         Further files of the folder, name → content, which loading does not read; all files are written or none.
 
@@ -42,14 +49,20 @@ def save(
     Raises
     ------
     UserError
-        If the layout is unknown, a source's name cannot be a file's, the folder holds another
+        If the layout is unknown or has no parts, a source's name cannot be a file's, the folder holds another
         collection, or it cannot be written.
     """
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
+    if parts is not None and (parts < 1 or layout != "beir"):
+        wrong = f"got {parts}" if parts < 1 else "layout 'cocktail' has a file a source"
+        raise UserError(f"expected at least 1 document a part, in layout 'beir'; {wrong}")
     folder = Path(path)
     split = _split(collection)
-    corpora, qrels = _beir(collection) if layout == "beir" else _cocktail(collection)
+    if layout == "beir":
+        corpora, qrels = corpus_files(collection.docs, parts), collection.qrels
+    else:
+        corpora, qrels = _cocktail(collection)
     files = {folder / name: data for name, data in corpora.items()}
     files[folder / "queries.jsonl"] = to_jsonl(collection.queries)
     if qrels.height:
@@ -68,22 +81,29 @@ def _split(collection: Collection) -> str:
     return name or "test"
 
 
-def _refuse_other(folder: Path, ours: dict[Path, bytes]) -> None:
-    patterns = ("corpus*.jsonl*", "corpus/*.jsonl*", "qrels/*.tsv*")
+def corpus_files(docs: pl.DataFrame, parts: int | None = None) -> dict[str, Content]:
+    """Files of a corpus in BEIR's layout by name, each made a few documents at a time: JSON lines, or Parquet parts."""
+    if parts is None:
+        return {"corpus.jsonl": partial(_lines, docs)}
+    return {f"corpus/{name}": content for name, content in part_contents(docs, parts).items()}
+
+
+def _lines(docs: pl.DataFrame) -> Iterator[bytes]:
+    return map(to_jsonl, docs.iter_slices(AT_ONCE))
+
+
+def _refuse_other(folder: Path, ours: dict[Path, Content]) -> None:
+    patterns = ("corpus*.jsonl*", "corpus/*.jsonl*", "corpus/*.parquet", "qrels/*.tsv*")
     try:
         strange = sorted(str(p) for pattern in patterns for p in folder.glob(pattern) if p not in ours)
-        strange += [str(p) for p, data in ours.items() if p.is_file() and p.read_bytes() != data]
+        strange += [str(p) for p, data in ours.items() if p.is_file() and not holds(p, data)]
     except OSError as error:
         raise cannot_write(folder, error) from error
     if strange:
         raise UserError(f"{folder}: holds another collection ({strange[0]}); choose an empty folder")
 
 
-def _beir(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
-    return {"corpus.jsonl": to_jsonl(collection.docs)}, collection.qrels
-
-
-def _cocktail(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
+def _cocktail(collection: Collection) -> tuple[dict[str, Content], pl.DataFrame]:
     bad = [s for s in collection.sources if "/" in s or "\0" in s or s in ("", ".", "..")]
     if bad:
         raise UserError(f"source {bad[0]!r} cannot be a file's name; save with layout 'beir'")
@@ -91,10 +111,10 @@ def _cocktail(collection: Collection) -> tuple[dict[str, bytes], pl.DataFrame]:
     folded = _folded(collection)
     if folded is not None:
         docs, qrels = folded
-    corpora = {}
+    corpora = dict[str, Content]()
     for source in collection.sources:
         side = docs.filter(collection.docs["source"] == source).drop("source")
-        corpora[f"corpus/{source}.jsonl"] = to_jsonl(side)
+        corpora[f"corpus/{source}.jsonl"] = partial(_lines, side)
     return corpora, qrels
 
 

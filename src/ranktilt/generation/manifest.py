@@ -13,7 +13,7 @@ from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataError, UserError, shorten
-from ranktilt.io.files import cannot_write, read_bytes, require_place, sha256
+from ranktilt.io.files import Content, blocks, cannot_write, read_bytes, require_place, sha256
 
 MANIFEST = "manifest.json"
 SYSTEM = "lost+found"
@@ -23,7 +23,7 @@ WHAT = {"rewrites": "ranktilt rewrite", "answers": "ranktilt answer"}
 _PACKAGES = ("openai", "polars", "torch", "transformers")
 
 
-def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes], kind: str = "rewrites") -> bytes:
+def manifest(spec: Mapping[str, Any], contents: Mapping[str, Content], kind: str = "rewrites") -> bytes:
     """Describe a folder as JSON: how it was made, and the hashes of what was read and written, files by their path."""
     packages = {}
     for name in _PACKAGES:
@@ -38,10 +38,17 @@ def manifest(spec: Mapping[str, Any], contents: Mapping[str, bytes], kind: str =
         "packages": packages,
         "spec": {name: value for name, value in spec.items() if name != "inputs"},
         "inputs": dict(spec.get("inputs", {})),
-        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())},
+        "files": {name: _hash(contents[name]) for name in sorted(contents)},
     }
     # What of a path is no UTF-8 becomes an escape of JSON, from which the same name is read back.
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+
+
+def _hash(content: Content) -> str:
+    found = hashlib.sha256()
+    for block in blocks(content):
+        found.update(block)
+    return found.hexdigest()
 
 
 def require_ours(folder: Path, kind: str = "rewrites") -> dict[str, Any] | None:

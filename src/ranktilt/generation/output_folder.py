@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import orjson
 import polars as pl
 
+from ranktilt.datasets.save import corpus_files
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, SYSTEM, manifest, require_ours, require_same
 from ranktilt.io.cache import cache_folder, locked
-from ranktilt.io.files import cannot_write, open_bytes, write_files
+from ranktilt.io.files import Content, cannot_write, open_bytes, write_files
 from ranktilt.io.jsonl import to_jsonl
 from ranktilt.io.qrels import to_tsv
 
@@ -74,14 +75,16 @@ def one_writer(folder: str | Path) -> Iterator[None]:
 
 def write_folder(
     place: Path, generated: Generated, judged: Mapping[str, pl.DataFrame], card: str, spec: Mapping[str, Any],
-    *, kind: str = "rewrites",
+    *, kind: str = "rewrites", parts: int | None = None,
 ) -> int:  # fmt: skip
     """Write a collection, its data card, every answer and the hashes of it all; `judged` are judgments by split.
 
+    With `parts` the documents are Parquet files of so many each; see `ranktilt.datasets.save.save`.
+
     Returns how many answers of an earlier version are no part of this one.
     """
-    contents = {
-        "corpus.jsonl": to_jsonl(generated.collection.docs),
+    contents: dict[str, Content] = {
+        **corpus_files(generated.collection.docs, parts),
         "queries.jsonl": to_jsonl(generated.collection.queries),
         **{f"qrels/{split}.tsv": to_tsv(qrels) for split, qrels in judged.items()},
         CARD: card.encode(errors="backslashreplace"),
@@ -147,7 +150,7 @@ def _beside(folder: Path, end: str) -> list[Path]:
     return sorted(p for p in folder.parent.iterdir() if name.fullmatch(p.name) and p.is_dir())
 
 
-def _replace(folder: Path, contents: Mapping[str, bytes]) -> None:
+def _replace(folder: Path, contents: Mapping[str, Content]) -> None:
     """Write all files beside the folder, or in it where it cannot be renamed, and let them take its place."""
     mark, stays = uuid.uuid4().hex, _stays(folder)
     place = folder / folder.name if stays else folder

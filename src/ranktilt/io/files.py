@@ -13,7 +13,7 @@ import stat
 import tempfile
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
@@ -21,6 +21,8 @@ from typing import IO, cast
 from ranktilt.errors import DataError, UserError
 
 CHUNK = 8 << 20
+Content = bytes | Callable[[], Iterable[bytes]]
+"""What a file is to hold: its bytes, or what makes them, a block at a time and as often as they are asked for."""
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LARGEST, _LONGEST, _BLANK = 1 << 30, 1 << 28, 1 << 25
@@ -227,7 +229,18 @@ def write_bytes(path: Path, data: bytes) -> None:
     write_files({path: data})
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def blocks(content: Content) -> Iterable[bytes]:
+    """A file's content, a block at a time."""
+    return content() if callable(content) else (content,)
+
+
+def holds(path: Path, content: Content) -> bool:
+    """Whether a file's bytes are these."""
+    with path.open("rb") as stream:
+        return all(stream.read(len(block)) == block for block in blocks(content)) and not stream.read(1)
+
+
+def write_files(contents: Mapping[Path, Content]) -> None:
     """Write files, each whole and all of them or none; compresses where a name ends in ``.gz``.
 
     A file that is there already keeps its mode and, where it may be given, its owner; a link stays one, and what it
@@ -239,13 +252,14 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
             target = Path(os.path.realpath(path))
             made = [p for p in (target.parent, *target.parent.parents) if not p.exists()] + made
             target.parent.mkdir(parents=True, exist_ok=True)
-            data = gzip.compress(data, compresslevel=6, mtime=0) if path.suffix == ".gz" else data
+            if path.suffix == ".gz":
+                data = gzip.compress(b"".join(blocks(data)), compresslevel=6, mtime=0)
             before = _stat(path)
             if before is not None and not stat.S_ISREG(before.st_mode):
-                _write_through(path, data)
+                _write_through(path, data)  # a device or pipe, which a file must not replace
                 continue
             waiting[target] = target.with_name(f".{uuid.uuid4().hex}.tmp")
-            waiting[target].write_bytes(data)
+            _write_through(waiting[target], data)
             if before is not None:
                 _make_alike(waiting[target], before)
         for path, temporary in waiting.items():
@@ -281,9 +295,10 @@ def _replace(path: Path, temporary: Path) -> None:
             shutil.copyfileobj(source, stream)
 
 
-def _write_through(path: Path, data: bytes) -> None:
-    with path.open("wb") as stream:  # a device or pipe, which a file must not replace
-        stream.write(data)
+def _write_through(path: Path, data: Content) -> None:
+    with path.open("wb") as stream:
+        for block in blocks(data):
+            stream.write(block)
 
 
 def _clear(temporaries: Iterable[Path], folders: list[Path]) -> None:

@@ -16,12 +16,15 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import ABOUT, cache_folder
 from ranktilt.io.files import cannot_write
 from ranktilt.io.journal import count_records
+from ranktilt.io.texts import KIND as TEXTS
 from ranktilt.io.vectors import SUFFIX, TEMPORARY, Shard
 
 VECTORS = ("embeddings", "pairs", "tokens")
 ANSWERS = "llm"
 UNPACKED = "collections"
-KINDS = (*VECTORS, "lexical", ANSWERS, UNPACKED)
+WHOLE = ("lexical", TEXTS)
+"""What says by itself how many documents it has, and carries no model's settings."""
+KINDS = (*VECTORS, *WHOLE, ANSWERS, UNPACKED)
 """Folders of the cache; what else lies beside them is someone else's and never touched."""
 STALE = 3600.0
 """Seconds after which a temporary file has no process any more that writes it."""
@@ -147,7 +150,7 @@ def _entry_of(folder: Path, what: str) -> CacheEntry | None:
     left = {one.path for one in _stale_files(folder, what)}
     files = [p for p in folder.iterdir() if p.is_file() and p.suffix != TEMPORARY and p not in left]
     about = _about(folder)
-    if what == "lexical":
+    if what in WHOLE:
         entries = int(about.get("documents", 0))
     else:
         entries = count_records(folder) if what == ANSWERS else sum(map(_count, files))
@@ -198,7 +201,7 @@ def _settings(about: dict[str, Any], what: str) -> str:
     usual = {"store": "float32", "pooling": "auto"}
     shown = {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
     precision = [str(shown.pop("precision"))] if "precision" in shown else []
-    return ", ".join([*precision, *(f"{name}={value}" for name, value in shown.items())]) if what != "lexical" else ""
+    return ", ".join([*precision, *(f"{name}={value}" for name, value in shown.items())]) if what not in WHOLE else ""
 
 
 def _shown(model: str) -> str:
@@ -209,7 +212,7 @@ def _shown(model: str) -> str:
 
 
 def _stale_files(folder: Path, what: str) -> Iterator[StaleFile]:
-    if what in ("lexical", ANSWERS, UNPACKED):
+    if what in (*WHOLE, ANSWERS, UNPACKED):
         return
     paid = _paid(_about(folder))
     for file in folder.iterdir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import polars as pl
 from ranktilt.errors import DataError, shorten
 from ranktilt.io.columns import json_series
 from ranktilt.io.files import bad_utf8, line_chunks, not_utf8, nth_line
+from ranktilt.io.texts import LARGE, aside
 from ranktilt.progress import report
 
 _ID = "_id"
@@ -27,23 +28,39 @@ def read_jsonl(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
 
     ``id`` and ``text`` first, then every other field in order of appearance (one named ``id`` as column ``_id``). A
     field is a column of its own type where its values are all of one kind, and a Binary column of raw JSON otherwise;
-    null where a line lacks it or gives null, NaN or an infinity. `DataError` names the line of a fault.
+    null where a line lacks it or gives null, NaN or an infinity. `DataError` names the line of a fault. The texts of a
+    large file are mapped; see `ranktilt.io.texts`.
     """
-    size = path.stat().st_size if path.is_file() else 0
-    frames = []
-    for first_line, offset, lines in line_chunks(path):
-        frame = _frame(lines, strings)
-        if frame is None:
-            raise _first_fault(path, first_line, offset, lines, strings)
-        frames.append(frame)
-        report(f"reading {path.name}", min(offset, size), size)
-    report(f"reading {path.name}", size, size)
-    frame = stack(frames)
+    if path.is_file() and path.stat().st_size >= LARGE:
+        rest = list[pl.DataFrame]()
+        text = aside(lambda: _texts_of(path, strings, rest))["text"]
+        frame = stack(rest).with_columns(text).select("id", "text", pl.exclude("id", "text"))
+    else:
+        frame = stack(list(_frames(path, strings)))
     repeated = frame["id"].is_first_distinct().not_().arg_max()
     if repeated is not None and frame["id"].n_unique() < frame.height:
         name = frame["id"][repeated]
         raise DataError(path, f"_id {name!r} came before; ids must be unique", line=nth_line(path, repeated))
     return frame
+
+
+def _frames(path: Path, strings: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    size = path.stat().st_size if path.is_file() else 0
+    for first_line, offset, lines in line_chunks(path):
+        frame = _frame(lines, strings)
+        if frame is None:
+            raise _first_fault(path, first_line, offset, lines, strings)
+        yield frame
+        report(f"reading {path.name}", min(offset, size), size)
+    report(f"reading {path.name}", size, size)
+
+
+def _texts_of(path: Path, strings: tuple[str, ...], rest: list[pl.DataFrame]) -> Iterator[dict[str, pl.Series]]:
+    """Texts of a file chunk by chunk; what else it holds goes into `rest`."""
+    rest.clear()
+    for frame in _frames(path, strings):
+        rest.append(frame.drop("text"))
+        yield {"text": frame["text"]}
 
 
 def _frame(lines: list[bytes], strings: tuple[str, ...]) -> pl.DataFrame | None:

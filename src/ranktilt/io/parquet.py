@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ import polars as pl
 
 from ranktilt.errors import DataError, counted, shorten
 from ranktilt.io.columns import whole_or_fractions
-from ranktilt.io.files import line_chunks, require_regular
+from ranktilt.io.files import line_chunks, require_regular, sha256
 from ranktilt.io.jsonl import parse_line
+from ranktilt.io.texts import AT_ONCE, LARGE, kept_texts
 from ranktilt.progress import report
 
 PARQUET = ".parquet"
+JSON_COLUMNS = "ranktilt.json"
+"""Key of a file's metadata: which of its columns of bytes are raw JSON."""
+_TEXTS = ("text", "title")
 _SWAP = {"id": "_id", "_id": "id"}
 _JUDGMENT = {
     "query_id": ("query-id", "query_id", "qid"),
@@ -27,12 +32,14 @@ _JUDGMENT = {
 }
 
 
-def read_parquet(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
+def read_parquet(path: Path, *, strings: tuple[str, ...] = (), mapped: bool | None = None) -> pl.DataFrame:
     """Read documents or queries from a Parquet file, as `ranktilt.io.jsonl.read_jsonl` does from JSON lines.
 
-    The id's column is ``_id`` or ``id``; lists and structures are Binary columns of raw JSON.
+    The id's column is ``_id`` or ``id``; lists and structures are Binary columns of raw JSON. With `mapped`, by default
+    of a large file, texts are never held all at once; see `ranktilt.io.texts`.
     """
-    table = _rows_of(path)
+    require_regular(path)
+    table = _with_mapped_texts(path) if (is_large([path]) if mapped is None else mapped) else _rows_of(path)
     named = "id" if "id" in table.columns and "_id" not in table.columns else "_id"
     _require(path, table, {"_id": (named,), "text": ("text",)})
     if named == "_id":
@@ -47,6 +54,35 @@ def read_parquet(path: Path, *, strings: tuple[str, ...] = ()) -> pl.DataFrame:
         raise DataError(path, f"_id {repeated['id'][0]!r} came before; ids must be unique")
     raw = [_raw(s) for s in table.iter_columns() if s.dtype.is_nested() or s.dtype.is_temporal()]
     return table.with_columns(raw).select("id", "text", pl.exclude("id", "text"))
+
+
+def is_large(files: Iterable[Path]) -> bool:
+    """Whether the texts of these Parquet files are worth mapping; packed they take a fourth or so."""
+    return sum(file.stat().st_size for file in files if file.is_file()) >= LARGE // 4
+
+
+def _with_mapped_texts(path: Path) -> pl.DataFrame:
+    """All columns of a file; those of texts mapped, and read from the file itself the first time only."""
+    columns = schema_of(path)
+    texts = [name for name in _TEXTS if columns.get(name) == pl.String]
+    table = _rows_of(path, columns=[name for name in columns if name not in texts])
+    if not texts:
+        return table
+
+    def parts() -> Iterator[dict[str, pl.Series]]:
+        for start in range(0, table.height, AT_ONCE):
+            part = read_table(path, columns=texts, rows=(start, AT_ONCE))
+            if "text" in texts:
+                _complete(path, part, {"text": "text"}, pl.int_range(start + 1, start + part.height + 1, eager=True))
+            yield {name: part[name].cast(pl.String).fill_null("") for name in texts}
+
+    return table.with_columns(**kept_texts(sha256(path), {"file": str(path.absolute())}, parts))
+
+
+def schema_of(path: Path) -> dict[str, pl.DataType]:
+    """Columns of a Parquet file and their types; `DataError` for what is none."""
+    with _as_parquet(path):
+        return dict(pl.read_parquet_schema(path))
 
 
 def read_judgments(path: Path) -> pl.DataFrame:
@@ -68,22 +104,37 @@ def read_judgments(path: Path) -> pl.DataFrame:
     return table.with_columns(grade.alias("grade"))
 
 
-def read_table(path: Path) -> pl.DataFrame:
+def read_table(path: Path, *, columns: list[str] | None = None, rows: tuple[int, int] | None = None) -> pl.DataFrame:
     """Read a Parquet file's columns of texts, numbers, truth values, times, lists and structures.
 
     Bytes that are UTF-8 are text, which some writers keep so; columns of other kinds are passed over. A file that is
-    no Parquet, or a damaged one, is a `DataError`.
+    no Parquet, or a damaged one, is a `DataError`. Only some columns, or some rows (first and number), if these are
+    named.
     """
     require_regular(path)
-    report(f"reading {path.name}", 0, 1)
+    if rows is None:
+        report(f"reading {path.name}", 0, 1)
+    with _as_parquet(path):
+        if rows is None:
+            table = pl.read_parquet(path, glob=False, columns=columns)
+        else:
+            table = pl.scan_parquet(path, glob=False).select(columns or pl.all()).slice(*rows).collect()
+        raw = json.loads(pl.read_parquet_metadata(path).get(JSON_COLUMNS, "[]"))
+    if rows is None:
+        report(f"reading {path.name}", 1, 1)
+    found = (series if series.name in raw else _readable(series) for series in table.iter_columns())
+    return pl.DataFrame([series for series in found if series is not None])
+
+
+@contextmanager
+def _as_parquet(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file into one line."""
     try:
         with _silenced():
-            table = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            yield
+    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(path, f"cannot be read as Parquet: {reason}; fetch it again") from error
-    report(f"reading {path.name}", 1, 1)
-    return pl.DataFrame([kept for series in table.iter_columns() if (kept := _readable(series)) is not None])
 
 
 @contextmanager
@@ -119,8 +170,8 @@ def _within_64_bits(series: pl.Series) -> bool:
     return series.cast(pl.Int64, strict=False).null_count() == series.null_count()
 
 
-def _rows_of(path: Path) -> pl.DataFrame:
-    table = read_table(path)
+def _rows_of(path: Path, *, columns: list[str] | None = None) -> pl.DataFrame:
+    table = read_table(path, columns=columns)
     if not table.height:
         raise DataError(path, "the file is empty")
     return table

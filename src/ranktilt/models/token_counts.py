@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import VectorCache, cache_folder, content_keys
@@ -55,27 +56,26 @@ class Tokens:
         """How many tokens the tokenizer adds to a pair of texts."""
         return int(self._tokenizer.num_special_tokens_to_add(True))
 
-    def counts(self, texts: Sequence[str], label: str) -> Ints:
+    def counts(self, texts: Sequence[str] | pl.Series, label: str) -> Ints:
         """Count the tokens of each text as the model would see it whole, special ones included; kept by content."""
-        distinct = list(dict.fromkeys(texts))
-        keys = content_keys(distinct, prefix=f"tokens {self.prompt}")
+        keys = content_keys(texts, prefix=f"tokens {self.prompt}")
+        keys, first, place = np.unique(keys, return_index=True, return_inverse=True)
         about = {"model": str(self.folder.absolute())}
         cache = VectorCache(cache_folder() / "tokens" / self._fingerprint, about=about)
         found, stored = cache.get(keys)
         missing = np.flatnonzero(~found)
-        counts = np.zeros(len(distinct), dtype=np.int64)
+        counts = np.zeros(len(keys), dtype=np.int64)
         if found.any():
             counts[found] = stored.take(np.flatnonzero(found))[:, 0].astype(np.int64)
         for start in range(0, len(missing), _TEXTS_AT_ONCE):
             part = missing[start : start + _TEXTS_AT_ONCE]
-            encoded = self._tokenizer.encode_batch([self.prompt + distinct[i] for i in part])
+            encoded = self._tokenizer.encode_batch([self.prompt + texts[int(i)] for i in first[part]])
             counts[part] = [len(e.ids) for e in encoded]
             report(label, start + len(part), len(missing))
         if len(missing):
             with suppress(UserError):  # a cache that cannot be written: counts are soon made again
                 cache.put(keys[missing], counts[missing, None].astype(np.float32))
-        number = {text: i for i, text in enumerate(distinct)}
-        return counts[np.fromiter((number[t] for t in texts), dtype=np.int64, count=len(texts))]
+        return counts[place]
 
     def ends(self, texts: Sequence[str], budgets: Ints) -> list[int]:
         """Characters to keep of each text so that it has at most so many tokens, special ones included."""

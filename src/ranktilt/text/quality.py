@@ -12,7 +12,7 @@ NEAR_IDENTICAL = 0.95
 """Jaccard similarity of term sets from which twins count as near-identical."""
 
 _WORD = r"[^\s\x1c-\x1f]+"
-_PAIRS_AT_ONCE = 4_096
+_PAIRS_AT_ONCE, _ENDS_AT_ONCE = 4_096, 16_384
 _TAIL = 400
 _KANA_SHARE = 0.05
 
@@ -168,7 +168,11 @@ def cut_off(text: pl.Series) -> pl.Series:
     and a web address or DOI as the last word. An ellipsis counts as cut off, and so does "(ABSTRACT TRUNCATED …)";
     texts that end in Thai or Lao never are, nor are empty ones.
     """
-    end = text.str.strip_chars().str.tail(_TAIL)
+    parts = text.to_frame().iter_slices(_ENDS_AT_ONCE) if len(text) else [text.to_frame()]
+    return pl.concat([_ends_open(part.to_series().str.strip_chars().str.tail(_TAIL)) for part in parts])
+
+
+def _ends_open(end: pl.Series) -> pl.Series:
     whole = end.str.contains(_WHOLE) & ~end.str.contains(_TRAILS_OFF)
     return ~whole & (end != "")
 
@@ -184,7 +188,7 @@ def jaccard(a: pl.Series, b: pl.Series) -> npt.NDArray[np.float64]:
 
 def identical(a: pl.Series, b: pl.Series) -> pl.Series:
     """Tell which paired texts are the same, to the letter; two texts of white space alone are not."""
-    return (a == b) & (a.str.strip_chars() != "")
+    return (a == b) & a.str.contains(r"\S")
 
 
 def likeness(a: pl.Series, b: pl.Series, near: float = NEAR_IDENTICAL) -> npt.NDArray[np.int64]:

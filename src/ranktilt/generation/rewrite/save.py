@@ -17,7 +17,7 @@ from ranktilt.generation.rewrite.rewrite import Rewritten
 from ranktilt.io.files import sha256
 
 
-def save_rewritten(rewritten: Rewritten, folder: str | Path) -> SavedFolder:
+def save_rewritten(rewritten: Rewritten, folder: str | Path, *, parts: int | None = None) -> SavedFolder:
     """Write a collection with its rewrites, its data card, what was answered, and the hashes of it all.
 
     Parameters
@@ -28,6 +28,8 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> SavedFolder:
         New or empty, or an earlier output, which is replaced as a whole: an interruption leaves the earlier one, or
         none, never a part. In a folder that cannot be renamed, such as a mount point, a kill while names are changed
         is undone by the next run.
+    parts : int, optional
+        Documents in a Parquet file of ``corpus/``, in place of one ``corpus.jsonl``.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def save_rewritten(rewritten: Rewritten, folder: str | Path) -> SavedFolder:
     place = open_folder(folder, rewritten.spec["collection"].get("path"))
     judged, inputs = _judgments(rewritten)
     spec = {**rewritten.spec, "inputs": {**rewritten.spec.get("inputs", {}), **inputs}}
-    dropped = write_folder(place, rewritten, judged, datacard(rewritten, tuple(judged)), spec)
+    dropped = write_folder(place, rewritten, judged, datacard(rewritten, tuple(judged)), spec, parts=parts)
     return SavedFolder(Path(folder), tuple(judged), dropped)
 
 

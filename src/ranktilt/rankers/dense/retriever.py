@@ -118,7 +118,7 @@ class Dense(TemplatedQueries, FirstStage):
             return model.max_tokens, np.array([model.cut(text) != text for text in texts], dtype=np.bool_)
         if tokens is None or tokens.limit is None:
             return None, np.zeros(len(texts), dtype=np.bool_)
-        return tokens.limit, tokens.counts(texts.to_list(), f"{self!r}: counting tokens") > tokens.limit
+        return tokens.limit, tokens.counts(texts, f"{self!r}: counting tokens") > tokens.limit
 
     def tokens(self) -> Tokens | None:
         """Return the model's tokenizer; None where it has none that can be read without the model's own code."""

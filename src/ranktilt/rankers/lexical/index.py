@@ -67,7 +67,7 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 
 def _terms(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
-    large = int(texts.str.len_bytes().sum()) >= LARGE
+    large = int(texts.str.len_bytes().cast(pl.Int64).sum()) >= LARGE
     made = _from_disk(texts, how) if large else _make(texts, how)
     count, first = made.table.foreign
     if how == "english" and count:

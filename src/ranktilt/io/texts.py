@@ -1,0 +1,168 @@
+"""Texts in files that are mapped: their bytes are the page cache's, and a table's own memory holds only where they lie.
+
+Polars reads strings through Arrow's C data interface where they are, so that a mapped column is one like any other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.errors import DataWarning
+from ranktilt.io.cache import ABOUT, cache_folder
+from ranktilt.io.files import cannot_write
+from ranktilt.io.vectors import TEMPORARY
+
+AT_ONCE = 8_192
+"""Documents whose texts are held at once."""
+LARGE = 32 << 20
+"""Bytes from which texts are worth a file."""
+KIND = "texts"
+_BYTES, _ENDS = ".bytes", ".ends"
+
+Parts = Iterable[Mapping[str, pl.Series]]
+
+
+def kept_texts(digest: str, about: Mapping[str, Any], make: Callable[[], Parts]) -> dict[str, pl.Series]:
+    """Map columns of texts from the cache, where they lie under the hash of what they come of; write them at need.
+
+    `make` gives them a few rows at a time, without nulls. In memory where the cache cannot be written, with a warning.
+    """
+    folder = cache_folder() / KIND / digest
+    if (folder / ABOUT).is_file():
+        try:
+            with suppress(OSError):  # says when it was last of use
+                os.utime(folder / ABOUT)
+            return _mapped(folder)
+        except (OSError, ValueError) as error:
+            warnings.warn(f"{folder}: damaged texts are written anew: {error}", DataWarning, stacklevel=2)
+            shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _temporary(folder.parent) as temporary:
+            made = Path(temporary) / KIND  # others may read it, unlike a temporary folder
+            made.mkdir()
+            rows = _write(made, make())
+            (made / ABOUT).write_text(json.dumps({**about, "documents": rows}), encoding="utf-8")
+            with suppress(OSError):  # another process was faster
+                os.rename(made, folder)
+        return _mapped(folder)
+    except OSError as error:
+        return _in_memory(error, make)
+
+
+def aside(make: Callable[[], Parts]) -> dict[str, pl.Series]:
+    """Put columns of texts into files without a name, which are gone with this process; see `kept_texts`."""
+    try:
+        (cache_folder() / KIND).mkdir(parents=True, exist_ok=True)
+        with _temporary(cache_folder() / KIND) as made:
+            _write(Path(made), make())
+            return _mapped(Path(made))
+    except OSError as error:
+        return _in_memory(error, make)
+
+
+def _temporary(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(dir=folder, suffix=TEMPORARY, ignore_cleanup_errors=True)
+
+
+def _in_memory(error: OSError, make: Callable[[], Parts]) -> dict[str, pl.Series]:
+    warnings.warn(f"{cannot_write(cache_folder() / KIND, error)}; texts stay in memory", DataWarning, stacklevel=3)
+    parts = [dict(part) for part in make()]
+    return {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
+
+
+def _write(folder: Path, parts: Parts) -> int:
+    """Write each column as its bytes and where each text ends; returns the rows."""
+    ends = dict[str, int]()
+    rows = 0
+    with ExitStack() as stack:
+        files = dict[str, Any]()
+        for part in parts:
+            for name, texts in part.items():
+                if name not in ends:
+                    ends[name] = 0
+                    for end in (_BYTES, _ENDS):
+                        files[name + end] = stack.enter_context((folder / f"{name}{end}").open("wb"))
+                    files[name + _ENDS].write(bytes(8))
+                lengths = ends[name] + np.cumsum(texts.str.len_bytes().to_numpy(), dtype=np.int64)
+                files[name + _BYTES].write(texts.str.join("").cast(pl.Binary).item())
+                files[name + _ENDS].write(lengths.data)
+                ends[name] = int(lengths[-1]) if len(lengths) else ends[name]
+            rows += len(texts)
+        for stream in files.values():
+            stream.flush()
+            os.fsync(stream.fileno())  # a file of the right size must not hold nothing after a power cut
+    return rows
+
+
+def _mapped(folder: Path) -> dict[str, pl.Series]:
+    names = sorted(path.name.removesuffix(_ENDS) for path in folder.glob(f"*{_ENDS}"))
+    return {name: _column(str(folder / name), os.stat(folder / f"{name}{_ENDS}").st_ino) for name in names}
+
+
+@cache
+def _column(path: str, inode: int) -> pl.Series:
+    """One column, mapped once in a process and for as long as it lasts."""
+    size = os.stat(path + _BYTES).st_size
+    ends = np.memmap(path + _ENDS, dtype=np.int64, mode="r")
+    if ends[0] or ends[-1] != size or (np.diff(ends) < 0).any():
+        raise ValueError(f"{Path(path).name} has changed")
+    data = np.memmap(path + _BYTES, dtype=np.uint8, mode="r") if size else np.empty(0, dtype=np.uint8)
+    return pl.Series(_Strings(ends, data), dtype=pl.String).alias(Path(path).name)
+
+
+class _Schema(ctypes.Structure):
+    _fields_ = (
+        ("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_char_p),
+        ("flags", ctypes.c_int64), ("n_children", ctypes.c_int64), ("children", ctypes.c_void_p),
+        ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+class _Array(ctypes.Structure):
+    _fields_ = (
+        ("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
+        ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64), ("buffers", ctypes.c_void_p),
+        ("children", ctypes.c_void_p), ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p),
+        ("private_data", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+_held: list[object] = []
+"""What Polars has addresses of: never given back, for nobody tells when the last table that shares it is gone."""
+
+
+class _Strings:
+    """Strings by Arrow's C data interface (format ``U``): the ends of texts, and their bytes."""
+
+    def __init__(self, ends: np.ndarray[Any, Any], data: np.ndarray[Any, Any]) -> None:
+        self.ends, self.data = ends, data
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        # Whoever takes an array calls its `release`, from whatever thread. One written in Python would wait there for
+        # a lock that the caller may hold; this one does nothing, needs no lock, and is there for as long as Python is.
+        release = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
+        buffers = (ctypes.c_void_p * 3)(None, self.ends.ctypes.data, self.data.ctypes.data)
+        schema = _Schema(b"U", b"", None, 0, 0, None, None, release, None)
+        array = _Array(len(self.ends) - 1, 0, 0, 3, 0, ctypes.cast(buffers, ctypes.c_void_p), None, None, release, None)
+        _held.append((schema, array, buffers, self))
+        capsule = ctypes.pythonapi.PyCapsule_New
+        capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return tuple(capsule(ctypes.addressof(one), name, None) for one, name in ((schema, _SCHEMA), (array, _ARRAY)))
+
+
+_SCHEMA, _ARRAY = b"arrow_schema", b"arrow_array"
+"""Names of capsules, of which Python keeps the address only."""
