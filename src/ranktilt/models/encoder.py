@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from ranktilt.errors import UserError
 from ranktilt.executing.executor import Portable
@@ -46,31 +47,22 @@ class TextEncoder(ABC):
         """What ``ranktilt cache`` says of these vectors."""
 
     @abstractmethod
-    def compute(self, texts: Sequence[str], keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
         """Put the vectors that the cache lacks into it, and return all of them."""
 
-    def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Stored, Ints]:
+    def encode(self, texts: Sequence[str] | pl.Series, kind: Kind, label: str) -> tuple[Stored, Ints]:
         """Encode texts, each distinct one once: its vectors in the order of the cache's files, and each text's row.
 
         `kind` says which prompt applies, where there is one; `label` names the progress.
         """
-        distinct, keys, row = distinct_texts(texts, kind)
+        keys, first, row = np.unique(content_keys(texts, prefix=kind), return_index=True, return_inverse=True)
         cache = VectorCache(vector_folder() / "embeddings" / self.fingerprint, dtype=self.store, about=self.about)
         found, stored = cache.get(keys)
         if not found.all():
             cache.require_writable()
+            distinct = pl.Series(texts, dtype=pl.String).gather(first)  # in the order in which files hold them
             stored = self.compute(distinct, keys, kind, cache, label)
         return stored, row
-
-
-def distinct_texts(texts: Sequence[str], kind: Kind) -> tuple[list[str], Keys, Ints]:
-    """Find the distinct texts, in the order in which files hold them; their keys; and the place of each text."""
-    distinct = list(dict.fromkeys(texts))
-    keys = content_keys(distinct, prefix=kind)
-    order = np.argsort(keys)
-    number = {distinct[i]: row for row, i in enumerate(order)}
-    row = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
-    return list(number), keys[order], row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +106,12 @@ class Encoder(Portable, TextEncoder):
         prompts = self._config.get("prompts") or {}
         return next((str(prompts[name]) for name in _PROMPTS[kind] if prompts.get(name)), "")
 
-    def compute(self, texts: Sequence[str], keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
         """Run the model over the texts that the cache lacks; see `TextEncoder.compute`."""
         job = BatchJob(
             keys=keys,
             lengths=self._lengths(texts, kind, label),
-            take=lambda positions: [texts[i] for i in positions],
+            take=lambda positions: texts.gather(positions).to_list(),
             prepare=partial(self._prepare, kind=kind),
             forward=partial(compute_parts, partial(self._forward, kind=kind)),
             context=self._inference,
@@ -146,12 +138,12 @@ class Encoder(Portable, TextEncoder):
     def _tokens(self, kind: Kind) -> Tokens:
         return Tokens(self.folder, self.max_tokens, self.prefix(kind))
 
-    def _lengths(self, texts: Sequence[str], kind: Kind, label: str) -> Ints:
+    def _lengths(self, texts: pl.Series, kind: Kind, label: str) -> Ints:
         tokens = self._tokens(kind)
         if tokens.readable:
             counts = tokens.counts(texts, f"{label} (counting tokens)")
         else:
-            counts = np.array([len(text) // _CHARACTERS_A_TOKEN + 2 for text in texts], dtype=np.int64)
+            counts = texts.str.len_chars().cast(pl.Int64).to_numpy() // _CHARACTERS_A_TOKEN + 2
         return counts if tokens.limit is None else np.minimum(counts, tokens.limit)
 
     @cached_property

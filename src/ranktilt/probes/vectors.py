@@ -41,7 +41,7 @@ class DocumentVectors:
     def of(cls, collection: Collection, ranker: Ranker | None, for_: str = "similarity") -> DocumentVectors:
         """Encode a collection's documents as a dense ranker does; what is cached is not computed again."""
         dense = require_encoder(ranker, for_)
-        texts = collection.texts(dense.text).to_list()
+        texts = collection.texts(dense.text)
         return cls(*dense.encoder.encode(texts, "document", f"{dense!r}: encoding documents"))
 
     def unit(self, documents: Rows) -> Floats:

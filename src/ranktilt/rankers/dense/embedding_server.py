@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ranktilt.errors import UserError
 from ranktilt.io.cache import Keys, Stored, VectorCache
@@ -59,11 +60,11 @@ class EmbeddingServer(TextEncoder):
         """Cut a text that is too long in UTF-8, behind a word where one ends in its last tenth."""
         return cut_tokens(text, self.max_tokens)
 
-    def encode(self, texts: Sequence[str], kind: Kind, label: str) -> tuple[Stored, Ints]:
+    def encode(self, texts: Sequence[str] | pl.Series, kind: Kind, label: str) -> tuple[Stored, Ints]:
         """Encode texts, cut to what may be sent; see `TextEncoder.encode`."""
         return super().encode([self.cut(text) for text in texts], kind, label)
 
-    def compute(self, texts: Sequence[str], keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
+    def compute(self, texts: pl.Series, keys: Keys, kind: Kind, cache: VectorCache, label: str) -> Stored:
         """Ask the server for what the cache lacks.
 
         Each answer is kept at once, so that an interruption pays for nothing twice but what was under way. Vectors of

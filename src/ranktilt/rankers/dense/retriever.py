@@ -193,8 +193,8 @@ class Dense(TemplatedQueries, FirstStage):
 
     def _vectors(self, texts: pl.Series, queries: pl.Series) -> tuple[Stored, Rows, Vectors]:
         """Vectors of the distinct texts, the row of each text, and each query's vector."""
-        documents, row = self.encoder.encode(texts.to_list(), "document", f"{self!r}: encoding documents")
-        asked = self.read_queries(queries).to_list()
+        documents, row = self.encoder.encode(texts, "document", f"{self!r}: encoding documents")
+        asked = self.read_queries(queries)
         query_vectors, query = self.encoder.encode(asked, "query", f"{self!r}: encoding queries")
         return documents, row, query_vectors.take(query)
 

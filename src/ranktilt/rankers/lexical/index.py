@@ -27,7 +27,7 @@ from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, foreign
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-CHUNK = 16_384
+CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
 _BYTES_A_POSTING = 64
 LARGE = 32 << 20
 """Bytes of text from which an index is kept on disk: below, reading it would not be much faster than making it."""
@@ -67,7 +67,7 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 
 def _terms(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
-    large = int(texts.str.len_bytes().cast(pl.Int64).sum()) >= LARGE
+    large = _bytes(texts) >= LARGE
     made = _from_disk(texts, how) if large else _make(texts, how)
     count, first = made.table.foreign
     if how == "english" and count:
@@ -78,6 +78,10 @@ def _terms(collection: Collection, how: str, text: str) -> Terms:
             stacklevel=2,
         )
     return made
+
+
+def _bytes(texts: pl.Series) -> int:
+    return int(texts.str.len_bytes().cast(pl.Int64).sum())
 
 
 def _from_disk(texts: pl.Series, how: str) -> Terms:
@@ -95,16 +99,17 @@ def _make(texts: pl.Series, how: str, writer: IndexWriter | None = None) -> Term
     vocabulary = Vocabulary(analyzer(how))
     blocks, lengths, marked = list[_PostingBlock](), [np.empty(0, np.int32)], [np.empty(0, dtype=bool)]
     other = np.empty(0, dtype=bool)
-    parts = (texts.slice(start, CHUNK) for start in range(0, len(texts), CHUNK))
+    step = max(min(CHUNK, _BYTES_A_CHUNK * len(texts) // max(_bytes(texts), 1)), 1)
+    parts = (texts.slice(start, step) for start in range(0, len(texts), step))
     for number, tokens in enumerate(executor().map(partial(_analyzed, how), parts)):
         owner, term = vocabulary.encode(tokens, grow=True)
         other = np.concatenate([other, foreign(islice(vocabulary.terms, len(other), None))])
         length = np.bincount(owner, minlength=len(tokens.counts))
         lengths.append(length.astype(np.int32))
         marked.append(2 * np.bincount(owner[other[term]], minlength=len(tokens.counts)) > length)
-        block = _PostingBlock.of(owner + number * CHUNK, term)
+        block = _PostingBlock.of(owner + number * step, term)
         blocks.append(block if writer is None else block.aside(writer))
-        report(f"analyzer {how}: documents", min((number + 1) * CHUNK, len(texts)), len(texts))
+        report(f"analyzer {how}: documents", min((number + 1) * step, len(texts)), len(texts))
     rows = np.flatnonzero(np.concatenate(marked))
     about = len(rows), int(rows[0]) if len(rows) else -1
     draft = _draft(blocks, len(vocabulary), np.concatenate(lengths), about)
