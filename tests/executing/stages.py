@@ -33,13 +33,13 @@ class Squares:
 
 @dataclass(frozen=True)
 class Sums:
-    """Adds up what it holds, and each array it gets."""
+    """Adds up what it holds, beside each array it gets."""
 
     held: npt.NDArray[np.float64]
 
-    def __call__(self, arrays: Iterator[npt.NDArray[np.float64]]) -> Iterator[tuple[float, float]]:
+    def __call__(self, arrays: Iterator[npt.NDArray[np.float64]]) -> Iterator[tuple[float, npt.NDArray[np.float64]]]:
         for array in arrays:
-            yield float(self.held.sum()), float(array.sum())
+            yield float(self.held.sum()), array
 
 
 def failing(numbers: Iterator[int]) -> Iterator[int]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import queue
 import signal
 import socket
 import sys
+import threading
 import warnings
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -80,16 +82,27 @@ class _Relay:
         self.user, self.ray = user, _ray()
         self.stages: dict[int, tuple[Any, Any]] = {}
         self.waiting: dict[Any, tuple[int, int]] = {}
+        self.inbox = queue.SimpleQueue[tuple[Any, ...] | None]()
 
     def run(self) -> None:
         """Go on until the socket is closed."""
+        threading.Thread(target=self._read, daemon=True).start()
         while True:
-            while not self.waiting or self.user.poll():
-                kind, *rest = self.user.recv()
-                getattr(self, f"_{kind}")(*rest)
+            while not self.waiting or not self.inbox.empty():
+                message = self.inbox.get()
+                if message is None:
+                    return
+                getattr(self, f"_{message[0]}")(*message[1:])
             for ref in self.ray.wait(list(self.waiting), timeout=_TURN)[0]:
                 job, number = self.waiting.pop(ref)
                 self.user.send((job, number, self._found(ref)))
+
+    def _read(self) -> None:
+        """Read all the time: were both processes to write to a full socket, both would wait for ever."""
+        with suppress(EOFError, OSError):
+            while True:
+                self.inbox.put(self.user.recv())
+        self.inbox.put(None)
 
     def _stage(self, job: int, gpu: bool, whole: bytes, buffers: list[bytes]) -> None:
         arrays = [self.ray.put(_array(one)) for one in buffers]
