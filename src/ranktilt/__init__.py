@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from ranktilt.mitigation.spiral_result import Spiral
     from ranktilt.mitigation.training_plan import training_study
     from ranktilt.mitigation.training_result import TrainingStudy
+    from ranktilt.planning.plan import plan
+    from ranktilt.planning.result import CostPlan
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
@@ -71,6 +73,7 @@ _NAMES = {
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
+    "CostPlan": "planning.result",
     "DataError": "errors",
     "Estimand": "measures.base",
     "Explanation": "probes.explain",
@@ -117,6 +120,7 @@ _NAMES = {
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.choices",
+    "plan": "planning.plan",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
     "replay_log": "auditing.llm_log.replay",
@@ -145,6 +149,7 @@ __all__ = [
     "CheckResult",
     "Collection",
     "Comparison",
+    "CostPlan",
     "DataError",
     "Estimand",
     "Explanation",
@@ -191,6 +196,7 @@ __all__ = [
     "mix",
     "nDCG",
     "pairwise",
+    "plan",
     "ranker",
     "relative_delta",
     "replay_log",
