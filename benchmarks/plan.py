@@ -38,7 +38,7 @@ def cases(given: argparse.Namespace) -> Iterator[tuple[str, str, rt.Collection]]
     name = "generated twins" if given.quick or folder is None else "NFCorpus"
     yield (
         name,
-        "dense:minilm(max_tokens=16)" if given.quick else "dense:minilm",
+        f"dense:minilm(max_tokens={16 if given.quick else 64})",
         sample(whole, documents, queries, seed=0),
     )
 

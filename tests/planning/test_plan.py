@@ -11,11 +11,13 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
+from ranktilt.io.cache import KEY_BYTES
 from ranktilt.planning.measuring import Experiment, Stopwatch, empty_cache, measured_once
 from ranktilt.planning.plan import plan
 from ranktilt.planning.result import CostPlan
 from ranktilt.reporting.views import view
 from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Sleeping, whole
+from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
 
 
@@ -163,3 +165,28 @@ def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> No
     assert cells[:2] == ["re-rank: cross-encoder:m", "–"]
     assert "price" not in document.headline
     assert "machines" not in document.headline
+
+
+@pytest.mark.slow
+@pytest.mark.neural
+def test_models_are_measured_stage_by_stage_and_shared_work_counts_once(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ranktilt.planning.experiments.audit", lambda *_, **__: None)
+    classifier = tiny_classifier(tmp_path / "classifier")
+    rankers = [rt.ranker(f"dense:{tiny}@20>>cross-encoder:{classifier}@5"), rt.ranker("bm25"), rt.ranker("bm25(k1=2)")]
+    found = plan(rt.bundled(), rankers, documents=46_400, queries=2160, seconds=0.5)
+    names = [one.name for one in found.steps]
+    assert names == [
+        "load", "encode documents", "encode queries", "search", f"re-rank: cross-encoder:{classifier}@5",
+        "audit, run saved", "index documents (english)", "search", "audit, run saved", "search", "audit, run saved",
+    ]  # fmt: skip
+    encoded, run = found.steps[1], found.steps[5]
+    vector = rt.ranker(f"dense:{tiny}").encoder.encode(["text"], "document", "")[0].shape[1]  # type: ignore[attr-defined]
+    each = 4 * vector + KEY_BYTES + 4 + KEY_BYTES  # the vector and the number of its tokens, with their keys
+    assert encoded.disk.value == pytest.approx(46_400 * each, rel=0.1)
+    lines = rt.ranker("bm25@5").rank(rt.bundled()).contents(tmp_path / "run")[tmp_path / "run"]
+    assert run.disk.value == pytest.approx(10 * len(lines), rel=0.2)
+    pairs = [row.results for row in found.measurements if "re-rank" in row.step]
+    assert pairs
+    assert all(count % 20 == 0 for count in pairs)

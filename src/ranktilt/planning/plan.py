@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 USUAL_LLM = "openai:gpt-4o-mini"
 SECONDS = 60.0
-_FEWEST = 20
+_FEWEST, _FAR = 20, 1000
 _HEAPS = 0.6
 """Exponent of the growth of a vocabulary with the documents (Heaps' law), between the usual .5 and .7."""
 _QUICK_SHARE = 0.4
@@ -307,5 +307,11 @@ def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], 
     if shallow and scale.documents > collection.docs.height:
         yield (
             f"The sample holds fewer documents than {shallow[0]} returns; what a search of more takes is known badly."
+        )
+    times = (scale.documents + scale.rewrites) / collection.docs.height
+    if times > _FAR:
+        yield (
+            f"The plan is for {times:,.0f} times the documents of this collection: plan again from a larger part of it "
+            "once there is one."
         )
     yield f"Search and random labels hold at most {memory_limit() / 1e9:.1f} GB beside the collection (--memory)."
