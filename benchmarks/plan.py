@@ -30,11 +30,11 @@ QUANTITIES = {"seconds": "wall time", "processor": "processor time"}
 
 def cases(given: argparse.Namespace) -> Iterator[tuple[str, str, rt.Collection]]:
     """A title, a ranker, and a collection of the full size."""
-    size = generate.QUICK if given.quick else generate.Size(pairs=100_000, queries=2_000)
+    size = generate.QUICK if given.quick else generate.Size(pairs=50_000, queries=3_000)
     yield "generated twins", "bm25", generate.collection(size)
     folder = nfcorpus()
-    whole = generate.collection(generate.QUICK) if given.quick or folder is None else rt.load(folder)
-    documents, queries = (400, 20) if given.quick else (3_000, 320)
+    whole = generate.collection(generate.QUICK) if given.quick or folder is None else rt.load(folder, split="train")
+    documents, queries = (400, 20) if given.quick else (3_000, 2_500)
     name = "generated twins" if given.quick or folder is None else "NFCorpus"
     yield (
         name,
@@ -49,7 +49,12 @@ def measured(collection: rt.Collection, ranker: str, seed: int) -> dict[str, Mea
     work = RankerSteps(rt.ranker(ranker))
     for one in (Experiment("loading", measure_load, size), *work.experiments(collection)):
         measured_once(one, collection, size, watch, seed=seed)
-    return {row.step: row for row in watch.measurements}
+    found = dict[str, Measurement]()
+    for step in {row.step for row in watch.measurements}:
+        some = [row for row in watch.measurements if row.step == step]
+        middle = {name: statistics.median(getattr(row, name) for row in some) for name in QUANTITIES}
+        found[step] = some[0]._replace(**middle)
+    return found
 
 
 def folds(

@@ -36,7 +36,7 @@ from ranktilt.run import Run
 
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 VOCABULARY = "vocabulary"
-_REPEATS = 3
+_REPEATS = 5
 """Searches of one sample, which are quick beside all else."""
 _CANDIDATES = 20_000
 """Documents at most among which the pairs of a re-ranker's sample are found."""
@@ -141,7 +141,7 @@ class RankerSteps:
         for number, stage in enumerate(self._later, 1):
             yield Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, self._depth(number))
         depth = self._depth(len(self._later) + 1)
-        yield Step(self._name, "audit, run saved", (DOCUMENTS, QUERIES, RESULTS), depth=depth)
+        yield Step(self._name, "audit, run saved", (DOCUMENTS, VOCABULARY, QUERIES, RESULTS), depth=depth)
 
     @property
     def _prepared(self) -> tuple[Step, ...]:

@@ -30,7 +30,7 @@ _LEAST = 6
 """Measurements of a step, at least."""
 _LEAST_GROWTH = 4
 """How many times the smallest sample the largest is at least, whatever time it takes."""
-_PILOT, _PILOT_DOCUMENTS = 1 / 40, 64
+_PILOT, _PILOT_DOCUMENTS = 1 / 16, 64
 """Share of the time after which a pilot says enough, and the documents of the first one."""
 _STATUS = Path("/proc/self/statm")
 
@@ -152,7 +152,6 @@ def measured_once(
     start = time.perf_counter()
     with empty_cache(), listening(lambda *_: None), warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        gc.collect()
         experiment.measure(drawn, stopwatch)
     return time.perf_counter() - start
 
@@ -174,6 +173,8 @@ def carry_out(
         stopwatch.first = number < len(design)
         if time.perf_counter() - begun > (3 if stopwatch.first else 1) * seconds and number >= _LEAST:
             break
+        if number % len(design) == 0:
+            gc.collect()
         part, fewer = design[number % len(design)]
         size = experiment.size(part * largest, fewer)
         measured_once(experiment, collection, size, stopwatch, seed=seed + number + 1)
@@ -187,15 +188,15 @@ def _affordable(
     design: Sequence[tuple[float, int]],
     seconds: float,
 ) -> float:
-    """The fraction of the largest sample at which one pass takes so many seconds; pilots warm up, and tell."""
+    """The fraction of the largest sample at which one pass takes so many seconds; pilots warm up, and tell.
+
+    They grow until one takes a good part of that time, so that little is left to guess.
+    """
     fraction = experiment.smallest
     once(experiment.size(fraction))
-    before, taken, at = 0.0, once(experiment.size(fraction)), fraction
+    taken = once(experiment.size(fraction))
     while taken < seconds * _PILOT and fraction < 1:
-        before, at, fraction = taken, fraction, min(4 * fraction, 1.0)
+        fraction = min(4 * fraction, 1.0)
         taken = once(experiment.size(fraction))
-    slope = (taken - before) / (fraction - at) if fraction > at else taken / fraction
-    fixed = max(taken - slope * fraction, 0.0)
-    left = seconds - len(design) * fixed
-    found = left / (max(slope, taken / 100) * sum(part for part, _ in design))
+    found = fraction * seconds / (max(taken, 1e-6) * sum(part for part, _ in design))
     return min(max(found, _LEAST_GROWTH * experiment.smallest), 1.0)

@@ -226,6 +226,7 @@ def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scal
             continue
         if quantity.startswith("tokens"):
             design[:, 0] = 0.0  # no text, no tokens
+        # One seed for all steps: what disturbs one measurement disturbs others too, so their errors add up.
         fit = fit_costs(design, values, seed=scale.seed + number)
         whole = np.array(size.terms(names))
         shared = whole / (scale.machines if step.spreads and quantity == "seconds" else 1)
