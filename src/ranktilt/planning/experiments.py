@@ -54,6 +54,13 @@ class Step:
     spreads: bool = False
     depth: int = 0
     """Results of a query at most, where they count."""
+    batched: bool = False
+    """Whether it works in batches, whose memory does not grow with the collection."""
+
+    @property
+    def memory_terms(self) -> tuple[str, ...]:
+        """What its memory is made of: nothing holds a number for each document and query."""
+        return () if self.batched else tuple(dict.fromkeys((DOCUMENTS, *({RESULTS} & set(self.terms)))))
 
     @property
     def key(self) -> str:
@@ -76,7 +83,7 @@ def measure_load(given: Collection, watch: Stopwatch) -> None:
 class Rewrites:
     """Rewriting by a language model, which is not asked: its prompts are made and their tokens counted."""
 
-    step = Step("", "rewrite", (DOCUMENTS,), spreads=True)
+    step = Step("", "rewrite", (DOCUMENTS,), spreads=True, batched=True)
 
     def __init__(self, llm: LLM, collection: Collection) -> None:
         self._llm = llm
@@ -139,7 +146,7 @@ class RankerSteps:
         yield from self._prepared
         yield Step(repr(self.first), "search", search, True, self.first.depth)
         for number, stage in enumerate(self._later, 1):
-            yield Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, self._depth(number))
+            yield Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, self._depth(number), True)
         depth = self._depth(len(self._later) + 1)
         yield Step(self._name, "audit, run saved", (DOCUMENTS, VOCABULARY, QUERIES, RESULTS), depth=depth)
 
@@ -152,8 +159,8 @@ class RankerSteps:
             return (Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS, VOCABULARY), True),)
         name = repr(replace(first, k=None)) if isinstance(first, Dense) else repr(first)
         if isinstance(first, Dense):
-            documents, queries = ((DOCUMENTS,), (QUERIES,))
-            return Step(name, "encode documents", documents, True), Step(name, "encode queries", queries, True)
+            documents = Step(name, "encode documents", (DOCUMENTS,), spreads=True, batched=True)
+            return documents, Step(name, "encode queries", (QUERIES,), spreads=True, batched=True)
         return (Step(name, "prepare documents", (DOCUMENTS,), True),)
 
     def results(self, documents: int, queries: int, depth: int) -> float:

@@ -26,7 +26,7 @@ _PAUSE = 0.004
 _FRACTIONS = (1 / 8, 1 / 4, 1 / 2, 1.0)
 _FEWER_QUERIES = 4
 _PASSES = 5
-_LEAST = 6
+_LEAST = 8
 """Measurements of a step, at least."""
 _LEAST_GROWTH = 4
 """How many times the smallest sample the largest is at least, whatever time it takes."""

@@ -219,7 +219,7 @@ def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scal
     """What a step would cost, a quantity at a time."""
     found = dict[str, _Estimate]()
     for number, quantity in enumerate(QUANTITIES):
-        names = step.terms if quantity != "memory" else tuple(dict.fromkeys((*step.terms, DOCUMENTS)))
+        names = step.memory_terms if quantity == "memory" else step.terms
         design, values = _points(rows, quantity, names)
         if not len(values):
             found[quantity] = _NOTHING
