@@ -14,8 +14,8 @@ from ranktilt.reporting.views.provenance import folder, provenance
 
 _EVERY = "every ranker"
 _METHOD = (
-    "Each step is measured on samples of four sizes, with many and with few queries and an empty cache: its least wall "
-    "and processor time, the peak of the process's memory that is no file's, and the bytes it writes. Samples are "
+    "Each step is measured on samples of four sizes, with many and with few queries and an empty cache: its wall and "
+    "processor time (medians), the peak of the process's memory that is no file's, the bytes it writes. Samples are "
     "drawn evenly over the lengths of documents and queries, twins together. A search by vectors is measured with "
     "random ones.",
     "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors. Intervals: 95 % of "
