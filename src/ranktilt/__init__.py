@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from ranktilt.mitigation.spiral_result import Spiral
     from ranktilt.mitigation.training_plan import training_study
     from ranktilt.mitigation.training_result import TrainingStudy
+    from ranktilt.planning.plan import plan
+    from ranktilt.planning.result import CostPlan
     from ranktilt.probes.base import Probe, TextProbe
     from ranktilt.probes.explain import Explanation, explain
     from ranktilt.probes.validation import Validation, validate
@@ -72,6 +74,7 @@ _NAMES = {
     "CheckResult": "datasets.check_result",
     "Collection": "collection",
     "Comparison": "auditing.comparison.compare",
+    "CostPlan": "planning.result",
     "DataError": "errors",
     "Estimand": "measures.base",
     "Explanation": "probes.explain",
@@ -118,6 +121,7 @@ _NAMES = {
     "mix": "datasets.mix",
     "nDCG": "measures.ndcg",
     "pairwise": "auditing.pairwise.choices",
+    "plan": "planning.plan",
     "ranker": "registry",
     "relative_delta": "measures.contrast",
     "replay_log": "auditing.llm_log.replay",
@@ -147,6 +151,7 @@ __all__ = [
     "CheckResult",
     "Collection",
     "Comparison",
+    "CostPlan",
     "DataError",
     "Estimand",
     "Explanation",
@@ -193,6 +198,7 @@ __all__ = [
     "mix",
     "nDCG",
     "pairwise",
+    "plan",
     "ranker",
     "relative_delta",
     "replay_log",

@@ -19,7 +19,7 @@ LEVELS: list[list[str]] = [
     ["rankers"],
     ["auditing"],
     ["probes", "generation", "training"],
-    ["mitigation"],
+    ["mitigation", "planning"],
     ["reporting"],
     ["registry"],
     ["cli"],

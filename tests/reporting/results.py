@@ -44,6 +44,7 @@ from tests.auditing.test_sequential import collection as asked_queries
 from tests.mitigation.growing import grown
 from tests.mitigation.planted import swept
 from tests.mitigation.trained import whole
+from tests.planning.planned import whole as planned
 from tests.probes.validations import toy_validation
 from tests.reporting.audits import clear, small, three, twins, uneven
 from tests.toy import collection_of, run_of
@@ -276,6 +277,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "models, in full": lambda: ModelList(MODELS, {"dense:one": "cache"}, full=True),
     "pairwise": beside,
     "pairwise, level": lambda: chosen(tilt=False),
+    "plan": planned,
+    "plan, one machine": lambda: planned(asks=False),
     "replayed log": replayed,
     "replayed log, failed": lambda: replayed(0.25),
     "sequential": lambda: audit_until(asked_queries(), Noisy(2.0), 10),

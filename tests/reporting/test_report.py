@@ -179,7 +179,7 @@ def test_an_explanation_is_reported_beside_others(here: Path) -> None:
 
 _VERBS = (
     "audit, validate, study, explain, pairwise, level, study --of training, spiral, audit --until, compare, "
-    "gate, calibrate, check and replay-log"
+    "gate, calibrate, check, plan and replay-log"
 )
 MADE = f"ranktilt {_VERBS} write one with --json FILE"
 WANTED = "a result of RankTilt"

@@ -26,6 +26,7 @@ from ranktilt.cli.mitigation.level import level
 from ranktilt.cli.mitigation.spiral import spiral
 from ranktilt.cli.notes import say
 from ranktilt.cli.output import ReaderGone
+from ranktilt.cli.plan import plan
 from ranktilt.errors import UserError, unknown
 
 _PANELS: dict[str, dict[str, Any]] = {
@@ -39,6 +40,7 @@ _PANELS: dict[str, dict[str, Any]] = {
     "level": {"level": level, "spiral": spiral},
     "look": {
         "report": report.report, "view": view.view, "demo": demo, "models": models.models, "cache": cache.cache,
+        "plan": plan,
     },
 }  # fmt: skip
 """The verbs by what they are for; one with kinds of its own is an application."""

@@ -78,6 +78,8 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return ""
     minutes = int(seconds // 60)
+    if minutes >= 6000:
+        return f"{minutes / 1440:,.0f} days"
     return (
         f"{seconds:.0f} s"
         if seconds < 100

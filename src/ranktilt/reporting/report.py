@@ -27,6 +27,7 @@ from ranktilt.io.files import read_bytes, require_regular, write_bytes
 from ranktilt.mitigation.result import Bench
 from ranktilt.mitigation.spiral_result import Spiral
 from ranktilt.mitigation.training_result import TrainingStudy
+from ranktilt.planning.result import CostPlan
 from ranktilt.probes.explain import Explanation
 from ranktilt.probes.validation import Validation
 from ranktilt.reporting.document import Document, Explorer, Section, Sentence
@@ -54,6 +55,7 @@ RESULTS: dict[type[Result], tuple[str, str]] = {
     Gate: ("gate", "gates"),
     Calibration: ("calibration", "calibrations"),
     CheckResult: ("check", "checks"),
+    CostPlan: ("cost plan", "cost plans"),
     ReplayedLog: ("replayed log", "replayed logs"),
 }
 """Every kind of result that a page shows, and what one and several of them are called."""

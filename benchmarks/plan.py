@@ -1,0 +1,123 @@
+"""What `ranktilt plan` predicts from a sample, beside what is measured of a collection with ten times the documents.
+
+- Two collections are drawn three times each: generated twins for BM25, NFCorpus for ``dense:minilm``. `plan` sees a
+  tenth of the documents and queries.
+- Then each step runs once on the whole, with an empty cache, as the plan's own samples do. Only steps of at least a
+  second are held against the target; small ones are the noise of the clock.
+- Wall and processor time: others who use the machine disturb the first more than the second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator, Sequence
+
+import generate
+from common import arguments, machine, nfcorpus, publish, say, seconds, table, target
+
+import ranktilt as rt
+from ranktilt.planning.experiments import RankerSteps, measure_load
+from ranktilt.planning.measuring import Experiment, Stopwatch, measured_once
+from ranktilt.planning.result import Amount, CostPlan, Measurement
+from ranktilt.planning.sample import sample
+
+PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "torch", "sentence-transformers")
+TENFOLD, FOLDS, LEAST, MOST_OFF = 10, 3, 1.0, 20.0
+BUDGET = 60.0
+QUANTITIES = {"seconds": "wall time", "processor": "processor time"}
+
+
+def cases(given: argparse.Namespace) -> Iterator[tuple[str, str, rt.Collection]]:
+    """A title, a ranker, and a collection of the full size."""
+    size = generate.QUICK if given.quick else generate.Size(pairs=50_000, queries=3_000)
+    yield "generated twins", "bm25", generate.collection(size)
+    folder = nfcorpus()
+    whole = generate.collection(generate.QUICK) if given.quick or folder is None else rt.load(folder, split="train")
+    documents, queries = (400, 20) if given.quick else (3_000, 2_500)
+    name = "generated twins" if given.quick or folder is None else "NFCorpus"
+    yield (
+        name,
+        f"dense:minilm(max_tokens={16 if given.quick else 64})",
+        sample(whole, documents, queries, seed=0),
+    )
+
+
+def measured(collection: rt.Collection, ranker: str, seed: int) -> dict[str, Measurement]:
+    """Each step on the whole collection."""
+    size, watch = (collection.docs.height, collection.judged.height), Stopwatch()
+    work = RankerSteps(rt.ranker(ranker))
+    for one in (Experiment("loading", measure_load, size), *work.experiments(collection)):
+        measured_once(one, collection, size, watch, seed=seed)
+    found = dict[str, Measurement]()
+    for step in {row.step for row in watch.measurements}:
+        some = [row for row in watch.measurements if row.step == step]
+        middle = {name: statistics.median(getattr(row, name) for row in some) for name in QUANTITIES}
+        found[step] = some[0]._replace(**middle)
+    return found
+
+
+def folds(
+    collection: rt.Collection, ranker: str, given: argparse.Namespace
+) -> list[tuple[CostPlan, dict[str, Measurement]]]:
+    """Plans from samples, and what the whole took, a fold after the other."""
+    documents, queries = collection.docs.height, collection.judged.height
+    found = []
+    for fold in range(1 if given.quick else FOLDS):
+        say(f"{ranker}: fold {fold + 1}")
+        small = sample(collection, documents // TENFOLD, max(queries // TENFOLD, 1), seed=1000 + fold)
+        planned = rt.plan(
+            small, [rt.ranker(ranker)], documents=documents, queries=queries, seconds=2 if given.quick else BUDGET,
+            seed=fold,
+        )  # fmt: skip
+        found.append((planned, measured(collection, ranker, fold)))
+    return found
+
+
+def rows(
+    found: Sequence[tuple[CostPlan, dict[str, Measurement]]], quantity: str
+) -> Iterator[tuple[str, float, list[float], int]]:
+    """Of each step and of all: its name, its median time, how far each fold's prediction is off in %, and hits."""
+    names = [f"{one.ranker}: {one.name}" if one.ranker else one.name for one in found[0][0].steps]
+    for number, name in enumerate([*names, "total"]):
+        pairs = list[tuple[Amount, float]]()
+        for planned, took in found:
+            expected = getattr(planned.total if name == "total" else planned.steps[number], quantity)
+            came = sum(getattr(took[one], quantity) for one in (names if name == "total" else [name]))
+            pairs.append((expected, came))
+        off = [100 * (expected.value / came - 1) for expected, came in pairs]
+        inside = sum(expected.low <= came <= expected.high for expected, came in pairs)
+        yield name, statistics.median(came for _, came in pairs), off, inside
+
+
+def part(title: str, ranker: str, collection: rt.Collection, given: argparse.Namespace) -> Iterator[str]:
+    """A table for each clock, and the target."""
+    found = folds(collection, ranker, given)
+    documents, queries = collection.docs.height, collection.judged.height
+    yield f"### {ranker}: {title}, {documents:,} documents and {queries:,} queries from {documents // TENFOLD:,}\n"
+    for quantity, clock in QUANTITIES.items():
+        lines, worst = [], 0.0
+        for name, took, off, inside in rows(found, quantity):
+            typical = statistics.median(off)
+            if took >= LEAST:
+                worst = max(worst, abs(typical))
+            shown = ", ".join(f"{one:+.0f}" for one in off).replace("-", "−")
+            lines.append((name, seconds(took), f"{typical:+.0f} %".replace("-", "−"), shown, f"{inside} of {len(off)}"))
+        yield table((clock, "measured (s)", "predicted is off by", "each fold (%)", "in the interval"), lines)
+        yield "\n" + target(
+            f"{clock}, steps over a second and total: largest median error", worst, at_most=MOST_OFF, unit=" %"
+        )
+        yield ""
+
+
+def main() -> None:
+    """Measure both collections, and publish."""
+    given = arguments(str(__doc__).splitlines()[0]).parse_args()
+    text = ["## Plans: predicted from a tenth, and measured", "", machine(PACKAGES), ""]
+    for case in cases(given):
+        text += part(*case, given)
+    publish("plan", "\n".join(text), given)
+
+
+if __name__ == "__main__":
+    main()

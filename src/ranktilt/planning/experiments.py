@@ -1,0 +1,252 @@
+"""The steps of an audit, and how each is measured by itself with what RankTilt uses for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ranktilt.auditing.audit import audit
+from ranktilt.collection import Collection
+from ranktilt.datasets.load import NO_QRELS, load
+from ranktilt.datasets.save import save
+from ranktilt.errors import UserError
+from ranktilt.executing.memory_limits import vector_folder
+from ranktilt.generation.estimate import estimate
+from ranktilt.generation.rewrite.plan import Rewriting
+from ranktilt.generation.rewrite.plan import plan as rewriting_plan
+from ranktilt.io.cache import VectorCache, cache_folder, content_keys
+from ranktilt.llm.base import LLM
+from ranktilt.llm.estimate import time_of
+from ranktilt.models.encoder import Encoder, Kind
+from ranktilt.planning.measuring import Experiment, Stopwatch, Taken, folder_size
+from ranktilt.rankers.base import FirstStage, Ranker, stages_of
+from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.engines.base import LiveEngine
+from ranktilt.rankers.lexical.bm25 import Lexical
+from ranktilt.rankers.lexical.index import LARGE, terms
+from ranktilt.rankers.llm.base import LLMRanker
+from ranktilt.rankers.replay import Replay
+from ranktilt.run import Run
+
+DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
+VOCABULARY = "vocabulary"
+_REPEATS = 5
+"""Searches of one sample, which are quick beside all else."""
+_CANDIDATES = 20_000
+"""Documents at most among which the pairs of a re-ranker's sample are found."""
+_REWRITTEN = 4_000
+"""Documents at most whose prompts are counted."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the work: which terms of the size its cost is made of, and whether machines can share it."""
+
+    ranker: str
+    name: str
+    terms: tuple[str, ...]
+    spreads: bool = False
+    depth: int = 0
+    """Results of a query at most, where they count."""
+    batched: bool = False
+    """Whether it works in batches, whose memory does not grow with the collection."""
+
+    @property
+    def memory_terms(self) -> tuple[str, ...]:
+        """What its memory is made of: nothing holds a number for each document and query."""
+        return () if self.batched else tuple(dict.fromkeys((DOCUMENTS, *({RESULTS} & set(self.terms)))))
+
+    @property
+    def key(self) -> str:
+        """What its measurements are called."""
+        return f"{self.ranker}: {self.name}" if self.ranker else self.name
+
+
+LOAD = Step("", "load", (DOCUMENTS, QUERIES))
+
+
+def measure_load(given: Collection, watch: Stopwatch) -> None:
+    """Load a collection that lies on disk in BEIR's layout."""
+    folder = save(given, cache_folder() / "collection")
+    size = folder_size(folder)
+    with watch(LOAD.key, given) as taken:
+        load(folder, qrels=None if given.qrels.height else NO_QRELS)
+        taken.disk = size
+
+
+class Rewrites:
+    """Rewriting by a language model, which is not asked: its prompts are made and their tokens counted."""
+
+    step = Step("", "rewrite", (DOCUMENTS,), spreads=True, batched=True)
+
+    def __init__(self, llm: LLM, collection: Collection) -> None:
+        self._llm = llm
+        source = "human" if "human" in collection.sources else collection.sources[0]
+        self._how = Rewriting(of=source, source="planned rewrites")
+        self._most = min(collection.docs.height, _REWRITTEN), 1
+        self.share = rewriting_plan(collection, llm, self._how).chosen / collection.docs.height
+        """Documents that are rewritten, of all."""
+
+    def experiments(self) -> Iterator[Experiment]:
+        """One."""
+        yield Experiment("prompts", self._measure, self._most)
+
+    def _measure(self, given: Collection, watch: Stopwatch) -> None:
+        if self._how.of not in given.sources:
+            return
+        with watch(self.step.key, given) as taken:
+            found = estimate(rewriting_plan(given, self._llm, self._how), self._llm)
+            _count(taken, found.tokens_in, found.tokens_out, found.seconds)
+
+
+def _count(taken: Taken, tokens_in: int, tokens_out: int, seconds: float | None) -> None:
+    taken.tokens_in, taken.tokens_out = tokens_in, tokens_out
+    taken.seconds = math.nan if seconds is None else seconds
+
+
+class RankerSteps:
+    """What a ranker does; each of its stages computes on this machine, or can be rehearsed without asking anything."""
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._name, stages = repr(ranker), stages_of(ranker)
+        for stage in stages:
+            asks = isinstance(stage, Dense) and not isinstance(stage.encoder, Encoder)
+            if isinstance(stage, LiveEngine | Replay) or asks:
+                raise UserError(
+                    f"{stage!r}: what a server or a saved run takes cannot be measured here; name a ranker that this "
+                    "machine computes, such as bm25"
+                )
+            if not isinstance(stage, LLMRanker):  # they are not asked, and need no key
+                stage.check()
+        if not isinstance(stages[0], FirstStage):
+            raise UserError(f"{ranker!r}: no stage searches; put one first, such as bm25@100>>{ranker!r}")
+        self.first: Any = stages[0]
+        self._later: tuple[Any, ...] = stages[1:]
+        self._lengths: dict[int, Any] = {}
+        """Results of each query of a first stage's run, by the documents of the sample."""
+
+    @property
+    def lexical(self) -> bool:
+        """Whether it searches by words."""
+        return isinstance(self.first, Lexical)
+
+    def _depth(self, stages: int) -> int:
+        """Results of a query, at most, after so many stages."""
+        return int(min([self.first.depth, *(one.k for one in self._later[: stages - 1] if one.k)]))
+
+    def steps(self) -> Iterator[Step]:
+        """In the order of the work."""
+        search = (PRODUCT, RESULTS) if self.lexical else (DOCUMENTS, PRODUCT, RESULTS)
+        yield from self._prepared
+        yield Step(repr(self.first), "search", search, True, self.first.depth)
+        for number, stage in enumerate(self._later, 1):
+            yield Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, self._depth(number), True)
+        depth = self._depth(len(self._later) + 1)
+        yield Step(self._name, "audit, run saved", (DOCUMENTS, VOCABULARY, QUERIES, RESULTS), depth=depth)
+
+    @property
+    def _prepared(self) -> tuple[Step, ...]:
+        """What is done before a search; the same for rankers that share it."""
+        first = self.first
+        if isinstance(first, Lexical):
+            of = "" if first.text == "title+text" else f", {first.text}"
+            return (Step("", f"index documents ({first.analyzer}{of})", (DOCUMENTS, VOCABULARY), True),)
+        name = repr(replace(first, k=None)) if isinstance(first, Dense) else repr(first)
+        if isinstance(first, Dense):
+            documents = Step(name, "encode documents", (DOCUMENTS,), spreads=True, batched=True)
+            return documents, Step(name, "encode queries", (QUERIES,), spreads=True, batched=True)
+        return (Step(name, "prepare documents", (DOCUMENTS,), True),)
+
+    def results(self, documents: int, queries: int, depth: int) -> float:
+        """Results of so many queries over so many documents, as the lists of the largest sample would grow."""
+        sampled = max(self._lengths)
+        return float(np.minimum(self._lengths[sampled] * (documents / sampled), depth).mean()) * queries
+
+    def experiments(self, collection: Collection) -> Iterator[Experiment]:
+        """The quick one first."""
+        documents, queries = collection.docs.height, collection.judged.height
+        yield Experiment(f"{self._name}: search and audit", self._measure_search, (documents, queries))
+        if isinstance(self.first, Dense):
+            yield Experiment(f"{self.first!r}: encoding", self._measure_encoding, (documents, queries))
+        most = min(documents, _CANDIDATES), queries
+        for number, stage in enumerate(self._later, 1):
+            measured = partial(self._measure_stage, number)
+            yield Experiment(f"{self._name}: {stage!r}", measured, most, (False, True))
+
+    def _measure_search(self, given: Collection, watch: Stopwatch) -> None:
+        first, steps = replace(self.first), {step.name: step.key for step in self.steps()}
+        if isinstance(first, Dense):
+            self._pretend_vectors(first, given)
+        else:
+            with watch(self._prepared[0].key, given) as taken:
+                _prepare(first, given, taken)
+        for _ in range(_REPEATS):
+            with watch(steps["search"], given) as taken:
+                run = first.rank(given)
+                taken.results = len(run.docs)
+        self._lengths[given.docs.height] = np.diff(run.offsets)
+        run = self._candidates(first, given, len(self._later) + 1) if self._later else run
+        with watch(steps["audit, run saved"], given) as taken:
+            run.save(cache_folder() / "run.trec")
+            audit(given, run, by="source" if len(given.sources) > 1 else None, card=not given.qrels.height)
+            taken.results = len(run.docs)
+
+    def _candidates(self, first: Any, given: Collection, stages: int) -> Run:
+        """As many as so many stages would leave."""
+        run: Run = replace(first, k=self._depth(stages)).rank(given)
+        return run
+
+    def _pretend_vectors(self, stage: Dense, given: Collection) -> None:
+        """Put random vectors into the cache: a search takes as long as with the model's, which take hours."""
+        encoder, rng = stage.encoder, np.random.default_rng(0)
+        width = self._width(encoder)
+        cache = VectorCache(vector_folder() / "embeddings" / encoder.fingerprint, dtype=encoder.store)
+        queries = stage.read_queries(given.judged["text"])
+        read: list[tuple[Kind, pl.Series]] = [("document", given.texts(stage.text)), ("query", queries)]
+        for kind, texts in read:
+            keys = np.unique(content_keys(texts, prefix=kind))
+            cache.put(keys, rng.normal(size=(len(keys), width)).astype(np.float32))
+        stage.rank(given.only_queries(given.judged["id"][:1]))  # tokens are counted: a part of encoding
+
+    def _width(self, encoder: Any) -> int:
+        if not hasattr(self, "_vector_width"):
+            self._vector_width = encoder.encode(["a text"], "query", "")[0].shape[1]
+        return int(self._vector_width)
+
+    def _measure_encoding(self, given: Collection, watch: Stopwatch) -> None:
+        stage, (documents, queries) = replace(self.first), self._prepared
+        with watch(documents.key, given):
+            stage.encoder.encode(given.texts(stage.text).to_list(), "document", "")
+        with watch(queries.key, given):
+            stage.encoder.encode(stage.read_queries(given.judged["text"]).to_list(), "query", "")
+
+    def _measure_stage(self, number: int, given: Collection, watch: Stopwatch) -> None:
+        first, stage = replace(self.first), replace(self._later[number - 1])
+        if isinstance(first, Dense):
+            self._pretend_vectors(first, given)
+        run = self._candidates(first, given, number)
+        with watch(f"{self._name}: re-rank: {stage!r}", given) as taken:
+            taken.results = len(run.docs)
+            if isinstance(stage, LLMRanker):
+                _, found, _ = stage.rehearse(given, run)
+                asked = found.requests - found.journalled, found.tokens_in, found.tokens_out
+                _count(taken, *asked[1:], time_of(found.llm, asked)[0])
+            else:
+                stage.rank(given, run)
+
+
+def _prepare(first: Any, given: Collection, taken: Taken) -> None:
+    """Make the index, or whatever a ranker makes of the documents before its first query."""
+    if not isinstance(first, Lexical):
+        first.rank(given.only_queries(given.judged["id"][:1]))
+        return
+    given.tie_keys()  # kept for all searches, as the index is
+    table = terms(given, first.analyzer, first.text).table
+    if int(given.texts(first.text).str.len_bytes().sum()) < LARGE:  # of a larger collection it is kept on disk
+        taken.disk = sum(getattr(part, "nbytes", 0) for part in vars(table).values())

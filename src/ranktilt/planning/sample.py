@@ -1,0 +1,45 @@
+"""Samples of a collection that stand for it: documents of every length, with their twins, queries and judgments."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ranktilt.collection import Collection
+
+
+def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
+    """Draw about so many documents and queries, evenly over their lengths.
+
+    Documents of one origin are drawn together. A query keeps about as many judgments as it has, which are given to
+    documents of the sample by chance, all of one origin alike: what is measured is time, and not effectiveness.
+    """
+    rng = np.random.default_rng([seed, documents, queries])
+    docs = _drawn_documents(collection.docs, documents, rng)
+    asked = _drawn(collection.judged.sort(pl.col("text").str.len_bytes(), "id"), queries, rng)
+    qrels = collection.qrels.join(asked, left_on="query_id", right_on="id", how="semi")
+    return Collection(docs, asked, _judged_by_chance(qrels, docs, rng), {"split": "test"})
+
+
+def _drawn_documents(docs: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:
+    size = pl.col("text").str.len_bytes() + pl.col("title").str.len_bytes()
+    origins = docs.group_by("origin").agg(size.sum().alias("bytes")).sort("bytes", "origin")
+    chosen = _drawn(origins, round(count * origins.height / docs.height), rng)
+    return docs.join(chosen, on="origin", how="semi", maintain_order="left")
+
+
+def _drawn(rows: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Rows at even distances, from a random one on; at least one."""
+    count = min(max(count, 1), rows.height)
+    return rows[((np.arange(count) + rng.random()) * rows.height / count).astype(np.int64)]
+
+
+def _judged_by_chance(qrels: pl.DataFrame, docs: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    """About as many judgments of the same queries and grades, of other documents."""
+    versions = max(round(docs.height / docs["origin"].n_unique()), 1)
+    some = qrels.sort(pl.col("grade"), descending=True, maintain_order=True)
+    some = some.filter(pl.col("doc_id").cum_count().over("query_id") % versions == 1 % versions)
+    drawn = docs["origin"].gather(rng.integers(docs.height, size=some.height))
+    judged = some.with_columns(origin=drawn).join(docs.select("origin", "id"), on="origin", maintain_order="left")
+    judged = judged.select("query_id", pl.col("id").alias("doc_id"), "grade")
+    return judged.unique(["query_id", "doc_id"], keep="first", maintain_order=True)

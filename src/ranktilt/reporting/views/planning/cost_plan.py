@@ -1,0 +1,111 @@
+"""A cost plan: a row a step, its time, memory, disk, tokens and price with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from ranktilt.llm.estimate import duration
+from ranktilt.planning.result import Amount, CostPlan, PlannedStep
+from ranktilt.reporting.document import TEXT, Cell, Column, Document, Row, Section, Sentence, Table
+from ranktilt.reporting.numbers import DASH, count, decimal, size
+from ranktilt.reporting.views.provenance import folder, provenance
+
+_EVERY = "every ranker"
+_METHOD = (
+    "Each step is measured on samples of four sizes, with many and with few queries and an empty cache: its wall and "
+    "processor time (medians), the peak of the process's memory that is no file's, the bytes it writes. Samples are "
+    "drawn evenly over the lengths of documents and queries, twins together. A search by vectors is measured with "
+    "random ones.",
+    "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors. Intervals: 95 % of "
+    "predictions by refits to drawn measurements (parametric bootstrap, t), whose growth may bend as far as the "
+    "measurements allow; so they widen with the distance from the sample.",
+)  # fmt: skip
+
+
+def view(found: CostPlan) -> Document:
+    """Return what is said of a plan."""
+    name = folder(found.spec)
+    title = f"Plan for {name}" if name else "Plan"
+    lead = ("What would it take, and where does the time go?",)
+    return Document(
+        title=title,
+        kind=title,
+        headline=f"{found.headline}.",
+        sections=(Section("steps", "Step by step", lead, (_table(found),)), provenance(found.spec, found.notes)),
+        sentences=(Sentence(found.headline, emphasis="strong", only=TEXT),),
+        legend=tuple(_legend(found)),
+        notes=found.notes,
+        method=_METHOD,
+        data=pl.DataFrame([dict(_flat(one)) for one in (*found.steps, found.total)]),
+    )
+
+
+def _table(found: CostPlan) -> Table:
+    asks = found.total.tokens_in.known and found.total.tokens_in.value > 0
+    columns = (
+        Column("step", number=False, header=True),
+        Column("time"),
+        *([Column("shared", number=False, hint=f"by {found.machines} machines")] if found.machines > 1 else []),
+        Column("memory", hint="of the process at its peak; files that are mapped do not count"),
+        Column("disk"),
+        *([Column("tokens in"), Column("tokens out"), Column("price")] if asks else []),
+        Column("grows with", number=False, hint="the term that most of the time comes from"),
+        Column("× sample", hint="how far the time is extrapolated"),
+    )
+    rows = [Row(tuple(_cells(one, found, asks=asks)), (one.ranker or _EVERY,)) for one in found.steps]
+    rows.append(Row(tuple(_cells(found.total, found, asks=asks)), ("in all",), rule=True))
+    return Table("What each step would take", columns, tuple(rows), groups=("ranker",))
+
+
+def _cells(one: PlannedStep, found: CostPlan, *, asks: bool) -> Iterator[Cell]:
+    total = one is found.total
+    yield Cell(one.name, emphasis="strong" if total else "")
+    yield _cell(one.seconds, time_span, interval=True)
+    if found.machines > 1:
+        yield Cell("" if total else "yes" if one.spreads else "no")
+    yield _cell(one.memory, size, interval=True)
+    yield _cell(one.disk, size)
+    if asks:
+        yield _cell(one.tokens_in, _tokens)
+        yield _cell(one.tokens_out, _tokens)
+        yield _cell(one.price, lambda value: decimal(value, 2), interval=True)
+    yield Cell(one.grows)
+    yield Cell("" if total else f"{one.factor:,.3g}" if one.seconds.known else DASH, one.factor)
+
+
+def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = False) -> Cell:
+    """A dash for nothing and for what is not known."""
+    if not amount.known or not amount.value:
+        return Cell(DASH, amount.value)
+    ends = (printed(amount.low), printed(amount.high)) if interval else None
+    return Cell(printed(amount.value), amount.value, ends=ends)
+
+
+def time_span(seconds: float) -> str:
+    """Print a time with about two digits: ``0.31 s``, ``42 s``, ``9 h 58 min``."""
+    return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)
+
+
+def _tokens(number: float) -> str:
+    return f"{number / 1e6:,.1f}M" if number >= 1e6 else count(round(number))
+
+
+def _flat(one: PlannedStep) -> Iterator[tuple[str, object]]:
+    for name, value in one._asdict().items():
+        if isinstance(value, Amount):
+            yield name, value.value
+            yield f"{name} low", value.low
+            yield f"{name} high", value.high
+        else:
+            yield name, value
+
+
+def _legend(found: CostPlan) -> Iterator[str]:
+    rows = found.measurements
+    most = max(row.documents for row in rows), max(row.queries for row in rows)
+    yield (
+        f"Measured on this machine on samples of up to {count(most[0])} documents and {count(most[1])} queries, and "
+        "extrapolated; brackets: 95 % prediction intervals. × sample: time over that of the largest sample."
+    )

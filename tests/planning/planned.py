@@ -1,0 +1,76 @@
+"""Plans whose numbers are known, and a ranker whose costs are."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ranktilt.collection import Collection
+from ranktilt.planning.result import Amount, CostPlan, Measurement, PlannedStep
+from ranktilt.rankers.base import FirstStage, Rows, Scores
+
+UNKNOWN = Amount(math.nan, math.nan, math.nan)
+NOTHING = Amount(0, 0, 0)
+PER_DOCUMENT, PER_QUERY, PER_PAIR = 2e-4, 2e-4, 4e-6
+
+
+class Clock:
+    """A clock that only moves when it is told to."""
+
+    now = 0.0
+
+    @classmethod
+    def perf_counter(cls) -> float:
+        """Return its time."""
+        return cls.now
+
+    process_time = perf_counter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clocked(FirstStage):
+    """Moves the clock for each document before its first query, and for each query and each document of each query."""
+
+    name: ClassVar[str] = "clocked"
+
+    def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
+        count = collection.docs.height
+        left = collection.memo(("terms", "clocked"), lambda: [PER_DOCUMENT * count])
+        Clock.now += left.pop() if left else 0
+        for _ in range(collection.judged.height):
+            Clock.now += PER_QUERY + PER_PAIR * count
+            yield np.arange(count), np.linspace(2, 1, count)
+
+
+def step(ranker: str, name: str, seconds: float, **others: Amount | bool | str | float) -> PlannedStep:
+    """A step, half of whose time at least and twice it at most may pass."""
+    time = Amount(seconds, seconds / 2, 2 * seconds) if seconds == seconds else UNKNOWN
+    known = {"memory": Amount(2e9, 1e9, 3e9), "disk": NOTHING, "tokens_in": NOTHING, "tokens_out": NOTHING}
+    rest = {"spreads": True, "grows": "documents", "factor": 40.0, "price": NOTHING, **known, **others}
+    return PlannedStep(ranker=ranker, name=name, seconds=time, processor=time, **rest)  # type: ignore[arg-type]
+
+
+def whole(*, asks: bool = True) -> CostPlan:
+    """A plan of two rankers, on four machines and with rewrites or without."""
+    tokens = Amount(2e9, 1.9e9, 2.1e9)
+    price = Amount(1500, 1425, 1575)
+    rewrite = step("", "rewrite", 3e6, memory=NOTHING, tokens_in=tokens, tokens_out=tokens, price=price)
+    steps = (
+        *([rewrite] if asks else []),
+        step("", "load", 90, spreads=False, disk=Amount(9e9, 9e9, 9e9)),
+        step("", "index documents (english)", 600, disk=Amount(7e9, 6e9, 8e9)),
+        step("bm25", "search", 0.25, grows="documents × queries"),
+        step("bm25", "audit, run saved", 40, spreads=False, grows="results"),
+        step("bm25@100>>cross-encoder:m", "re-rank: cross-encoder:m", math.nan, grows="results"),
+    )
+    seconds = sum(one.seconds.value for one in steps if one.seconds.known)
+    total = step("", "total", seconds, spreads=False, grows="", factor=1.0, memory=Amount(2e9, 1e9, 3e9))
+    total = total._replace(disk=Amount(16e9, 15e9, 17e9))
+    total = total._replace(tokens_in=tokens, tokens_out=tokens, price=price) if asks else total
+    measured = Measurement("load", 5_000, 300, 0, 0.1, 0.1, 1e8, 5e6)
+    return CostPlan(
+        {"collection": {"path": "docs"}, "rankers": ["bm25"], "seed": 0},
+        8_800_000, 7_000, 8_800_000 if asks else 0, 4 if asks else 1, steps, total, (measured,), ("A note.",),
+    )  # fmt: skip

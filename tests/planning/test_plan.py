@@ -1,0 +1,193 @@
+"""Plans: costs that are known are found, and what cannot be measured is refused."""
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import ranktilt as rt
+from ranktilt.collection import Collection
+from ranktilt.io.cache import KEY_BYTES
+from ranktilt.planning.measuring import Experiment, Stopwatch, empty_cache, measured_once
+from ranktilt.planning.plan import plan
+from ranktilt.planning.result import CostPlan
+from ranktilt.reporting.views import view
+from tests.planning.planned import PER_DOCUMENT, PER_PAIR, PER_QUERY, Clock, Clocked, whole
+from tests.rankers.tiny_rerankers import tiny_classifier
+from tests.refusals import refused
+
+
+@pytest.fixture(scope="module")
+def found() -> CostPlan:
+    """Known costs, at ten times the documents and queries."""
+    with pytest.MonkeyPatch.context() as patched:  # an audit takes longer than what is to be seen here
+        patched.setattr("ranktilt.planning.experiments.audit", lambda *_, **__: None)
+        patched.setattr("ranktilt.planning.measuring.time", Clock)
+        patched.setattr("ranktilt.planning.measuring._PASSES", 1)
+        return plan(rt.bundled(), [Clocked(k=10)], documents=4640, queries=500, llm_price=(0.15, 0.60), machines=5)
+
+
+def test_known_costs_are_predicted_at_ten_times_the_sample(found: CostPlan) -> None:
+    ranked = found.documents + found.rewrites
+    steps = {one.name: one for one in found.steps}
+    first = PER_QUERY + PER_PAIR * ranked / 5  # without a query nothing is prepared
+    prepared, search = PER_DOCUMENT * ranked / 5 + first, 500 * (PER_QUERY + PER_PAIR * ranked) / 5
+    for name, seconds in (("prepare documents", prepared), ("search", search)):
+        expected = steps[name].seconds
+        assert expected.value == pytest.approx(seconds, rel=0.01)
+        assert expected.low < seconds < expected.high
+    assert steps["search"].grows == "documents × queries"
+
+
+def test_only_what_spreads_is_shared(found: CostPlan) -> None:
+    spreads = {one.name for one in found.steps if one.spreads}
+    assert spreads == {"rewrite", "prepare documents", "search"}
+    assert [one.name for one in found.steps] == ["rewrite", "load", "prepare documents", "search", "audit, run saved"]
+
+
+def test_the_total_is_the_sum_and_of_memory_the_most(found: CostPlan) -> None:
+    total, steps = found.total, found.steps
+    assert total.seconds.value == pytest.approx(sum(one.seconds.value for one in steps))
+    assert total.disk.value == pytest.approx(sum(one.disk.value for one in steps))
+    assert total.memory.value == max(one.memory.value for one in steps)
+    assert total.seconds.low < total.seconds.value < total.seconds.high
+    for one in (*steps, total):
+        for amount in (one.seconds, one.memory, one.disk, one.tokens_in, one.price):
+            assert amount.low <= amount.value <= amount.high
+
+
+def test_rewrites_are_those_of_the_human_side_at_the_price_given(found: CostPlan) -> None:
+    rewrite = found.steps[0]
+    assert found.rewrites == round(4640 * 232 / 464)
+    assert rewrite.price.value == pytest.approx(
+        (0.15 * rewrite.tokens_in.value + 0.60 * rewrite.tokens_out.value) / 1e6
+    )
+    human = rt.bundled().docs.filter(pl.col("source") == "human")["text"]
+    words = sum(math.ceil(n / 4) for n in human.str.len_bytes())
+    assert rewrite.tokens_out.value == pytest.approx(10 * words, rel=0.05)
+    assert found.total.price == rewrite.price
+
+
+def test_a_plan_is_saved_and_read_again(found: CostPlan, tmp_path: Path) -> None:
+    again = CostPlan.load(found.save(tmp_path / "p.json"))
+    assert again == found
+    assert len(again.measurements) == len(found.measurements)
+    assert view(found).headline == f"{found.headline}."
+    assert found.headline.startswith("6,960 documents and 500 queries on 5 machines would take ")
+
+
+def test_what_is_cached_shortens_nothing_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
+    seen = list[str]()
+
+    def measure(given: Collection, watch: Stopwatch) -> None:
+        seen.append(os.environ["RANKTILT_CACHE"])
+        with watch("write", given) as taken:
+            Path(seen[-1], "file").write_bytes(b"x" * 1000)
+            taken.disk = 5
+            taken.results = 7
+
+    watch = Stopwatch()
+    for seed in (0, 1):
+        measured_once(Experiment("test", measure, (464, 216)), rt.bundled(), (100, 10), watch, seed=seed)
+    assert [row[:4] for row in watch.measurements] == [("write", 100, 10, 7)] * 2
+    assert [row.disk for row in watch.measurements] == [1005, 1005]
+    assert len({*seen, str(tmp_path)}) == 3
+    assert os.environ["RANKTILT_CACHE"] == str(tmp_path)
+    assert not any(map(os.path.exists, seen))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_environment_is_as_before_where_nothing_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RANKTILT_CACHE", raising=False)
+    with pytest.raises(ValueError, match="inside"), empty_cache():
+        raise ValueError("inside")
+    assert "RANKTILT_CACHE" not in os.environ
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not tell a process's memory")
+def test_the_peak_of_the_memory_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RANKTILT_CACHE", str(tmp_path))
+    watch = Stopwatch()
+    for size in (0, 200_000_000):
+        with watch("fill", rt.bundled()):
+            np.ones(size // 8).sum()
+    less, more = (row.memory for row in watch.measurements)
+    assert 150e6 < more - less < 300e6
+    watch.first = False
+    with watch("fill", rt.bundled()):
+        pass
+    assert math.isnan(watch.measurements[-1].memory)
+
+
+def few(documents: int, queries: int) -> Collection:
+    docs = pl.DataFrame({"id": [f"d{n}" for n in range(documents)], "text": "a b"})
+    asked = pl.DataFrame(
+        {"id": [f"q{n}" for n in range(queries)], "text": "a"}, schema={"id": pl.String, "text": pl.String}
+    )
+    return Collection(docs, asked, pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Int64}))
+
+
+ASKS = (
+    "what a server or a saved run takes cannot be measured here; name a ranker that this machine computes, such as bm25"
+)
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: plan(few(19, 1)), "a plan measures samples of at least 20 documents and 1 query; here are 19 and 1"),
+    (lambda: plan(few(20, 0)), "a plan measures samples of at least 20 documents and 1 query; here are 20 and 0"),
+    (lambda: plan(few(20, 1), documents=0), "documents: expected at least 1, got 0"),
+    (lambda: plan(few(20, 1), queries=-2), "queries: expected at least 1, got -2"),
+    (lambda: plan(few(20, 1), machines=0), "machines: expected at least 1, got 0"),
+    (lambda: plan(few(20, 1), seconds=0), "expected seconds to measure above 0, got 0"),
+    (lambda: plan(few(20, 1), seconds=math.nan), "expected seconds to measure above 0, got nan"),
+    (lambda: plan(few(20, 1), llm_price=(0.1, -1)), "a price must be 0 or more, got 0.1,-1"),
+    (lambda: plan(few(20, 1), []), "nothing to plan for: name a ranker, such as bm25"),
+    (lambda: plan(few(20, 1), [rt.ranker("replay:x.trec")]), f"replay:x.trec: {ASKS}"),
+    (lambda: plan(few(20, 1), [rt.ranker("dense:openai:m")]), f"dense:openai:m: {ASKS}"),
+    (
+        lambda: plan(few(20, 1), [rt.ranker("listwise:openai:m")]),
+        "listwise:openai:m: no stage searches; put one first, such as bm25@100>>listwise:openai:m",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), REFUSED)
+def test_what_cannot_be_planned_is_refused(call: Callable[[], object], said: str) -> None:
+    with refused(said):
+        call()
+
+
+def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> None:
+    document = view(whole(asks=False))
+    cells = [cell.text for cell in document.tables[0].rows[-2]]
+    assert cells[:2] == ["re-rank: cross-encoder:m", "–"]
+    assert "price" not in document.headline
+    assert "machines" not in document.headline
+
+
+@pytest.mark.slow
+@pytest.mark.neural
+def test_models_are_measured_stage_by_stage_and_shared_work_counts_once(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ranktilt.planning.experiments.audit", lambda *_, **__: None)
+    classifier = tiny_classifier(tmp_path / "classifier")
+    rankers = [rt.ranker(f"dense:{tiny}@20>>cross-encoder:{classifier}@5"), rt.ranker("bm25"), rt.ranker("bm25(k1=2)")]
+    found = plan(rt.bundled(), rankers, documents=46_400, queries=2160, seconds=0.5)
+    names = [one.name for one in found.steps]
+    assert names == [
+        "load", "encode documents", "encode queries", "search", f"re-rank: cross-encoder:{classifier}@5",
+        "audit, run saved", "index documents (english)", "search", "audit, run saved", "search", "audit, run saved",
+    ]  # fmt: skip
+    encoded, run = found.steps[1], found.steps[5]
+    vector = rt.ranker(f"dense:{tiny}").encoder.encode(["text"], "document", "")[0].shape[1]  # type: ignore[attr-defined]
+    each = 4 * vector + KEY_BYTES + 4 + KEY_BYTES  # the vector and the number of its tokens, with their keys
+    assert encoded.disk.value == pytest.approx(46_400 * each, rel=0.1)
+    lines = rt.ranker("bm25@5").rank(rt.bundled()).contents(tmp_path / "run")[tmp_path / "run"]
+    assert run.disk.value == pytest.approx(10 * len(lines), rel=0.2)
+    pairs = [row.results for row in found.measurements if "re-rank" in row.step]
+    assert pairs
+    assert all(count % 20 == 0 for count in pairs)
