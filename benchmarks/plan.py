@@ -12,15 +12,17 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import generate
 from common import arguments, machine, nfcorpus, publish, say, seconds, table, target
 
 import ranktilt as rt
-from ranktilt.planning.experiments import RankerSteps, measure_load
+from ranktilt.planning.experiments import RankerSteps, measure_load, text_bytes
 from ranktilt.planning.measuring import Experiment, Stopwatch, measured_once
 from ranktilt.planning.result import Amount, CostPlan, Measurement
 from ranktilt.planning.sample import sample
+from ranktilt.rankers.lexical.index import LARGE
 
 PACKAGES = ("ranktilt", "numpy", "scipy", "polars", "torch", "sentence-transformers")
 TENFOLD, FOLDS, LEAST, MOST_OFF = 10, 3, 1.0, 20.0
@@ -47,11 +49,12 @@ def measured(collection: rt.Collection, ranker: str, seed: int) -> dict[str, Mea
     """Each step on the whole collection."""
     size, watch = (collection.docs.height, collection.judged.height), Stopwatch()
     work = RankerSteps(rt.ranker(ranker))
-    for one in (Experiment("loading", measure_load, size), *work.experiments(collection)):
+    loading = Experiment("loading", partial(measure_load, text_bytes(collection) >= LARGE), size)
+    for one in (loading, *work.experiments(collection)):
         measured_once(one, collection, size, watch, seed=seed)
     found = dict[str, Measurement]()
     for step in {row.step for row in watch.measurements}:
-        some = [row for row in watch.measurements if row.step == step]
+        some = [row for row in watch.measurements if row.step == step and row.documents == size[0]]
         middle = {name: statistics.median(getattr(row, name) for row in some) for name in QUANTITIES}
         found[step] = some[0]._replace(**middle)
     return found

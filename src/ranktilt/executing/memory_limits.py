@@ -38,6 +38,8 @@ class MemoryLimits:
         Texts encoded between two writes to the cache.
     texts_per_batch : int, optional
         Texts handed to the model together.
+    index_files_from : int, optional
+        Bytes of text from which a lexical index is made in files.
     cache : Path, optional
         Where vectors are kept in place of the usual folder; an empty one has all of them computed anew.
     """
@@ -46,6 +48,7 @@ class MemoryLimits:
     texts_per_write: int | None = None
     texts_per_batch: int | None = None
     cache: Path | None = None
+    index_files_from: int | None = None
 
 
 DEFAULT = MemoryLimits()
@@ -75,6 +78,12 @@ def texts_per_write(default: int) -> int:
 def texts_per_batch(default: int) -> int:
     """Return how many texts to hand to the model together."""
     return _limits.get().texts_per_batch or default
+
+
+def index_files_from(default: int) -> int:
+    """Return the bytes of text from which a lexical index is made in files."""
+    found = _limits.get().index_files_from
+    return default if found is None else found
 
 
 def vector_folder() -> Path:

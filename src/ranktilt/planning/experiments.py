@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from ranktilt.collection import Collection
 from ranktilt.datasets.load import NO_QRELS, load
 from ranktilt.datasets.save import save
 from ranktilt.errors import UserError
-from ranktilt.executing.memory_limits import vector_folder
+from ranktilt.executing.memory_limits import index_files_from, vector_folder
 from ranktilt.generation.estimate import estimate
 from ranktilt.generation.rewrite.plan import Rewriting
 from ranktilt.generation.rewrite.plan import plan as rewriting_plan
@@ -27,15 +28,19 @@ from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.planning.measuring import Experiment, Stopwatch, Taken, folder_size
 from ranktilt.rankers.base import FirstStage, Ranker, stages_of
 from ranktilt.rankers.dense.retriever import Dense
+from ranktilt.rankers.dense.search import InMemory, search
 from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.lexical.bm25 import Lexical
 from ranktilt.rankers.lexical.index import LARGE, terms
+from ranktilt.rankers.lexical.index_files import PostingTable
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.replay import Replay
 from ranktilt.run import Run
 
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 VOCABULARY = "vocabulary"
+_TIMES, _POSTINGS, _NUMBERS = 64, 1 << 24, 1 << 26
+"""How many times a sample's documents are searched, and the postings and numbers of vectors that are made for it."""
 _REPEATS = 5
 """Searches of one sample, which are quick beside all else."""
 _CANDIDATES = 20_000
@@ -71,9 +76,15 @@ class Step:
 LOAD = Step("", "load", (DOCUMENTS, QUERIES))
 
 
-def measure_load(given: Collection, watch: Stopwatch) -> None:
-    """Load a collection that lies on disk in BEIR's layout."""
-    folder = save(given, cache_folder() / "collection")
+def text_bytes(collection: Collection) -> int:
+    """Bytes of the texts and titles of a collection's documents."""
+    size = pl.col("title", "text").str.len_bytes().cast(pl.Int64).sum()
+    return sum(collection.docs.select(size).row(0))
+
+
+def measure_load(large: bool, given: Collection, watch: Stopwatch) -> None:
+    """Load a collection that lies on disk in BEIR's layout; texts of a `large` one are mapped from files."""
+    folder = save(given, cache_folder() / "collection", parts=given.docs.height if large else None)
     size = folder_size(folder)
     with watch(LOAD.key, given) as taken:
         load(folder, qrels=None if given.qrels.height else NO_QRELS)
@@ -191,11 +202,34 @@ class RankerSteps:
                 run = first.rank(given)
                 taken.results = len(run.docs)
         self._lengths[given.docs.height] = np.diff(run.offsets)
+        with watch.unheeded_memory():
+            larger, times = self._enlarged(first, given)
+            with watch(steps["search"], given) as taken:
+                taken.results, taken.times = len(first.rank(given).docs), 1 + times
+                deque(larger, maxlen=0)
         run = self._candidates(first, given, len(self._later) + 1) if self._later else run
         with watch(steps["audit, run saved"], given) as taken:
             run.save(cache_folder() / "run.trec")
             audit(given, run, by="source" if len(given.sources) > 1 else None, card=not given.qrels.height)
             taken.results = len(run.docs)
+
+    def _enlarged(self, first: Any, given: Collection) -> tuple[Iterator[Any], int]:
+        """A search of many times the documents, as an index or vectors made of numbers alone, which are soon there.
+
+        What it takes to score all documents of a large collection is hidden, in a small one, by all else.
+        """
+        rng = np.random.default_rng(0)
+        if isinstance(first, Lexical):
+            table, queries = first.read(given, given.judged["text"])
+            times = min(_TIMES, _POSTINGS // max(len(table.rows), 1))
+            return first.best(_repeated(table, times, rng), first.depth, iter([queries])), times
+        if isinstance(first, Dense):
+            width = self._width(first.encoder)
+            times = min(_TIMES, _NUMBERS // (width * given.docs.height))
+            documents = rng.normal(size=(times * given.docs.height, width)).astype(np.float32)
+            asked = rng.normal(size=(given.judged.height, width)).astype(np.float32)
+            return search(asked, InMemory(documents), first.depth, cosine=first.cosine, label=""), times
+        return iter(()), 0
 
     def _candidates(self, first: Any, given: Collection, stages: int) -> Run:
         """As many as so many stages would leave."""
@@ -241,6 +275,19 @@ class RankerSteps:
                 stage.rank(given, run)
 
 
+def _repeated(table: PostingTable, times: int, rng: np.random.Generator) -> PostingTable:
+    """An index of so many times the documents, each as often; their lengths vary, so that few are tied."""
+    count = len(table.lengths)
+    term = np.tile(np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets)), times)
+    order = np.argsort(term, kind="stable")
+    rows = (table.rows + count * np.arange(times, dtype=np.int32)[:, None]).ravel()[order]
+    lengths = np.tile(table.lengths, times) * rng.uniform(0.5, 2.0, times * count)
+    return replace(
+        table, rows=rows.astype(np.int32), times=np.tile(table.times, times)[order], offsets=table.offsets * times,
+        lengths=np.rint(lengths).astype(np.int32),
+    )  # fmt: skip
+
+
 def _prepare(first: Any, given: Collection, taken: Taken) -> None:
     """Make the index, or whatever a ranker makes of the documents before its first query."""
     if not isinstance(first, Lexical):
@@ -248,5 +295,5 @@ def _prepare(first: Any, given: Collection, taken: Taken) -> None:
         return
     given.tie_keys()  # kept for all searches, as the index is
     table = terms(given, first.analyzer, first.text).table
-    if int(given.texts(first.text).str.len_bytes().sum()) < LARGE:  # of a larger collection it is kept on disk
+    if text_bytes(given) < index_files_from(LARGE):  # else it lies on disk
         taken.disk = sum(getattr(part, "nbytes", 0) for part in vars(table).values())

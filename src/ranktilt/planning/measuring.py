@@ -40,6 +40,8 @@ class Taken:
     """What a step took; the block that is measured may say more of it."""
 
     results: int = 0
+    times: int = 1
+    """How many times the sample's documents it was done for."""
     disk: float = 0.0
     """Bytes that it would write beside what it does."""
     tokens_in: float = 0.0
@@ -70,9 +72,18 @@ class Stopwatch:
             wall, processor = taken.seconds, math.nan
         memory = peak[0] - self._held if self.first else math.nan
         disk = folder_size(cache) - before + taken.disk
-        size = given.docs.height, given.judged.height, taken.results
+        size = given.docs.height * taken.times, given.judged.height, taken.results
         tokens = float(taken.tokens_in), float(taken.tokens_out)
         self.measurements.append(Measurement(step, *size, wall, processor, memory, disk, *tokens))
+
+    @contextmanager
+    def unheeded_memory(self) -> Iterator[None]:
+        """Measure time inside the block, and no memory."""
+        before, self.first = self.first, False
+        try:
+            yield
+        finally:
+            self.first = before
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.executing.memory_limits import available_memory, memory_limit
+from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, memory_limit
 from ranktilt.llm.base import LLM
 from ranktilt.llm.base import llm as language_model
 from ranktilt.llm.estimate import counting, price_of
@@ -28,6 +29,7 @@ from ranktilt.planning.experiments import (
     Rewrites,
     Step,
     measure_load,
+    text_bytes,
 )
 from ranktilt.planning.measuring import Experiment, Stopwatch, carry_out
 from ranktilt.planning.result import QUANTITIES, Amount, CostPlan, Measurement, PlannedStep
@@ -137,9 +139,11 @@ def plan(
         model = language_model(USUAL_LLM)
     rewrites = None if model is None else Rewrites(model, collection)
     watch = Stopwatch(float(collection.docs.estimated_size() + collection.queries.estimated_size()))
-    _measure(collection, works, rewrites, watch, (seconds, seed))
     asked = documents or collection.docs.height, queries or collection.judged.height
     added = 0 if rewrites is None else round(asked[0] * rewrites.share)
+    large = text_bytes(collection) / collection.docs.height * (asked[0] + added) >= LARGE
+    with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
+        _measure(collection, works, rewrites, watch, (seconds, seed), large=large)
     scale = _Scale(*asked, added, machines, llm_price, seed)
     steps = list(_steps(scale, works, rewrites, watch.measurements))
     return CostPlan(
@@ -171,10 +175,10 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
 
 def _measure(
     collection: Collection, works: Sequence[RankerSteps], rewrites: Rewrites | None, watch: Stopwatch,
-    chosen: tuple[float, int],
+    chosen: tuple[float, int], *, large: bool,
 ) -> None:  # fmt: skip
     """Carry out all experiments; those that a model's speed decides have most of the time."""
-    everything = Experiment("loading", measure_load, (collection.docs.height, collection.judged.height))
+    everything = Experiment("loading", partial(measure_load, large), (collection.docs.height, collection.judged.height))
     quick, slow = [everything, *(() if rewrites is None else rewrites.experiments())], list[Experiment]()
     for one in works:
         first, *others = one.experiments(collection)
@@ -297,13 +301,6 @@ def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], 
         )
     if model is not None:
         yield f"Tokens of {model.name} are {counting(model).how}; its time is assumed, and retries are not counted."
-    size = int(collection.texts().str.len_bytes().sum())
-    larger = size / collection.docs.height * (scale.documents + scale.rewrites)
-    if any(one.lexical for one in works) and size < LARGE <= larger:
-        yield (
-            f"From {LARGE >> 20} MiB of text on an index is made in blocks on disk: it needs less memory than "
-            "extrapolated here, where it was made in memory."
-        )
     shallow = [repr(one.first) for one in works if one.first.depth > collection.docs.height]
     if shallow and scale.documents > collection.docs.height:
         yield (

@@ -112,7 +112,7 @@ def _search_parts(
     queries: Vectors, k: int, cosine: bool, parts: Iterator[tuple[int, Vectors]]
 ) -> Iterator[list[Found]]:
     for start, vectors in parts:
-        exact = _ExactSearch(_Held(vectors), min(k, len(vectors)), cosine, "")
+        exact = _ExactSearch(InMemory(vectors), min(k, len(vectors)), cosine, "")
         width = min(2 * k + _ROOM, len(vectors))
         yield [(rows + start, scores) for rows, scores in exact.each(queries, width)]
 
@@ -136,16 +136,18 @@ def _best(held: Sequence[Found], k: int) -> Found:
 
 
 @dataclass(frozen=True)
-class _Held:
+class InMemory:
     """Vectors in memory, read as those in files are."""
 
     vectors: Vectors
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Number of vectors and their length."""
         return self.vectors.shape[0], self.vectors.shape[1]
 
     def read(self, start: int, stop: int) -> Vectors:
+        """Return the vectors of these rows."""
         return self.vectors[start:stop]
 
 

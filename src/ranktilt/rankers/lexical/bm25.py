@@ -62,12 +62,13 @@ class Lexical(TemplatedQueries, FirstStage):
 
     def candidates(self, collection: Collection, slack: int) -> Iterator[tuple[Rows, Scores]]:
         """Yield every document that shares a term with the query; see `FirstStage.candidates`."""
-        table, queries = self._read(collection, collection.judged["text"])
+        table, queries = self.read(collection, collection.judged["text"])
         step = max(queries.shape[0] if executor().workers == 1 else _QUERIES_A_PART, 1)
         parts = (queries[start : start + step] for start in range(0, queries.shape[0], step))
-        return executor().map(partial(self._best, table, self.depth + slack), parts)
+        return executor().map(partial(self.best, table, self.depth + slack), parts)
 
-    def _best(self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]) -> Iterator[tuple[Rows, Scores]]:
+    def best(self, table: PostingTable, most: int, parts: Iterator[sp.csr_array]) -> Iterator[tuple[Rows, Scores]]:
+        """Yield the best documents of each query of each part, and all that may be tied with the last."""
         for queries in parts:
             for scores, weightless in self._scored(table, queries):
                 best = prefilter(scores, most)
@@ -82,12 +83,12 @@ class Lexical(TemplatedQueries, FirstStage):
             return super().rank(collection)
         found = Candidates.of(collection, run, self)
         scores, ends = np.zeros(len(found.rows)), np.cumsum(found.lengths)
-        scored = self._scored(*self._read(collection, found.texts))
+        scored = self._scored(*self.read(collection, found.texts))
         for low, high, (every, _) in zip(ends - found.lengths, ends, scored, strict=True):
             scores[low:high] = every[found.rows[low:high]]
         return reranked_run(self, collection, found, scores, self.template_spec(found.texts))
 
-    def _read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
+    def read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
         """Where the collection's terms occur, and how often each query holds each of them."""
         shared: Terms = terms(collection, self.analyzer, self.text)
         return shared.table, shared.of_queries(self.read_queries(texts))

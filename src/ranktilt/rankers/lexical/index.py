@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from ranktilt.collection import Collection
 from ranktilt.errors import DataWarning
 from ranktilt.executing.executor import executor
-from ranktilt.executing.memory_limits import memory_limit
+from ranktilt.executing.memory_limits import index_files_from, memory_limit
 from ranktilt.progress import report
 from ranktilt.rankers.lexical.index_files import IndexFolder, IndexWriter, PostingPart, PostingTable, PostingTableDraft
 from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, foreign
@@ -67,7 +67,7 @@ def terms(collection: Collection, how: str, text: str) -> Terms:
 
 def _terms(collection: Collection, how: str, text: str) -> Terms:
     texts = collection.texts(text)
-    large = _bytes(texts) >= LARGE
+    large = _bytes(texts) >= index_files_from(LARGE)
     made = _from_disk(texts, how) if large else _make(texts, how)
     count, first = made.table.foreign
     if how == "english" and count:
