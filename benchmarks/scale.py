@@ -31,7 +31,7 @@ from common import (
 from rerank import WARM, body, collection, prepare, quick, shared
 
 PACKAGES = ("ranktilt", "ray", "torch", "sentence-transformers")
-TEXTS, QUICK_TEXTS = 4_000, 12
+TEXTS, QUICK_TEXTS, PAIRS = 1_500, 12, 500
 LABELS = {"here": "this process", "one": "--on ray, one worker", "two": "--on ray, two workers"}
 NOTE = (
     "Seconds on the clock, one thread each. Starting the cluster, and the first texts and pairs, which load the model, "
@@ -67,7 +67,7 @@ def timed(folder: Path, workers: int) -> Measured:
     model = Dense(body(folder), precision="float32", device="cpu").encoder
     scorer = CrossEncoder(str(folder / "untrained"), precision="float32", device="cpu").scorer()
     texts = collection(folder, "test").texts().unique(maintain_order=True).to_list()
-    texts, pairs, watch = texts[: QUICK_TEXTS if quick(folder) else TEXTS], shared(folder), Watch()
+    texts, pairs, watch = texts[: QUICK_TEXTS if quick(folder) else TEXTS], shared(folder)[:PAIRS], Watch()
     with tempfile.TemporaryDirectory() as cache, ExitStack() as stack:
         os.environ["RANKTILT_CACHE"] = cache
         with watch("start"):

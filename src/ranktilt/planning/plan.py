@@ -42,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 
 USUAL_LLM = "openai:gpt-4o-mini"
 SECONDS = 60.0
-_FEWEST, _FAR = 20, 1000
+_FEWEST, _CLOSE, _FAR = 20, 10, 1000
 _HEAPS = 0.6
 """Exponent of the growth of a vocabulary with the documents (Heaps' law), between the usual .5 and .7."""
 _QUICK_SHARE = 0.4
@@ -307,6 +307,11 @@ def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], 
             f"The sample holds fewer documents than {shallow[0]} returns; what a search of more takes is known badly."
         )
     times = (scale.documents + scale.rewrites) / collection.docs.height
+    if times > _CLOSE:
+        yield (
+            "Memory is known worst: of a small sample it is mostly that of parts of which a large collection has no "
+            "more at a time. Take it as an upper bound."
+        )
     if times > _FAR:
         yield (
             f"The plan is for {times:,.0f} times the documents of this collection: plan again from a larger part of it "
