@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ranktilt.errors import DataWarning, UserError
+from ranktilt.executing.memory_limits import memory_limit
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Squares:
         for number in numbers:
             (self.folder / f"{os.getpid()}-{number}").touch()
             time.sleep(self.seconds)
+            if number < 0:
+                raise UserError(f"no root of {number}")
             yield number * number
 
     def done_by(self) -> list[tuple[int, int]]:
@@ -50,6 +53,12 @@ def failing(numbers: Iterator[int]) -> Iterator[int]:
         if number == 3:
             raise UserError("three is too many")
         yield 1 // (5 - number)
+
+
+def memory_of_a_worker(numbers: Iterator[int]) -> Iterator[int]:
+    """Say what a worker may hold."""
+    for _ in numbers:
+        yield memory_limit()
 
 
 def deadly(numbers: Iterator[int]) -> Iterator[int]:

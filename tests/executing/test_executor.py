@@ -91,6 +91,8 @@ def test_language_models_travel_as_their_options_and_share_their_rate_limits(tmp
     there = pickle.loads(pickle.dumps(model.one_of(4)))
     assert (there.identity, there.made_of()) == (model.identity, {**model.made_of(), "rpm": 25, "tpm": 1})
     assert model.one_of(1) is model
+    with refused("tpm=7 is too little to be divided among 8 workers; leave --on out"):
+        model.one_of(8)
     local = Transformers(tiny_model(tmp_path / "m"), batch=2, precision="float32")
     assert pickle.loads(pickle.dumps(local)).made_of() == local.made_of()
     assert local.one_of(3) is local

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ import pytest
 from ranktilt import Collection, ranker
 from ranktilt.errors import DataWarning, UserError
 from ranktilt.executing.executor import executor
-from ranktilt.executing.memory_limits import MemoryLimits, limited
+from ranktilt.executing.memory_limits import MemoryLimits, limited, processors
 from ranktilt.executing.run_on import run_on
 from ranktilt.io.journal import Journal
 from ranktilt.llm.base import Prompt, Sampling
@@ -25,7 +26,7 @@ from ranktilt.llm.openai import OpenAI
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.dense import search
 from ranktilt.rankers.lexical import bm25, index
-from tests.executing.stages import Squares, Sums, deadly, failing
+from tests.executing.stages import Squares, Sums, deadly, failing, memory_of_a_worker
 from tests.llm.server import Faults, Server
 from tests.models.tiny_language_models import make
 from tests.rankers.tiny_rerankers import tiny_classifier
@@ -168,6 +169,33 @@ def test_what_a_worker_says_is_said_here(cluster: str) -> None:
     error = "a worker's ZeroDivisionError: integer division or modulo by zero"
     with refused(f"the Ray cluster at {cluster} failed ({error}); what was done is kept: run it again"):
         list(executor().map(failing, [5]))
+
+
+def test_what_is_under_way_when_a_part_fails_is_kept(cluster: str, tmp_path: Path) -> None:
+    slow = executor().map(Squares(tmp_path, 0.2), [1, 2, -1, 3], ordered=False)
+    kept = []
+    with refused("no root of -1"):
+        kept.extend(slow)
+    assert sorted(kept) == [1, 4, 9]
+
+
+def test_workers_of_a_machine_share_its_memory(cluster: str) -> None:
+    with limited(MemoryLimits(memory=1 << 30)):
+        assert set(executor().map(memory_of_a_worker, range(4))) == {(1 << 30) // processors()}
+
+
+def test_what_cannot_travel_is_refused(cluster: str) -> None:
+    lock = threading.Lock()
+    message = "what is to be done cannot travel to another process: cannot pickle '_thread.lock' object"
+    with refused(message):
+        list(executor().map(lambda items: [lock for _ in items], [1]))  # type: ignore[arg-type, return-value]
+
+
+def test_work_is_done_within_the_block() -> None:
+    with run_on("ray"):
+        results = executor().map(failing, range(3))
+    with refused("the Ray cluster of this machine: its work was asked for after the end of its block"):
+        next(results)
 
 
 def test_a_part_that_kills_its_workers_ends_in_one_line(cluster: str) -> None:

@@ -70,6 +70,11 @@ def memory_limit() -> int:
     return _limits.get().memory or available_memory() // _SHARE
 
 
+def set_memory_limit() -> int | None:
+    """Return how many bytes were set; None where none were."""
+    return _limits.get().memory
+
+
 def texts_per_write(default: int) -> int:
     """Return how many texts to encode between two writes."""
     return _limits.get().texts_per_write or default

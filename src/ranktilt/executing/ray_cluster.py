@@ -19,17 +19,20 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count, islice
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataWarning, MissingExtra, UserError
 from ranktilt.executing.executor import Executor, Item, Result, Stage
-from ranktilt.executing.memory_limits import processors
+from ranktilt.executing.memory_limits import processors, set_memory_limit
 from ranktilt.optional import need
 
 _PARTS_A_WORKER = 2
 """Parts under way: one that is done, and one that waits, so that no worker does."""
 _GOODBYE = 20.0
+_SHORT = "/tmp" if os.path.isdir("/tmp") else None
+"""Ray's sockets lie in the folder, and a socket's name has at most 107 bytes."""
 _DRIVER = "ranktilt.executing.ray_driver"
 _AGAIN = "what was done is kept: run it again"
 
@@ -57,23 +60,31 @@ class RayExecutor(Executor):
     ) -> Generator[Result, None, None]:
         """Send parts to workers that are free; see `Executor.map`."""  # fmt: skip
         gpu = neural and self.gpus > 0
-        most = _PARTS_A_WORKER * (self.gpus if gpu else self.workers)
         job, done, parts = next(self._numbers), dict[int, Any](), enumerate(_divided(items, at_once))
         self._arrived[job] = done
-        sent = taken = 0
+        room, sent, taken, failure = _PARTS_A_WORKER * (self.gpus if gpu else self.workers), 0, 0, None
         try:
-            self._send("stage", job, gpu, *packed((__version__, stage)))
-            while True:
-                for number, part in islice(parts, most - (sent - taken)):
+            self._send("stage", job, gpu, *packed((__version__, stage, set_memory_limit())))
+            while failure is None or taken < sent:
+                for number, part in islice(parts, 0 if failure else room - (sent - taken)):
                     self._send("part", job, number, *packed(part))
                     sent += 1
                 if taken == sent:
-                    return
+                    break
                 while not (taken in done or (done and not ordered)):
                     self._receive()
-                found = done.pop(taken if ordered else next(iter(done)))
-                taken += 1
+                found, taken = done.pop(taken if ordered else next(iter(done))), taken + 1
+                error = yield from self._results(found)
+                failure = failure or error
+                if failure and ordered:
+                    break
+            if failure:  # what was under way then, and may have been paid for, has come
+                raise failure
+        except _ClusterGoneError:
+            while taken in done or (done and not ordered):
+                found, taken = done.pop(taken if ordered else next(iter(done))), taken + 1
                 yield from self._results(found)
+            raise
         finally:
             del self._arrived[job]
             with suppress(UserError):  # the cluster may be gone
@@ -83,36 +94,42 @@ class RayExecutor(Executor):
         try:
             self.driver.send(message)
         except OSError as error:
-            raise self._cluster_gone() from error
+            while True:  # what has come before is kept, and its end says so
+                self._receive(error)
 
-    def _receive(self) -> None:
+    def _receive(self, before: Exception | None = None) -> None:
         try:
             job, number, found = self.driver.recv()
         except (EOFError, OSError) as error:
-            raise self._cluster_gone() from error
+            if self.driver.closed:
+                raise UserError(f"{self.name}: its work was asked for after the end of its block") from error
+            raise _ClusterGoneError(f"{self.name} is gone; {_AGAIN}") from before or error
         if job in self._arrived:
             self._arrived[job][number] = found
 
-    def _cluster_gone(self) -> UserError:
-        return UserError(f"{self.name} is gone; {_AGAIN}")
-
-    def _results(self, found: tuple[str, Any]) -> Iterator[Any]:
-        """What a worker made of a part, what it warned of, and why there is no more of it."""
+    def _results(self, found: tuple[str, Any]) -> Generator[Any, None, UserError | None]:
+        """What a worker made of a part, with what it warned of; returns why there is no more of it."""
         kind, value = found
         if kind == "died":
-            raise UserError(f"{self.name} failed ({value}); {_AGAIN}")
-        results, said, error = pickle.loads(value)
+            return UserError(f"{self.name} failed ({value}); {_AGAIN}")
+        results, said, failure = pickle.loads(value)
         yield from results
         for message in said:
             warnings.warn(message, DataWarning, stacklevel=3)
-        if error is not None:
-            raise error
+        return failure if isinstance(failure, UserError) else None
+
+
+class _ClusterGoneError(UserError):
+    """The process that uses the cluster has ended."""
 
 
 def packed(value: Any) -> tuple[bytes, list[bytes | bytearray]]:
     """Return a value as bytes, and its large arrays beside it, which workers of one machine then share."""
     buffers: list[Any] = []
-    whole = need("cloudpickle", extra="ray", for_="--on ray").dumps(value, protocol=5, buffer_callback=buffers.append)
+    try:
+        whole = need("cloudpickle", extra="ray", for_="--on ray").dumps(value, 5, buffers.append)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        raise UserError(f"what is to be done cannot travel to another process: {error}") from error
     return whole, [bytes(one.raw()) for one in buffers]
 
 
@@ -130,17 +147,23 @@ def cluster(address: str | None) -> Iterator[RayExecutor]:
     where = "the Ray cluster of this machine" if address is None else f"the Ray cluster at {address}"
     here, there = socket.socketpair()
     command = [sys.executable, "-c", f"from {_DRIVER} import main; main()", str(there.fileno())]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    null = subprocess.DEVNULL
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONSAFEPATH": "1",
+    }
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True))
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="ray-", dir=_SHORT, ignore_cleanup_errors=True))
+        )
+        said = stack.enter_context((folder / "said").open("wb"))
         process = subprocess.Popen(
-            command, pass_fds=[there.fileno()], env=environment, stdin=null, stdout=null, stderr=null
+            command, pass_fds=[there.fileno()], env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
         )
         stack.callback(_end, process)
         driver = stack.enter_context(Connection(here.detach()))
         there.close()
-        yield RayExecutor(where, *_joined(where, driver, (address, folder, processors())), driver)
+        yield RayExecutor(where, *_joined(where, driver, (address, str(folder), processors())), driver)
 
 
 def _joined(where: str, driver: Connection, request: tuple[Any, ...]) -> tuple[int, int]:
@@ -149,7 +172,8 @@ def _joined(where: str, driver: Connection, request: tuple[Any, ...]) -> tuple[i
         driver.send(request)
         answer = driver.recv()
     except (EOFError, OSError) as error:
-        raise UserError(f"{where} does not answer: its process ended at once") from error
+        said = (Path(request[1]) / "said").read_text(errors="replace").strip().splitlines()
+        raise UserError(f"{where} does not answer: {said[-1] if said else 'its process ended at once'}") from error
     if isinstance(answer, str):
         raise UserError(f"{where} does not answer: {answer}")
     workers, gpus = answer

@@ -9,6 +9,7 @@ import logging
 import os
 import pickle
 import queue
+import shutil
 import signal
 import socket
 import sys
@@ -16,10 +17,12 @@ import threading
 import warnings
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from ranktilt._version import __version__
 from ranktilt.errors import DataWarning, UserError
+from ranktilt.executing.memory_limits import MemoryLimits, limited, memory_limit, processors
 from ranktilt.optional import need
 
 _RETRIES = 3
@@ -33,15 +36,20 @@ def main() -> None:
     """Serve the process at the other end of a socket, whose number is the argument, until it closes it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process, which then closes the socket
     os.set_inheritable(int(sys.argv[1]), False)  # or Ray's processes would keep it open after this one's death
+    if (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # Ray starts clusters so, and would join them without it
     os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
+    folder = ""
     with Connection(int(sys.argv[1])) as user, suppress(EOFError, OSError):
         try:
-            answer = _join(*user.recv())
+            address, folder, processors = user.recv()
+            answer = _join(address, folder, processors)
             user.send(answer)
             if not isinstance(answer, str):
                 _Relay(user).run()
         finally:
             _ray().shutdown()
+            shutil.rmtree(folder, ignore_errors=True)  # also where the other process was killed
 
 
 def _join(address: str | None, folder: str, processors: int) -> tuple[int, int] | str:
@@ -54,7 +62,7 @@ def _join(address: str | None, folder: str, processors: int) -> tuple[int, int] 
     try:
         _require_listener(address or "")
         ray.init(
-            address=address, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR,
+            address=address or "local", runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR,
             **(own if address is None else {}),
         )  # fmt: skip
         found = ray.cluster_resources()
@@ -140,7 +148,7 @@ def _array(buffer: bytes) -> Any:
     return np.frombuffer(buffer, dtype=np.uint8)
 
 
-_last: list[tuple[Any, Any]] = []
+_last: list[tuple[Any, Any, MemoryLimits]] = []
 
 
 def do(held: list[Any], whole: bytes, buffers: list[bytes]) -> bytes:
@@ -150,20 +158,23 @@ def do(held: list[Any], whole: bytes, buffers: list[bytes]) -> bytes:
         warnings.simplefilter("always", DataWarning)
         try:
             # As they come: what was paid for is kept where a later one fails.
-            results.extend(_stage_of(held)(iter(pickle.loads(whole, buffers=buffers))))
+            stage, limits = _stage_of(held)
+            with limited(limits):
+                results.extend(stage(iter(pickle.loads(whole, buffers=buffers))))
         except UserError as error:
             failure = UserError(str(error))
     said = [str(one.message) for one in found if issubclass(one.category, DataWarning)]
     return pickle.dumps((results, said, failure), protocol=5)
 
 
-def _stage_of(held: list[Any]) -> Any:
+def _stage_of(held: list[Any]) -> tuple[Any, MemoryLimits]:
     """Read what is the same for all parts, once."""
     if not _last or _last[0][0] != held[0]:
         _last.clear()
         whole, *buffers = _ray().get(held)
-        version, stage = pickle.loads(whole, buffers=buffers)
+        version, stage, memory = pickle.loads(whole, buffers=buffers)
         if version != __version__:
             raise UserError(f"a machine of the cluster has ranktilt {__version__}, not {version}")
-        _last.append((held[0], stage))
-    return _last[0][1]
+        # The workers of a machine share what one process would have.
+        _last.append((held[0], stage, MemoryLimits(memory=max((memory or memory_limit()) // processors(), 1))))
+    return _last[0][1:]

@@ -21,7 +21,7 @@ from ranktilt.errors import UserError, shorten, unknown
 from ranktilt.executing.executor import executor
 
 Vectors = npt.NDArray[np.float32]
-_PROMPTS_A_PLACE = 4
+_PROMPTS_A_PLACE, _PARTS_A_WORKER = 4, 2
 """Prompts that travel together, for each that a worker has under way at once."""
 LARGEST_SEED = 2**53
 """Whole numbers up to here are the same in every server's JSON."""
@@ -253,6 +253,12 @@ def spread(model: LLM, prompts: Iterable[Prompt], sampling: Sampling) -> Generat
     stage = partial(_answered, model.one_of(place.workers), sampling)
     at_once = _PROMPTS_A_PLACE * model.concurrency
     yield from place.map(stage, enumerate(prompts), at_once=at_once, ordered=False, neural=model.neural)
+
+
+def room_of(model: LLM) -> int:
+    """Bytes that paid answers may take, those of all that can be under way at once on all machines."""
+    workers = executor().workers
+    return model.room * (workers * _PROMPTS_A_PLACE * _PARTS_A_WORKER if workers > 1 else 1)
 
 
 def _answered(model: LLM, sampling: Sampling, prompts: Iterator[tuple[int, Prompt]]) -> Iterator[list[Reply]]:

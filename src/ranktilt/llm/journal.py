@@ -17,11 +17,10 @@ from typing import Any
 import orjson
 
 from ranktilt.errors import UserError
-from ranktilt.executing.executor import executor
 from ranktilt.io.cache import cache_folder
 from ranktilt.io.journal import Journal
 from ranktilt.io.records import sealed
-from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, spread
+from ranktilt.llm.base import LLM, Answer, Failure, Prompt, Reply, Sampling, room_of, spread
 from ranktilt.progress import report
 
 KEY_BYTES = 16
@@ -234,7 +233,7 @@ class _OpenRequests:
         """Sort requests into those to be asked here, those that have an answer by now, and those asked elsewhere."""
         if not new:
             return
-        self._journal.keep_room(self._llm.room * executor().workers)
+        self._journal.keep_room(room_of(self._llm))
         taken = self._journal.lease(new, most=most)
         self._mine.extend((name, request) for name, request in new.items() if name in taken)
         rest = {name: request for name, request in new.items() if name not in taken}

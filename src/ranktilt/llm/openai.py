@@ -88,6 +88,7 @@ class OpenAI(Portable, LLM):
         self._policy = RetryPolicy(timeout=timeout, attempts=retries + 1, pause=pause, first_contact=FIRST_CONTACT)
         self._limiter = RateLimiter(rpm, tpm)
         self._max_answer = max_answer
+        self._contact: tuple[Retrier, ServerMonitor] | None = None
 
     def made_of(self) -> dict[str, Any]:
         """Return the model and its options; a key is none of them, each machine has its own. See `Portable.made_of`."""
@@ -95,8 +96,13 @@ class OpenAI(Portable, LLM):
 
     def one_of(self, workers: int) -> OpenAI:
         """Divide the rate limits; see `LLM.one_of`."""
-        limits = {name: limit and max(limit // workers, 1) for name, limit in self._options.items() if name in _LIMITS}
-        return self if workers == 1 else OpenAI(**{**self._options, **limits})
+        if workers == 1:
+            return self
+        limits = {name: self._options[name] for name in _LIMITS if self._options[name] is not None}
+        for name, limit in limits.items():
+            if limit < workers:
+                raise UserError(f"{name}={limit} is too little to be divided among {workers} workers; leave --on out")
+        return OpenAI(**{**self._options, **{name: limit // workers for name, limit in limits.items()}})
 
     @property
     def room(self) -> int:  # type: ignore[override]
@@ -123,7 +129,7 @@ class OpenAI(Portable, LLM):
     def arrivals(self, prompts: Iterable[Prompt], sampling: Sampling) -> Generator[list[Reply], None, None]:
         """Answer prompts; see `LLM.arrivals`."""
         self.check()
-        retrier, monitor = Retrier(self._policy, self._limiter), self._monitor()
+        retrier, monitor = self._in_contact()
         chat = partial(ChatClient, sampling=sampling, own=self._address.url is None)
         with closing(flow(partial(self._opened, retrier, chat), prompts, self.concurrency)) as stream:
             for replies in stream:
@@ -154,6 +160,15 @@ class OpenAI(Portable, LLM):
         client = partial(kind, **options)
         with closing(flow(partial(self._opened, retrier, client), texts, self.concurrency)) as stream:
             yield from chain.from_iterable(stream)
+
+    def _in_contact(self) -> tuple[Retrier, ServerMonitor]:
+        """What asks and what watches, knowing what was found out of the server before."""
+        retrier, monitor = Retrier(self._policy, self._limiter), self._monitor()
+        if self._contact is not None:
+            before, monitor = self._contact
+            retrier.reached, retrier.answered = before.reached, before.answered
+        self._contact = retrier, monitor
+        return retrier, monitor
 
     def _monitor(self) -> ServerMonitor:
         return ServerMonitor(self.name, self._address.where, self.concurrency)

@@ -124,6 +124,10 @@ class Likelihood(Portable):
         options = _RESULTS_VERSION, self.resolved_kind, every, self._precision
         return checkpoint.fingerprint(self.folder, *options)
 
+    def made_of(self) -> dict[str, Any]:
+        """Return the fields, with the precision that it has here; see `Portable.made_of`."""
+        return {**super().made_of(), "precision": self._precision}
+
     @cached_property
     def _precision(self) -> str:
         return choose_precision(self.precision, for_="perplexity", device=self.device)
