@@ -32,8 +32,8 @@ NARROWEST = 16
 RESULTS_VERSION = 2
 """Part of every cache key; of how results are made: in batches of fixed shapes, from weights that were checked."""
 _SECONDS = 10.0
-_BATCHES_A_PART = 16
-"""Seconds of work for one processor: what a worker's death costs, at most."""
+_BATCHES_A_PART = 4
+"""A second or two of one processor: what a worker's death costs, and how long the last part keeps others waiting."""
 
 
 @dataclass(frozen=True)
