@@ -352,7 +352,10 @@ def test_a_broken_run_is_named_with_its_line(
     [
         (["no/such/folder", *BM25], "no/such/folder: no such folder"),
         (["{toy}/queries.jsonl", *BM25], "{toy}/queries.jsonl: expected a folder, got a file"),
-        (["{toy}/qrels", *BM25], "{toy}/qrels: expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or "),
+        (
+            ["{toy}/qrels", *BM25],
+            "{toy}/qrels: expected corpus.jsonl or corpus/*.parquet (BEIR), corpus/<source>.jsonl (Cocktail) or ",
+        ),
         (["{toy}", *BM25, "--split", "tset"], "{toy}/qrels: unknown split 'tset'; did you mean 'test'? (valid: test)"),
         (["{toy}", "--run", "no.trec"], "no.trec: cannot be read: No such file or directory"),
     ],
