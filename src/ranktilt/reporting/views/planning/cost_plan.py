@@ -72,7 +72,11 @@ def _cells(one: PlannedStep, found: CostPlan, *, asks: bool) -> Iterator[Cell]:
         yield _cell(one.tokens_out, _tokens)
         yield _cell(one.price, lambda value: decimal(value, 2), interval=True)
     yield Cell(one.grows)
-    yield Cell("" if total else f"{one.factor:,.3g}" if one.seconds.known else DASH, one.factor)
+    yield Cell("" if total else _times(one.factor) if one.seconds.known else DASH, one.factor)
+
+
+def _times(factor: float) -> str:
+    return count(round(factor)) if factor >= 100 else f"{factor:.3g}"
 
 
 def _cell(amount: Amount, printed: Callable[[float], str], *, interval: bool = False) -> Cell:
