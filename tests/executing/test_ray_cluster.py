@@ -53,9 +53,15 @@ def nodes() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def cluster(nodes: Any) -> Iterator[str]:
+def cluster(nodes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Its address; both workers have done something, because starting one takes seconds."""
     with run_on(f"ray:{nodes.address}"):
         assert executor().workers == 2
+        squares = Squares(tmp_path_factory.mktemp("first"), 0.5)
+        for _ in range(20):
+            list(executor().map(squares, range(4)))
+            if len({pid for pid, _ in squares.done_by()}) == 2:
+                break
         yield nodes.address
 
 
@@ -126,7 +132,7 @@ def test_perplexities_equal_those_of_one_machine(
 
 def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster: str, tmp_path: Path) -> None:
     asked = [Request(Prompt(f"{WORDS[n % 10]} {n}"), f"d{n}") for n in range(100)]
-    with Server(delay=0.01, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
+    with Server(delay=0.03, faults=Faults(seed=3, share=0.2, kinds=["500", "drop"])) as server:
         model = OpenAI("tiny", base_url=server.url, concurrency=3, retries=30)
         journal = Journal(tmp_path / "journal", about=model.spec)
         replies = list(journalled(model, asked, journal, sampling=Sampling(seed=1)))
@@ -141,7 +147,7 @@ def test_each_prompt_is_answered_once_and_written_by_this_process_alone(cluster:
 
 
 def test_results_come_in_order_or_as_they_are_there(cluster: str, tmp_path: Path) -> None:
-    squares = Squares(tmp_path)
+    squares = Squares(tmp_path, 0.05)
     expected = [number * number for number in range(25)]
     assert list(executor().map(squares, range(25), at_once=4)) == expected
     assert sorted(executor().map(squares, range(25), at_once=4, ordered=False)) == expected
