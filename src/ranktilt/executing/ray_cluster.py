@@ -65,7 +65,7 @@ class RayExecutor(Executor):
         room, sent, taken, failure = _PARTS_A_WORKER * (self.gpus if gpu else self.workers), 0, 0, None
         try:
             self._send("stage", job, gpu, *packed((__version__, stage, set_memory_limit())))
-            while failure is None or taken < sent:
+            while True:
                 for number, part in islice(parts, 0 if failure else room - (sent - taken)):
                     self._send("part", job, number, *packed(part))
                     sent += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import hashlib
 import os
 import re
 import shutil
@@ -22,7 +21,7 @@ from ranktilt.datasets.save import corpus_files
 from ranktilt.errors import UserError
 from ranktilt.generation.generated import Generated
 from ranktilt.generation.manifest import MANIFEST, SYSTEM, manifest, require_ours, require_same
-from ranktilt.io.cache import cache_folder, locked
+from ranktilt.io.cache import alone
 from ranktilt.io.files import Content, cannot_write, open_bytes, write_files
 from ranktilt.io.jsonl import to_jsonl
 from ranktilt.io.qrels import to_tsv
@@ -59,17 +58,11 @@ def open_folder(folder: str | Path, path: str | None, kind: str = "rewrites") ->
 @contextmanager
 def one_writer(folder: str | Path) -> Iterator[None]:
     """Refuse a folder that another command on this machine is about to write; nothing is left beside it."""
-    name = hashlib.blake2b(os.path.realpath(folder).encode(errors="surrogateescape"), digest_size=16).hexdigest()
     with ExitStack() as stack:
         try:
-            place = cache_folder() / "writing" / name
-            place.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(place))
-            stack.callback(shutil.rmtree, place, ignore_errors=True)
+            stack.enter_context(alone(f"write {os.path.realpath(folder)}"))
         except BlockingIOError as error:
             raise UserError(f"{folder}: another command is writing it; wait for it, or name another folder") from error
-        except OSError:  # no locks here
-            pass
         yield
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +221,23 @@ class VectorCache:
         for shard in old:
             with suppress(OSError):
                 shard.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(task: str) -> Iterator[None]:
+    """Keep other processes of this machine from the same task; `BlockingIOError` where one is at it."""
+    digest = hashlib.blake2b(task.encode(errors="surrogateescape"), digest_size=KEY_BYTES).hexdigest()
+    folder = Path(tempfile.gettempdir()) / f"ranktilt-{digest}"
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(exist_ok=True)
+            stack.enter_context(locked(folder))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        except BlockingIOError:
+            raise
+        except OSError:  # no locks here
+            pass
+        yield
 
 
 @contextmanager

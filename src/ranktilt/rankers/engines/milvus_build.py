@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,7 @@ import numpy.typing as npt
 
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, counted
-from ranktilt.io.cache import Vectors, locked
+from ranktilt.io.cache import Vectors, alone
 from ranktilt.llm.retry import RetryPolicy
 from ranktilt.optional import need
 from ranktilt.progress import report
@@ -204,18 +201,11 @@ class _Unfinished:
 @contextmanager
 def sole_builder(who: str, place: str, name: str) -> Iterator[None]:
     """Keep other processes of this machine from building the same index; those of others only cost each other time."""
-    digest = hashlib.blake2b(f"{place} {name}".encode(), digest_size=12).hexdigest()
-    folder = Path(tempfile.gettempdir()) / f"ranktilt-milvus-{digest}"
     with ExitStack() as stack:
         try:
-            folder.mkdir(exist_ok=True)
-            stack.enter_context(locked(folder))
+            stack.enter_context(alone(f"build {place} {name}"))
         except BlockingIOError:
             raise UserError(f"{who}: another process builds this index; run it again when that is done") from None
-        except OSError:  # no locks here
-            pass
-        else:
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
         yield
 
 
