@@ -25,7 +25,6 @@ from ranktilt.rankers.lexical.index_files import IndexFolder, IndexWriter, Posti
 from ranktilt.text.analyzers import TokenCodes, Vocabulary, analyzer, foreign
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 CHUNK, _BYTES_A_CHUNK = 16_384, 64 << 20
 _BYTES_A_POSTING = 64
@@ -39,16 +38,6 @@ class Terms:
 
     table: PostingTable
     vocabulary: Vocabulary
-
-    @property
-    def lengths(self) -> Floats:
-        """How many terms each document has, repeats counted."""
-        return self.table.lengths.astype(np.float64)
-
-    @property
-    def sizes(self) -> Ints:
-        """In how many documents each term occurs."""
-        return np.diff(self.table.offsets)
 
     def of_queries(self, texts: pl.Series) -> sp.csr_array:
         """Count the collection's terms in queries; terms that no document holds are left out."""
