@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import generate
 from common import arguments, machine, nfcorpus, publish, say, seconds, table, target
 
 import ranktilt as rt
-from ranktilt.planning.experiments import RankerSteps, measure_load, text_bytes
-from ranktilt.planning.measuring import Experiment, Stopwatch, measured_once
+from ranktilt.planning.experiments import RankerSteps, load_experiments, text_bytes
+from ranktilt.planning.measuring import Stopwatch, measured_once
 from ranktilt.planning.result import Amount, CostPlan, Measurement
 from ranktilt.planning.sample import sample
 from ranktilt.rankers.lexical.index import LARGE
@@ -48,10 +47,11 @@ def cases(given: argparse.Namespace) -> Iterator[tuple[str, str, rt.Collection]]
 def measured(collection: rt.Collection, ranker: str, seed: int) -> dict[str, Measurement]:
     """Each step on the whole collection."""
     size, watch = (collection.docs.height, collection.judged.height), Stopwatch()
-    work = RankerSteps(rt.ranker(ranker))
-    loading = Experiment("loading", partial(measure_load, text_bytes(collection) >= LARGE), size)
-    for one in (loading, *work.experiments(collection)):
-        measured_once(one, collection, size, watch, seed=seed)
+    work = RankerSteps(rt.ranker(ranker), size[0])
+    loading = load_experiments(collection, size[0], large=text_bytes(collection) >= LARGE)
+    for one in (*loading, *work.experiments(collection)):
+        if not one.repeats:
+            measured_once(one, collection, size, watch, seed=seed)
     found = dict[str, Measurement]()
     for step in {row.step for row in watch.measurements}:
         some = [row for row in watch.measurements if row.step == step and row.documents == size[0]]

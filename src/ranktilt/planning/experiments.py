@@ -26,12 +26,13 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.estimate import time_of
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.planning.measuring import Experiment, Stopwatch, Taken, folder_size
+from ranktilt.planning.sample import repeated
 from ranktilt.rankers.base import FirstStage, Ranker, stages_of
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import InMemory, search
 from ranktilt.rankers.engines.base import LiveEngine
 from ranktilt.rankers.lexical.bm25 import Lexical
-from ranktilt.rankers.lexical.index import LARGE, terms
+from ranktilt.rankers.lexical.index import LARGE, documents_a_part, terms
 from ranktilt.rankers.lexical.index_files import PostingTable
 from ranktilt.rankers.llm.base import LLMRanker
 from ranktilt.rankers.replay import Replay
@@ -41,6 +42,8 @@ DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × que
 VOCABULARY = "vocabulary"
 _TIMES, _POSTINGS, _NUMBERS = 64, 1 << 24, 1 << 26
 """How many times a sample's documents are searched, and the postings and numbers of vectors that are made for it."""
+_PARTS, _FEW = 2, 3
+"""Parts of the documents for each thread where many are prepared, and how often that is measured."""
 _REPEATS = 5
 """Searches of one sample, which are quick beside all else."""
 _CANDIDATES = 20_000
@@ -82,13 +85,28 @@ def text_bytes(collection: Collection) -> int:
     return sum(collection.docs.select(size).row(0))
 
 
-def measure_load(large: bool, given: Collection, watch: Stopwatch) -> None:
-    """Load a collection that lies on disk in BEIR's layout; texts of a `large` one are mapped from files."""
-    folder = save(given, cache_folder() / "collection", parts=given.docs.height if large else None)
+def many_documents(collection: Collection, planned: int) -> tuple[int, int]:
+    """Documents of a sample, and times, that are together enough for all threads to have parts of them."""
+    count = collection.docs.height
+    enough = min(planned, _PARTS * pl.thread_pool_size() * documents_a_part(count, text_bytes(collection)))
+    return min(count, enough), math.ceil(enough / count)
+
+
+def load_experiments(collection: Collection, planned: int, *, large: bool) -> Iterator[Experiment]:
+    """Load collections that lie on disk in BEIR's layout; texts of `large` ones are mapped from files."""
+    documents, times = many_documents(collection, planned)
+    queries = collection.judged.height
+    yield Experiment("loading", partial(_measure_load, large, 1), (collection.docs.height, queries))
+    yield Experiment("loading", partial(_measure_load, large, times), (documents, queries), repeats=_FEW)
+
+
+def _measure_load(large: bool, times: int, given: Collection, watch: Stopwatch) -> None:
+    many = repeated(given, times)
+    folder = save(many, cache_folder() / "collection", parts=many.docs.height if large else None)
     size = folder_size(folder)
     with watch(LOAD.key, given) as taken:
         load(folder, qrels=None if given.qrels.height else NO_QRELS)
-        taken.disk = size
+        taken.disk, taken.times = size, times
 
 
 class Rewrites:
@@ -124,8 +142,8 @@ def _count(taken: Taken, tokens_in: int, tokens_out: int, seconds: float | None)
 class RankerSteps:
     """What a ranker does; each of its stages computes on this machine, or can be rehearsed without asking anything."""
 
-    def __init__(self, ranker: Ranker) -> None:
-        self._name, stages = repr(ranker), stages_of(ranker)
+    def __init__(self, ranker: Ranker, documents: int) -> None:
+        self._name, self._planned, stages = repr(ranker), documents, stages_of(ranker)
         for stage in stages:
             asks = isinstance(stage, Dense) and not isinstance(stage.encoder, Encoder)
             if isinstance(stage, LiveEngine | Replay) or asks:
@@ -184,19 +202,23 @@ class RankerSteps:
         documents, queries = collection.docs.height, collection.judged.height
         yield Experiment(f"{self._name}: search and audit", self._measure_search, (documents, queries))
         if isinstance(self.first, Dense):
-            yield Experiment(f"{self.first!r}: encoding", self._measure_encoding, (documents, queries))
+            yield Experiment(f"{self.first!r}: encoding", self._measure_encoding, (documents, queries), slow=True)
+        if self.lexical:
+            sampled, times = many_documents(collection, self._planned)
+            yield Experiment(
+                f"{self._name}: index", partial(self._measure_index, times), (sampled, queries), repeats=_FEW
+            )
         most = min(documents, _CANDIDATES), queries
         for number, stage in enumerate(self._later, 1):
             measured = partial(self._measure_stage, number)
-            yield Experiment(f"{self._name}: {stage!r}", measured, most, (False, True))
+            yield Experiment(f"{self._name}: {stage!r}", measured, most, (False, True), slow=True)
 
     def _measure_search(self, given: Collection, watch: Stopwatch) -> None:
         first, steps = replace(self.first), {step.name: step.key for step in self.steps()}
         if isinstance(first, Dense):
             self._pretend_vectors(first, given)
         else:
-            with watch(self._prepared[0].key, given) as taken:
-                _prepare(first, given, taken)
+            self._measure_index(1, given, watch)
         for _ in range(_REPEATS):
             with watch(steps["search"], given) as taken:
                 run = first.rank(given)
@@ -212,6 +234,19 @@ class RankerSteps:
             run.save(cache_folder() / "run.trec")
             audit(given, run, by="source" if len(given.sources) > 1 else None, card=not given.qrels.height)
             taken.results = len(run.docs)
+
+    def _measure_index(self, times: int, given: Collection, watch: Stopwatch) -> None:
+        """Make the index, or whatever a ranker makes of the documents before its first query."""
+        first, many = self.first, repeated(given, times) if times > 1 else given
+        with watch(self._prepared[0].key, given) as taken:
+            taken.times = times
+            if not isinstance(first, Lexical):
+                first.rank(given.only_queries(given.judged["id"][:1]))
+                return
+            many.tie_keys()  # kept for all searches, as the index is
+            table = terms(many, first.analyzer, first.text).table
+            if text_bytes(many) < index_files_from(LARGE):  # else it lies on disk
+                taken.disk = sum(getattr(part, "nbytes", 0) for part in vars(table).values())
 
     def _enlarged(self, first: Any, given: Collection) -> tuple[Iterator[Any], int]:
         """A search of many times the documents, as an index or vectors made of numbers alone, which are soon there.
@@ -286,14 +321,3 @@ def _repeated(table: PostingTable, times: int, rng: np.random.Generator) -> Post
         table, rows=rows.astype(np.int32), times=np.tile(table.times, times)[order], offsets=table.offsets * times,
         lengths=np.rint(lengths).astype(np.int32),
     )  # fmt: skip
-
-
-def _prepare(first: Any, given: Collection, taken: Taken) -> None:
-    """Make the index, or whatever a ranker makes of the documents before its first query."""
-    if not isinstance(first, Lexical):
-        first.rank(given.only_queries(given.judged["id"][:1]))
-        return
-    given.tie_keys()  # kept for all searches, as the index is
-    table = terms(given, first.analyzer, first.text).table
-    if text_bytes(given) < index_files_from(LARGE):  # else it lies on disk
-        taken.disk = sum(getattr(part, "nbytes", 0) for part in vars(table).values())

@@ -74,7 +74,7 @@ class Stopwatch:
         disk = folder_size(cache) - before + taken.disk
         size = given.docs.height * taken.times, given.judged.height, taken.results
         tokens = float(taken.tokens_in), float(taken.tokens_out)
-        self.measurements.append(Measurement(step, *size, wall, processor, memory, disk, *tokens))
+        self.measurements.append(Measurement(step, *size, wall, processor, memory, disk, *tokens, taken.times))
 
     @contextmanager
     def unheeded_memory(self) -> Iterator[None]:
@@ -143,6 +143,10 @@ class Experiment:
     """Documents and queries of the largest sample."""
     scaled: tuple[bool, bool] = (True, True)
     """Whether a smaller sample has fewer of them."""
+    slow: bool = False
+    """Whether a model computes in it."""
+    repeats: int = 0
+    """How often it is measured, at its largest only; 0 for as often as the time allows."""
 
     @property
     def smallest(self) -> float:
@@ -174,6 +178,11 @@ def carry_out(
 
     A pilot comes first: it warms up, and tells how large the samples can be.
     """
+    for number in range(experiment.repeats):
+        measured_once(experiment, collection, experiment.most, stopwatch, seed=seed + number)
+        report(f"measuring {experiment.label}", number + 1, experiment.repeats)
+    if experiment.repeats:
+        return
     begun = time.perf_counter()
     design = [(part, fewer) for part in _FRACTIONS for fewer in (_FEWER_QUERIES, 1)]
     largest = _affordable(

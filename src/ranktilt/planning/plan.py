@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from ranktilt.planning.experiments import (
     RankerSteps,
     Rewrites,
     Step,
-    measure_load,
+    load_experiments,
     text_bytes,
 )
 from ranktilt.planning.measuring import Experiment, Stopwatch, carry_out
@@ -52,12 +51,13 @@ class _Size(NamedTuple):
     documents: float
     queries: float
     results: float
+    times: int = 1
 
     def terms(self, names: Sequence[str]) -> list[float]:
         """What a cost at this size is made of, after the fixed part."""
         of = {DOCUMENTS: self.documents, QUERIES: self.queries, RESULTS: self.results}
         of[PRODUCT] = self.documents * self.queries
-        of[VOCABULARY] = self.documents**_HEAPS
+        of[VOCABULARY] = (self.documents / self.times) ** _HEAPS
         return [1.0, *(of[name] for name in names)]
 
 
@@ -133,7 +133,6 @@ def plan(
     rankers = [BM25()] if rankers is None else list(rankers)
     _check(collection, rankers, {"documents": documents, "queries": queries, "machines": machines}, seconds)
     price_of(0, 0, llm_price)
-    works = [RankerSteps(one) for one in rankers]
     model = language_model(llm) if isinstance(llm, str) else llm
     if model is None and llm_price is not None:
         model = language_model(USUAL_LLM)
@@ -141,9 +140,14 @@ def plan(
     watch = Stopwatch(float(collection.docs.estimated_size() + collection.queries.estimated_size()))
     asked = documents or collection.docs.height, queries or collection.judged.height
     added = 0 if rewrites is None else round(asked[0] * rewrites.share)
+    works = [RankerSteps(one, asked[0] + added) for one in rankers]
     large = text_bytes(collection) / collection.docs.height * (asked[0] + added) >= LARGE
     with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
-        _measure(collection, works, rewrites, watch, (seconds, seed), large=large)
+        experiments = [*load_experiments(collection, asked[0] + added, large=large)]
+        experiments += rewrites.experiments() if rewrites is not None else ()
+        for one in works:
+            experiments += one.experiments(collection)
+        _measure(collection, experiments, watch, seconds, seed)
     scale = _Scale(*asked, added, machines, llm_price, seed)
     steps = list(_steps(scale, works, rewrites, watch.measurements))
     return CostPlan(
@@ -174,21 +178,14 @@ def _check(collection: Collection, rankers: Sequence[Ranker], least_one: dict[st
 
 
 def _measure(
-    collection: Collection, works: Sequence[RankerSteps], rewrites: Rewrites | None, watch: Stopwatch,
-    chosen: tuple[float, int], *, large: bool,
-) -> None:  # fmt: skip
+    collection: Collection, experiments: Sequence[Experiment], watch: Stopwatch, seconds: float, seed: int
+) -> None:
     """Carry out all experiments; those that a model's speed decides have most of the time."""
-    everything = Experiment("loading", partial(measure_load, large), (collection.docs.height, collection.judged.height))
-    quick, slow = [everything, *(() if rewrites is None else rewrites.experiments())], list[Experiment]()
-    for one in works:
-        first, *others = one.experiments(collection)
-        quick.append(first)
-        slow += others
-    seconds, seed = chosen
-    share = _QUICK_SHARE if slow else 1.0
-    for some, time in ((quick, seconds * share), (slow, seconds * (1 - share))):
-        for experiment in some:
-            carry_out(experiment, collection, watch, seconds=time / len(some), seed=seed)
+    timed = [one.slow for one in experiments if not one.repeats]
+    share = _QUICK_SHARE if any(timed) else 1.0
+    for one in experiments:
+        part = (1 - share if one.slow else share) / max(timed.count(one.slow), 1)
+        carry_out(one, collection, watch, seconds=seconds * part, seed=seed)
 
 
 class _Scale(NamedTuple):
@@ -221,10 +218,11 @@ def _steps(
 
 def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scale) -> dict[str, _Estimate]:
     """What a step would cost, a quantity at a time."""
-    found = dict[str, _Estimate]()
+    found, pace = dict[str, _Estimate](), _pace(rows)
     for number, quantity in enumerate(QUANTITIES):
         names = step.memory_terms if quantity == "memory" else step.terms
-        design, values = _points(rows, quantity, names)
+        paced = quantity == "seconds" and len(pace)
+        design, values = _points(rows, "processor" if paced else quantity, names)
         if not len(values):
             found[quantity] = _NOTHING
             continue
@@ -237,8 +235,22 @@ def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scal
         shared[0] = 1.0
         factor = fit.value(whole) / max(float(np.max(design @ fit.coefficients)), 1e-12)
         grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
-        found[quantity] = _Estimate(fit.value(shared), fit.drawn(shared, factor), factor, grows)
+        value, draws = fit.value(shared), fit.drawn(shared, factor)
+        if paced:
+            value *= float(np.median(pace))
+            draws *= np.random.default_rng(scale.seed).choice(pace, len(draws))
+        found[quantity] = _Estimate(value, draws, factor, grows)
     return found
+
+
+def _pace(rows: Sequence[Measurement]) -> Floats:
+    """Seconds that passed for one of the processors, in the longest measurements.
+
+    Small samples do not occupy all threads, so the clock's seconds do not grow as the processors' do.
+    """
+    known = [row for row in rows if row.processor > 0]
+    most = max((row.processor for row in known), default=0.0)
+    return np.array([row.seconds / row.processor for row in known if row.processor >= most / 2])
 
 
 def _points(rows: Sequence[Measurement], quantity: str, names: Sequence[str]) -> tuple[Floats, Floats]:
@@ -247,11 +259,11 @@ def _points(rows: Sequence[Measurement], quantity: str, names: Sequence[str]) ->
     for row in rows:
         value = getattr(row, quantity)
         if np.isfinite(value):
-            of = _Size(row.documents, row.queries, 0).terms(names)
-            terms = _Size(row.documents, row.queries, row.results).terms(names)
+            size = _Size(row.documents, row.queries, row.results, row.times)
+            of = size._replace(results=0).terms(names)
             if RESULTS in names:
                 of += [row.documents, row.queries]
-            repeated.setdefault(tuple(of), []).append((terms, value))
+            repeated.setdefault(tuple(of), []).append((size.terms(names), value))
     merge = np.median if quantity in ("seconds", "processor") else np.mean
     values = [float(merge([value for _, value in some])) for some in repeated.values()]
     return np.array([np.mean([terms for terms, _ in some], axis=0) for some in repeated.values()]), np.array(values)

@@ -30,6 +30,8 @@ class Measurement(NamedTuple):
     disk: float
     tokens_in: float = 0.0
     tokens_out: float = 0.0
+    times: int = 1
+    """How many times the sample's documents they are."""
 
 
 class Amount(NamedTuple):

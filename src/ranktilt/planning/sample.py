@@ -21,6 +21,18 @@ def sample(collection: Collection, documents: int, queries: int, *, seed: int) -
     return Collection(docs, asked, _judged_by_chance(qrels, docs, rng), {"split": "test"})
 
 
+def repeated(collection: Collection, times: int) -> Collection:
+    """A collection with each document so many times: as much work as a larger one, but for the words it would add."""
+    copies = [collection.docs]
+    for number in range(1, times):
+        copies.append(
+            collection.docs.with_columns(
+                pl.format("{}#{}", name, pl.lit(number)).alias(name) for name in ("id", "origin")
+            )
+        )
+    return Collection(pl.concat(copies), collection.queries, collection.qrels, {"split": "test"})
+
+
 def _drawn_documents(docs: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:
     size = pl.col("text").str.len_bytes() + pl.col("title").str.len_bytes()
     origins = docs.group_by("origin").agg(size.sum().alias("bytes")).sort("bytes", "origin")
