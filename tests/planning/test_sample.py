@@ -5,7 +5,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.planning.sample import sample
+from ranktilt.planning.sample import repeated, repeated_run, sample
 
 
 @pytest.mark.parametrize(("documents", "queries"), [(40, 10), (200, 216), (464, 1)])
@@ -50,3 +50,16 @@ def test_a_collection_without_judgments_has_none() -> None:
     drawn = sample(Collection(whole.docs, whole.queries, whole.qrels.clear()), 60, 10, seed=0)
     assert drawn.qrels.is_empty()
     assert drawn.judged.height == 10
+
+
+def test_a_repeated_collection_is_as_much_work_with_the_same_words() -> None:
+    whole = rt.bundled()
+    many, run = repeated(whole, 3), rt.ranker("bm25@7").rank(whole)
+    copied = repeated_run(run, many, 3)
+    assert (many.docs.height, many.judged.height) == (3 * whole.docs.height, 3 * whole.judged.height)
+    assert len(copied.docs) == 3 * len(run.docs)
+    assert many.docs["text"].n_unique() == whole.docs["text"].n_unique()
+    before, after = (rt.audit(*one, by="source").tilts for one in ((whole, run), (many, copied)))
+    assert before
+    assert [tilt.value for tilt in after] == pytest.approx([tilt.value for tilt in before], nan_ok=True)
+    assert repeated(whole, 1) is whole

@@ -71,9 +71,9 @@ class RayExecutor(Executor):
                     sent += 1
                 if taken == sent:
                     break
-                while not (taken in done or (done and not ordered)):
+                while (found := _pop(done, taken, ordered=ordered)) is None:
                     self._receive()
-                found, taken = done.pop(taken if ordered else next(iter(done))), taken + 1
+                taken += 1
                 error = yield from self._results(found)
                 failure = failure or error
                 if failure and ordered:
@@ -81,8 +81,8 @@ class RayExecutor(Executor):
             if failure:  # what was under way then, and may have been paid for, has come
                 raise failure
         except _ClusterGoneError:
-            while taken in done or (done and not ordered):
-                found, taken = done.pop(taken if ordered else next(iter(done))), taken + 1
+            while (found := _pop(done, taken, ordered=ordered)) is not None:
+                taken += 1
                 yield from self._results(found)
             raise
         finally:
@@ -121,6 +121,11 @@ class RayExecutor(Executor):
 
 class _ClusterGoneError(UserError):
     """The process that uses the cluster has ended."""
+
+
+def _pop(done: dict[int, Any], number: int, *, ordered: bool) -> tuple[str, Any] | None:
+    """Take a part that is done, where it matters the one of this number."""
+    return done.pop(number if ordered else next(iter(done), number), None)
 
 
 def packed(value: Any) -> tuple[bytes, list[bytes | bytearray]]:

@@ -26,7 +26,7 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.estimate import time_of
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.planning.measuring import Experiment, Stopwatch, Taken, folder_size
-from ranktilt.planning.sample import repeated
+from ranktilt.planning.sample import repeated, repeated_run
 from ranktilt.rankers.base import FirstStage, Ranker, stages_of
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import InMemory, search
@@ -40,8 +40,8 @@ from ranktilt.run import Run
 
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 VOCABULARY = "vocabulary"
-_TIMES, _POSTINGS, _NUMBERS = 64, 1 << 24, 1 << 26
-"""How many times a sample's documents are searched, and the postings and numbers of vectors that are made for it."""
+_TIMES, _POSTINGS, _NUMBERS, _RESULTS = 64, 1 << 24, 1 << 26, 1 << 21
+"""How many times a sample's documents are searched; postings, numbers of vectors and results made of it at most."""
 _PARTS, _FEW = 2, 3
 """Parts of the documents for each thread where many are prepared, and how often that is measured."""
 _REPEATS = 5
@@ -104,7 +104,7 @@ def _measure_load(large: bool, times: int, given: Collection, watch: Stopwatch) 
     many = repeated(given, times)
     folder = save(many, cache_folder() / "collection", parts=many.docs.height if large else None)
     size = folder_size(folder)
-    with watch(LOAD.key, given) as taken:
+    with watch(LOAD.key, many) as taken:
         load(folder, qrels=None if given.qrels.height else NO_QRELS)
         taken.disk, taken.times = size, times
 
@@ -203,11 +203,10 @@ class RankerSteps:
         yield Experiment(f"{self._name}: search and audit", self._measure_search, (documents, queries))
         if isinstance(self.first, Dense):
             yield Experiment(f"{self.first!r}: encoding", self._measure_encoding, (documents, queries), slow=True)
-        if self.lexical:
-            sampled, times = many_documents(collection, self._planned)
-            yield Experiment(
-                f"{self._name}: index", partial(self._measure_index, times), (sampled, queries), repeats=_FEW
-            )
+        sampled, times = many_documents(collection, self._planned)
+        for name, measure in (("index", self._measure_index), ("audit", self._measure_audit)):
+            if self.lexical or name == "audit":
+                yield Experiment(f"{self._name}: {name}", partial(measure, times), (sampled, queries), repeats=_FEW)
         most = min(documents, _CANDIDATES), queries
         for number, stage in enumerate(self._later, 1):
             measured = partial(self._measure_stage, number)
@@ -227,21 +226,33 @@ class RankerSteps:
         with watch.unheeded_memory():
             larger, times = self._enlarged(first, given)
             with watch(steps["search"], given) as taken:
-                taken.results, taken.times = len(first.rank(given).docs), 1 + times
+                taken.results, taken.documents = len(first.rank(given).docs), (1 + times) * given.docs.height
                 deque(larger, maxlen=0)
-        run = self._candidates(first, given, len(self._later) + 1) if self._later else run
-        with watch(steps["audit, run saved"], given) as taken:
+        self._audit(1, first, given, watch)
+
+    def _measure_audit(self, times: int, given: Collection, watch: Stopwatch) -> None:
+        first = replace(self.first)
+        if isinstance(first, Dense):
+            self._pretend_vectors(first, given)
+        self._audit(times, first, given, watch)
+
+    def _audit(self, times: int, first: Any, given: Collection, watch: Stopwatch) -> None:
+        run = self._candidates(first, given, len(self._later) + 1)
+        times = max(min(times, _RESULTS // max(len(run.docs), 1)), 1)
+        many = repeated(given, times)
+        run = repeated_run(run, many, times)
+        with watch(f"{self._name}: audit, run saved", many) as taken:
             run.save(cache_folder() / "run.trec")
-            audit(given, run, by="source" if len(given.sources) > 1 else None, card=not given.qrels.height)
-            taken.results = len(run.docs)
+            audit(many, run, by="source" if len(many.sources) > 1 else None, card=not many.qrels.height)
+            taken.results, taken.times = len(run.docs), times
 
     def _measure_index(self, times: int, given: Collection, watch: Stopwatch) -> None:
         """Make the index, or whatever a ranker makes of the documents before its first query."""
-        first, many = self.first, repeated(given, times) if times > 1 else given
-        with watch(self._prepared[0].key, given) as taken:
+        first, many = self.first, repeated(given, times)
+        with watch(self._prepared[0].key, many) as taken:
             taken.times = times
             if not isinstance(first, Lexical):
-                first.rank(given.only_queries(given.judged["id"][:1]))
+                first.rank(many.only_queries(many.judged["id"][:1]))
                 return
             many.tie_keys()  # kept for all searches, as the index is
             table = terms(many, first.analyzer, first.text).table

@@ -40,8 +40,10 @@ class Taken:
     """What a step took; the block that is measured may say more of it."""
 
     results: int = 0
+    documents: int = 0
+    """In place of those of the collection, where they are numbers alone."""
     times: int = 1
-    """How many times the sample's documents it was done for."""
+    """How many times the collection holds each of its documents."""
     disk: float = 0.0
     """Bytes that it would write beside what it does."""
     tokens_in: float = 0.0
@@ -72,7 +74,7 @@ class Stopwatch:
             wall, processor = taken.seconds, math.nan
         memory = peak[0] - self._held if self.first else math.nan
         disk = folder_size(cache) - before + taken.disk
-        size = given.docs.height * taken.times, given.judged.height, taken.results
+        size = taken.documents or given.docs.height, given.judged.height, taken.results
         tokens = float(taken.tokens_in), float(taken.tokens_out)
         self.measurements.append(Measurement(step, *size, wall, processor, memory, disk, *tokens, taken.times))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from ranktilt.auditing.audit import audit_provenance
 from ranktilt.collection import Collection
 from ranktilt.errors import UserError, refuse_twice
-from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, memory_limit
+from ranktilt.executing.memory_limits import MemoryLimits, available_memory, limited, memory_limit, processors
 from ranktilt.llm.base import LLM
 from ranktilt.llm.base import llm as language_model
 from ranktilt.llm.estimate import counting, price_of
@@ -244,13 +243,8 @@ def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scal
 
 
 def _pace(rows: Sequence[Measurement]) -> Floats:
-    """Seconds that passed for one of the processors, in the longest measurements.
-
-    Small samples do not occupy all threads, so the clock's seconds do not grow as the processors' do.
-    """
-    known = [row for row in rows if row.processor > 0]
-    most = max((row.processor for row in known), default=0.0)
-    return np.array([row.seconds / row.processor for row in known if row.processor >= most / 2])
+    """Seconds that passed for one of the processors, where a repeated sample occupied all threads; small ones do not."""
+    return np.array([row.seconds / row.processor for row in rows if row.times > 1 and row.processor > 0])
 
 
 def _points(rows: Sequence[Measurement], quantity: str, names: Sequence[str]) -> tuple[Floats, Floats]:
@@ -296,8 +290,7 @@ def _planned(step: Step, found: dict[str, _Estimate], scale: _Scale) -> PlannedS
 
 
 def _machine() -> dict[str, object]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"processor": platform.machine(), "cores": cores, "memory": available_memory()}
+    return {"processor": platform.machine(), "cores": processors(), "memory": available_memory()}
 
 
 def _notes(collection: Collection, scale: _Scale, works: Sequence[RankerSteps], model: LLM | None) -> Iterator[str]:

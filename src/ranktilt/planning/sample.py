@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from ranktilt.collection import Collection
+from ranktilt.run import Run
 
 
 def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
@@ -22,15 +23,28 @@ def sample(collection: Collection, documents: int, queries: int, *, seed: int) -
 
 
 def repeated(collection: Collection, times: int) -> Collection:
-    """A collection with each document so many times: as much work as a larger one, but for the words it would add."""
-    copies = [collection.docs]
-    for number in range(1, times):
-        copies.append(
-            collection.docs.with_columns(
-                pl.format("{}#{}", name, pl.lit(number)).alias(name) for name in ("id", "origin")
-            )
-        )
-    return Collection(pl.concat(copies), collection.queries, collection.qrels, {"split": "test"})
+    """All documents, queries and judgments so many times: a larger one's work, but for new words."""
+    if times == 1:
+        return collection
+    docs = _copies(collection.docs, times, "id", "origin")
+    queries = _copies(collection.queries, times, "id")
+    return Collection(docs, queries, _copies(collection.qrels, times, "query_id", "doc_id"), {"split": "test"})
+
+
+def repeated_run(run: Run, many: Collection, times: int) -> Run:
+    """A run of a collection as one of the collection so many times: each copy of a query finds copies of its own."""
+    frame = _copies(pl.DataFrame({"id": run.queries}), times, "id")
+    count, size = len(run.docs), many.docs.height // times
+    docs = np.tile(run.docs, times) + np.repeat(size * np.arange(times), count)
+    offsets = np.concatenate([[0], np.cumsum(np.tile(np.diff(run.offsets), times))])
+    return Run(tuple(frame["id"]), offsets, docs.astype(np.int32), np.tile(run.scores, times), many.ids, run.spec)
+
+
+def _copies(rows: pl.DataFrame, times: int, *names: str) -> pl.DataFrame:
+    others = (pl.lit(number) for number in range(1, times))
+    return pl.concat(
+        [rows, *(rows.with_columns(pl.format("{}#{}", name, n).alias(name) for name in names) for n in others)]
+    )
 
 
 def _drawn_documents(docs: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:

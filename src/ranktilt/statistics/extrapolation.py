@@ -12,8 +12,8 @@ Floats = npt.NDArray[np.float64]
 DRAWS = 400
 _WEIGHT = 0.3
 """Values below this share of the largest are fitted as closely as it, and no closer: they say little of large ones."""
-_DEVIATION = 0.02
-"""Relative deviation of a measurement that is assumed at least."""
+_DEVIATION = 0.05
+"""Relative deviation of a measurement that is assumed at least: a machine is as fast as that, from minute to minute."""
 _MOST_BEND = 0.3
 """The exponent of growth departs no further from that of the terms: all that is fitted grows about linearly."""
 

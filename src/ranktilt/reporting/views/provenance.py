@@ -10,6 +10,7 @@ from ranktilt.reporting.document import PAGE, Block, Cell, Code, Column, Pairs, 
 
 _MOST, _SHOWN = 20, 3
 """Items of a list that are shown, and of a longer one; the file of the result holds them all."""
+_REPEATS = "the same inputs, options and versions give the same numbers"
 _NAMES = {"ranktilt": "RankTilt", "path": "collection", "python": "Python"}
 
 
@@ -21,14 +22,14 @@ def folder(spec: Mapping[str, Any]) -> str:
     return PurePath(str(path)).name if path else ""
 
 
-def provenance(spec: Mapping[str, Any], notes: Iterable[str] = ()) -> Section:
-    """Say how a result was made."""
+def provenance(spec: Mapping[str, Any], notes: Iterable[str] = (), *, repeats: str = _REPEATS) -> Section:
+    """Say how a result was made, and what making it again would give."""
     blocks: list[Block] = []
     if said := tuple(notes):
         blocks.append(Points(said))
     lead: tuple[str, ...] = ()
     if spec.get("command"):
-        lead = ("Made by the command below; the same inputs, options and versions give the same numbers.",)
+        lead = (f"Made by the command below; {repeats}.",)
         blocks.append(Code("The command that made it", str(spec["command"])))
     hashed = _hashed(spec.get("inputs"))
     told = {name: value for name, value in spec.items() if name != "command" and not (hashed and name == "inputs")}

@@ -13,14 +13,16 @@ from ranktilt.reporting.numbers import DASH, count, decimal, size
 from ranktilt.reporting.views.provenance import folder, provenance
 
 _EVERY = "every ranker"
+_REPEATS = "times differ from one measurement to the next, and with what else the machine does"
 _METHOD = (
     "Each step is measured on samples of four sizes, with many and with few queries and an empty cache: its wall and "
     "processor time (medians), the peak of the process's memory that is no file's, the bytes it writes. Samples are "
     "drawn evenly over the lengths of documents and queries, twins together. A search by vectors is measured with "
-    "random ones.",
-    "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors. Intervals: 95 % of "
-    "predictions by refits to drawn measurements (parametric bootstrap, t), whose growth may bend as far as the "
-    "measurements allow; so they widen with the distance from the sample.",
+    "random ones. Loading, indexing, search and the audit are measured over a sample repeated many times, too.",
+    "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; where samples were "
+    "repeated, the clock's time is the processors' at their pace. Intervals: 95 % of predictions by refits to drawn "
+    "measurements (parametric bootstrap, t), whose growth may bend as far as the measurements allow; so they widen "
+    "with the distance from the sample.",
 )  # fmt: skip
 
 
@@ -29,11 +31,12 @@ def view(found: CostPlan) -> Document:
     name = folder(found.spec)
     title = f"Plan for {name}" if name else "Plan"
     lead = ("What would it take, and where does the time go?",)
+    made = provenance(found.spec, found.notes, repeats=_REPEATS)
     return Document(
         title=title,
         kind=title,
         headline=f"{found.headline}.",
-        sections=(Section("steps", "Step by step", lead, (_table(found),)), provenance(found.spec, found.notes)),
+        sections=(Section("steps", "Step by step", lead, (_table(found),)), made),
         sentences=(Sentence(found.headline, emphasis="strong", only=TEXT),),
         legend=tuple(_legend(found)),
         notes=found.notes,
