@@ -99,17 +99,18 @@ def part(title: str, ranker: str, collection: rt.Collection, given: argparse.Nam
     documents, queries = collection.docs.height, collection.judged.height
     yield f"### {ranker}: {title}, {documents:,} documents and {queries:,} queries from {documents // TENFOLD:,}\n"
     for quantity, clock in QUANTITIES.items():
-        lines, worst = [], 0.0
+        lines, worst, total = [], 0.0, 0.0
         for name, took, off, inside in rows(found, quantity):
             typical = statistics.median(off)
-            if took >= LEAST:
+            if name == "total":
+                total = abs(typical)
+            elif took >= LEAST:
                 worst = max(worst, abs(typical))
             shown = ", ".join(f"{one:+.0f}" for one in off).replace("-", "−")
             lines.append((name, seconds(took), f"{typical:+.0f} %".replace("-", "−"), shown, f"{inside} of {len(off)}"))
         yield table((clock, "measured (s)", "predicted is off by", "each fold (%)", "in the interval"), lines)
-        yield "\n" + target(
-            f"{clock}, steps over a second and total: largest median error", worst, at_most=MOST_OFF, unit=" %"
-        )
+        yield "\n" + target(f"{clock}, total: median error", total, at_most=MOST_OFF, unit=" %")
+        yield target(f"{clock}, steps over a second: largest median error", worst, at_most=MOST_OFF, unit=" %")
         yield ""
 
 

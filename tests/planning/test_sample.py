@@ -1,5 +1,6 @@
 """Samples of a collection: of every length, twins together, with judgments."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_collection_without_judgments_has_none() -> None:
 def test_a_repeated_collection_is_as_much_work_with_the_same_words() -> None:
     whole = rt.bundled()
     many, run = repeated(whole, 3), rt.ranker("bm25@7").rank(whole)
-    copied = repeated_run(run, many, 3)
+    copied = repeated_run(run, many, 3, 1)
     assert (many.docs.height, many.judged.height) == (3 * whole.docs.height, 3 * whole.judged.height)
     assert len(copied.docs) == 3 * len(run.docs)
     assert many.docs["text"].n_unique() == whole.docs["text"].n_unique()
@@ -63,3 +64,13 @@ def test_a_repeated_collection_is_as_much_work_with_the_same_words() -> None:
     assert before
     assert [tilt.value for tilt in after] == pytest.approx([tilt.value for tilt in before], nan_ok=True)
     assert repeated(whole, 1) is whole
+
+
+def test_lists_of_a_repeated_collection_grow_up_to_the_depth() -> None:
+    whole = rt.bundled()
+    run = rt.ranker("bm25@7").rank(whole)
+    deeper = repeated_run(run, repeated(whole, 3), 3, 14)
+    lengths = np.diff(run.offsets)
+    assert (np.diff(deeper.offsets) == np.tile(lengths * np.minimum(14 // lengths, 3), 3)).all()
+    found = zip(np.repeat(deeper.queries, np.diff(deeper.offsets)), deeper.docs.tolist(), strict=True)
+    assert len(set(found)) == len(deeper.docs)

@@ -125,7 +125,8 @@ class _ClusterGoneError(UserError):
 
 def _pop(done: dict[int, Any], number: int, *, ordered: bool) -> tuple[str, Any] | None:
     """Take a part that is done, where it matters the one of this number."""
-    return done.pop(number if ordered else next(iter(done), number), None)
+    found: tuple[str, Any] | None = done.pop(number if ordered else next(iter(done), number), None)
+    return found
 
 
 def packed(value: Any) -> tuple[bytes, list[bytes | bytearray]]:

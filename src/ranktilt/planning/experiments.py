@@ -237,10 +237,11 @@ class RankerSteps:
         self._audit(times, first, given, watch)
 
     def _audit(self, times: int, first: Any, given: Collection, watch: Stopwatch) -> None:
-        run = self._candidates(first, given, len(self._later) + 1)
-        times = max(min(times, _RESULTS // max(len(run.docs), 1)), 1)
+        depth, run = self._depth(len(self._later) + 1), self._candidates(first, given, len(self._later) + 1)
+        results = int(np.minimum(np.diff(run.offsets) * times, depth).sum())
+        times = max(min(times, _RESULTS // max(results, 1)), 1)
         many = repeated(given, times)
-        run = repeated_run(run, many, times)
+        run = repeated_run(run, many, times, depth)
         with watch(f"{self._name}: audit, run saved", many) as taken:
             run.save(cache_folder() / "run.trec")
             audit(many, run, by="source" if len(many.sources) > 1 else None, card=not many.qrels.height)

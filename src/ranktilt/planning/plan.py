@@ -42,7 +42,7 @@ USUAL_LLM = "openai:gpt-4o-mini"
 SECONDS = 60.0
 _FEWEST, _CLOSE, _FAR = 20, 10, 1000
 _HEAPS = 0.6
-"""Exponent of the growth of a vocabulary with the documents (Heaps' law), between the usual .5 and .7."""
+"""Exponent of the growth of a vocabulary with the texts (Heaps' law), between the usual .5 and .7."""
 _QUICK_SHARE = 0.4
 
 
@@ -243,7 +243,7 @@ def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scal
 
 
 def _pace(rows: Sequence[Measurement]) -> Floats:
-    """Seconds that passed for one of the processors, where a repeated sample occupied all threads; small ones do not."""
+    """Seconds that passed for one of the processors, where a repeated sample occupied all threads."""
     return np.array([row.seconds / row.processor for row in rows if row.times > 1 and row.processor > 0])
 
 

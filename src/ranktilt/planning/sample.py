@@ -8,6 +8,8 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.run import Run
 
+_STEP = 1e-9
+
 
 def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
     """Draw about so many documents and queries, evenly over their lengths.
@@ -31,13 +33,23 @@ def repeated(collection: Collection, times: int) -> Collection:
     return Collection(docs, queries, _copies(collection.qrels, times, "query_id", "doc_id"), {"split": "test"})
 
 
-def repeated_run(run: Run, many: Collection, times: int) -> Run:
-    """A run of a collection as one of the collection so many times: each copy of a query finds copies of its own."""
-    frame = _copies(pl.DataFrame({"id": run.queries}), times, "id")
-    count, size = len(run.docs), many.docs.height // times
-    docs = np.tile(run.docs, times) + np.repeat(size * np.arange(times), count)
-    offsets = np.concatenate([[0], np.cumsum(np.tile(np.diff(run.offsets), times))])
-    return Run(tuple(frame["id"]), offsets, docs.astype(np.int32), np.tile(run.scores, times), many.ids, run.spec)
+def repeated_run(run: Run, many: Collection, times: int, depth: int) -> Run:
+    """A run of a collection as one of the collection so many times: lists grow as documents do, up to a depth."""
+    if times == 1:
+        return run
+    lengths = np.diff(run.offsets)
+    each = np.repeat(np.clip(depth // np.maximum(lengths, 1), 1, times), lengths)
+    entry = np.repeat(np.arange(len(run.docs)), each)
+    copy = np.arange(len(entry)) - np.repeat(np.cumsum(each) - each, each)
+    ends = np.concatenate([[0], np.cumsum(each)])[run.offsets]
+    rank = np.arange(len(entry)) - np.repeat(ends[:-1], np.diff(ends))
+    fall = _STEP * float(np.abs(run.scores).max(initial=0.0)) * rank
+    scores = run.scores[entry] - np.where(each[entry] > 1, fall, 0)  # copies are not tied
+    shift = (np.arange(times)[:, None] + copy) % times * (many.docs.height // times)
+    offsets = np.concatenate([[0], np.cumsum(np.tile(np.diff(ends), times))])
+    names = _copies(pl.DataFrame({"id": run.queries}), times, "id")["id"]
+    docs = (run.docs[entry] + shift).ravel().astype(np.int32)
+    return Run(tuple(names), offsets, docs, np.tile(scores, times), many.ids, run.spec)
 
 
 def _copies(rows: pl.DataFrame, times: int, *names: str) -> pl.DataFrame:
