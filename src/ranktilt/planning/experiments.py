@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -40,10 +42,10 @@ from ranktilt.run import Run
 
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 VOCABULARY = "vocabulary"
-_TIMES, _POSTINGS, _NUMBERS, _RESULTS = 64, 1 << 24, 1 << 26, 1 << 21
+_TIMES, _POSTINGS, _NUMBERS, _RESULTS = 64, 1 << 23, 1 << 26, 1 << 20
 """How many times a sample's documents are searched; postings, numbers of vectors and results made of it at most."""
-_PARTS, _FEW = 2, 3
-"""Parts of the documents for each thread where many are prepared, and how often that is measured."""
+_PARTS, _FEW, _QUERIES, _FEWER = 2, 3, 500, 4
+"""Where documents are many: parts of them for each thread, how often they are measured, queries, and times fewer."""
 _REPEATS = 5
 """Searches of one sample, which are quick beside all else."""
 _CANDIDATES = 20_000
@@ -63,12 +65,19 @@ class Step:
     depth: int = 0
     """Results of a query at most, where they count."""
     batched: bool = False
-    """Whether it works in batches, whose memory does not grow with the collection."""
+    """Whether it works in batches, which cost as much as each other: memory does not grow, and time no other way."""
+    limited: bool = False
+    """Whether it keeps to the limit of the memory."""
 
     @property
     def memory_terms(self) -> tuple[str, ...]:
         """What its memory is made of: nothing holds a number for each document and query."""
         return () if self.batched else tuple(dict.fromkeys((DOCUMENTS, *({RESULTS} & set(self.terms)))))
+
+    @property
+    def disk_terms(self) -> tuple[str, ...]:
+        """What it writes: of a run, its results and nothing else."""
+        return (RESULTS,) if RESULTS in self.terms else self.terms
 
     @property
     def key(self) -> str:
@@ -171,13 +180,17 @@ class RankerSteps:
 
     def steps(self) -> Iterator[Step]:
         """In the order of the work."""
-        search = (PRODUCT, RESULTS) if self.lexical else (DOCUMENTS, PRODUCT, RESULTS)
         yield from self._prepared
-        yield Step(repr(self.first), "search", search, True, self.first.depth)
+        yield self._search
         for number, stage in enumerate(self._later, 1):
             yield Step(self._name, f"re-rank: {stage!r}", (RESULTS,), True, self._depth(number), True)
         depth = self._depth(len(self._later) + 1)
         yield Step(self._name, "audit, run saved", (DOCUMENTS, VOCABULARY, QUERIES, RESULTS), depth=depth)
+
+    @property
+    def _search(self) -> Step:
+        terms = (PRODUCT, RESULTS) if self.lexical else (DOCUMENTS, PRODUCT, RESULTS)
+        return Step(repr(self.first), "search", terms, True, self.first.depth, limited=True)
 
     @property
     def _prepared(self) -> tuple[Step, ...]:
@@ -204,37 +217,44 @@ class RankerSteps:
         if isinstance(self.first, Dense):
             yield Experiment(f"{self.first!r}: encoding", self._measure_encoding, (documents, queries), slow=True)
         sampled, times = many_documents(collection, self._planned)
-        for name, measure in (("index", self._measure_index), ("audit", self._measure_audit)):
-            if self.lexical or name == "audit":
-                yield Experiment(f"{self._name}: {name}", partial(measure, times), (sampled, queries), repeats=_FEW)
+        measured = partial(self._measure_many, times)
+        yield Experiment(f"{self._name}: many documents", measured, (sampled, min(queries, _QUERIES)), repeats=_FEW)
         most = min(documents, _CANDIDATES), queries
         for number, stage in enumerate(self._later, 1):
             measured = partial(self._measure_stage, number)
             yield Experiment(f"{self._name}: {stage!r}", measured, most, (False, True), slow=True)
 
     def _measure_search(self, given: Collection, watch: Stopwatch) -> None:
-        first, steps = replace(self.first), {step.name: step.key for step in self.steps()}
-        if isinstance(first, Dense):
-            self._pretend_vectors(first, given)
-        else:
-            self._measure_index(1, given, watch)
+        first = self._prepared_first(1, given, watch)
         for _ in range(_REPEATS):
-            with watch(steps["search"], given) as taken:
+            with watch(self._search.key, given) as taken:
                 run = first.rank(given)
                 taken.results = len(run.docs)
         self._lengths[given.docs.height] = np.diff(run.offsets)
-        with watch.unheeded_memory():
-            larger, times = self._enlarged(first, given)
-            with watch(steps["search"], given) as taken:
-                taken.results, taken.documents = len(first.rank(given).docs), (1 + times) * given.docs.height
-                deque(larger, maxlen=0)
         self._audit(1, first, given, watch)
 
-    def _measure_audit(self, times: int, given: Collection, watch: Stopwatch) -> None:
+    def _measure_many(self, times: int, given: Collection, watch: Stopwatch) -> None:
+        """All steps but those of models, over a sample repeated, by all its queries and by some of them."""
+        first = self._prepared_first(times, given, watch)
+        some = given.only_queries(given.judged["id"][: max(given.judged.height // _FEWER, 1)])
+        run = first.rank(given)  # where it is the first time, the index of the sample itself is made
+        self._lengths[given.docs.height] = np.diff(run.offsets)
+        for asked, share in ((some, 1.0), (given, 1.0), (given, 1 / _FEWER)):  # so that the terms can be told apart
+            larger, factor = self._enlarged(first, asked, share)
+            with watch.unheeded_memory(), watch(self._search.key, asked) as taken:
+                taken.results, taken.documents = len(first.rank(asked).docs), (1 + factor) * given.docs.height
+                deque(larger, maxlen=0)
+        for asked in (some, given):
+            self._audit(times, first, asked, watch)
+
+    def _prepared_first(self, times: int, given: Collection, watch: Stopwatch) -> Any:
+        """The first stage, with random vectors, or after its index has been measured."""
         first = replace(self.first)
         if isinstance(first, Dense):
             self._pretend_vectors(first, given)
-        self._audit(times, first, given, watch)
+        elif times == 1 or isinstance(first, Lexical):
+            self._measure_index(times, given, watch)
+        return first
 
     def _audit(self, times: int, first: Any, given: Collection, watch: Stopwatch) -> None:
         depth, run = self._depth(len(self._later) + 1), self._candidates(first, given, len(self._later) + 1)
@@ -243,7 +263,7 @@ class RankerSteps:
         many = repeated(given, times)
         run = repeated_run(run, many, times, depth)
         with watch(f"{self._name}: audit, run saved", many) as taken:
-            run.save(cache_folder() / "run.trec")
+            run.save(Path(mkdtemp(dir=cache_folder())) / "run.trec")
             audit(many, run, by="source" if len(many.sources) > 1 else None, card=not many.qrels.height)
             taken.results, taken.times = len(run.docs), times
 
@@ -260,7 +280,7 @@ class RankerSteps:
             if text_bytes(many) < index_files_from(LARGE):  # else it lies on disk
                 taken.disk = sum(getattr(part, "nbytes", 0) for part in vars(table).values())
 
-    def _enlarged(self, first: Any, given: Collection) -> tuple[Iterator[Any], int]:
+    def _enlarged(self, first: Any, given: Collection, share: float) -> tuple[Iterator[Any], int]:
         """A search of many times the documents, as an index or vectors made of numbers alone, which are soon there.
 
         What it takes to score all documents of a large collection is hidden, in a small one, by all else.
@@ -268,11 +288,11 @@ class RankerSteps:
         rng = np.random.default_rng(0)
         if isinstance(first, Lexical):
             table, queries = first.read(given, given.judged["text"])
-            times = min(_TIMES, _POSTINGS // max(len(table.rows), 1))
+            times = round(share * min(_TIMES, _POSTINGS // max(len(table.rows), 1)))
             return first.best(_repeated(table, times, rng), first.depth, iter([queries])), times
         if isinstance(first, Dense):
             width = self._width(first.encoder)
-            times = min(_TIMES, _NUMBERS // (width * given.docs.height))
+            times = round(share * min(_TIMES, _NUMBERS // (width * given.docs.height)))
             documents = rng.normal(size=(times * given.docs.height, width)).astype(np.float32)
             asked = rng.normal(size=(given.judged.height, width)).astype(np.float32)
             return search(asked, InMemory(documents), first.depth, cosine=first.cosine, label=""), times

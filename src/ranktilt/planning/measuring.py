@@ -24,6 +24,7 @@ from ranktilt.progress import listening, report
 _PAUSE = 0.004
 """Seconds between two looks at the memory."""
 _FRACTIONS = (1 / 8, 1 / 4, 1 / 2, 1.0)
+_MANY = (1 / 2, 1.0)
 _FEWER_QUERIES = 4
 _PASSES = 5
 _LEAST = 8
@@ -59,20 +60,21 @@ class Stopwatch:
         self.measurements: list[Measurement] = []
         self.first = True
         """Whether memory counts: later, what was given back to the process hides what a step needs."""
-        self._held = held
+        self._held, self._before = held, dict[str, float]()
 
     @contextmanager
     def __call__(self, step: str, given: Collection) -> Iterator[Taken]:
         """Measure the block as a step on a sample."""
         taken, cache = Taken(), cache_folder()
-        before = folder_size(cache)
+        before, start = folder_size(cache), _anonymous_memory()
         with _peak_memory() as peak:
             wall, processor = time.perf_counter(), time.process_time()
             yield taken
             wall, processor = time.perf_counter() - wall, time.process_time() - processor
         if taken.seconds is not None:
             wall, processor = taken.seconds, math.nan
-        memory = peak[0] - self._held if self.first else math.nan
+        # What other steps have left to the process is no part of how this one's memory grows.
+        memory = self._before.setdefault(step, start) - self._held + peak[0] - start if self.first else math.nan
         disk = folder_size(cache) - before + taken.disk
         size = taken.documents or given.docs.height, given.judged.height, taken.results
         tokens = float(taken.tokens_in), float(taken.tokens_out)
@@ -148,7 +150,7 @@ class Experiment:
     slow: bool = False
     """Whether a model computes in it."""
     repeats: int = 0
-    """How often it is measured, at its largest only; 0 for as often as the time allows."""
+    """How often it is measured at most, at half its largest and at that; 0 for samples of more sizes."""
 
     @property
     def smallest(self) -> float:
@@ -180,12 +182,16 @@ def carry_out(
 
     A pilot comes first: it warms up, and tells how large the samples can be.
     """
+    begun = time.perf_counter()
     for number in range(experiment.repeats):
-        measured_once(experiment, collection, experiment.most, stopwatch, seed=seed + number)
+        stopwatch.first = number < len(_MANY)
+        size = experiment.size(_MANY[min(number, len(_MANY) - 1)])
+        measured_once(experiment, collection, size, stopwatch, seed=seed + number)
         report(f"measuring {experiment.label}", number + 1, experiment.repeats)
+        if time.perf_counter() - begun > seconds and number + 1 >= len(_MANY):
+            break
     if experiment.repeats:
         return
-    begun = time.perf_counter()
     design = [(part, fewer) for part in _FRACTIONS for fewer in (_FEWER_QUERIES, 1)]
     largest = _affordable(
         experiment, lambda size: measured_once(experiment, collection, size, Stopwatch(), seed=seed), design, seconds

@@ -180,7 +180,7 @@ def _measure(
     collection: Collection, experiments: Sequence[Experiment], watch: Stopwatch, seconds: float, seed: int
 ) -> None:
     """Carry out all experiments; those that a model's speed decides have most of the time."""
-    timed = [one.slow for one in experiments if not one.repeats]
+    timed = [one.slow for one in experiments]
     share = _QUICK_SHARE if any(timed) else 1.0
     for one in experiments:
         part = (1 - share if one.slow else share) / max(timed.count(one.slow), 1)
@@ -218,10 +218,13 @@ def _steps(
 def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scale) -> dict[str, _Estimate]:
     """What a step would cost, a quantity at a time."""
     found, pace = dict[str, _Estimate](), _pace(rows)
+    many = [row for row in rows if row.times > 1]
     for number, quantity in enumerate(QUANTITIES):
-        names = step.memory_terms if quantity == "memory" else step.terms
+        names = {"memory": step.memory_terms, "disk": step.disk_terms}.get(quantity, step.terms)
         paced = quantity == "seconds" and len(pace)
-        design, values = _points(rows, "processor" if paced else quantity, names)
+        # Of few documents, memory is that of parts of which many documents have no more at a time.
+        some = many if many and quantity == "memory" else rows
+        design, values = _points(some, "processor" if paced else quantity, names)
         if not len(values):
             found[quantity] = _NOTHING
             continue
@@ -234,10 +237,14 @@ def _expected(step: Step, size: _Size, rows: Sequence[Measurement], scale: _Scal
         shared[0] = 1.0
         factor = fit.value(whole) / max(float(np.max(design @ fit.coefficients)), 1e-12)
         grows = ("fixed", *names)[int(np.argmax(fit.coefficients * whole))]
-        value, draws = fit.value(shared), fit.drawn(shared, factor)
+        # What is done batch by batch grows as the batches do, however far.
+        value, draws = fit.value(shared), fit.drawn(shared, 1.0 if step.batched else factor)
         if paced:
             value *= float(np.median(pace))
             draws *= np.random.default_rng(scale.seed).choice(pace, len(draws))
+        if quantity == "memory" and step.limited:
+            most = memory_limit() + float(fit.coefficients[0])
+            value, draws = min(value, most), np.minimum(draws, most)
         found[quantity] = _Estimate(value, draws, factor, grows)
     return found
 

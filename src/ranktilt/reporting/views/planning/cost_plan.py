@@ -21,8 +21,8 @@ _METHOD = (
     "random ones. Loading, indexing, search and the audit are measured over a sample repeated many times, too.",
     "A cost is a sum of terms with coefficients of at least 0, fitted to relative errors; where samples were "
     "repeated, the clock's time is the processors' at their pace. Intervals: 95 % of predictions by refits to drawn "
-    "measurements (parametric bootstrap, t), whose growth may bend as far as the measurements allow; so they widen "
-    "with the distance from the sample.",
+    "measurements (parametric bootstrap, t), whose growth may bend as far as the measurements allow, but for models "
+    "that work in batches; so they widen with the distance from the sample.",
 )  # fmt: skip
 
 
