@@ -28,9 +28,9 @@ def repeated(collection: Collection, times: int) -> Collection:
     """All documents, queries and judgments so many times: a larger one's work, but for new words."""
     if times == 1:
         return collection
-    docs = _copies(collection.docs, times, "id", "origin")
-    queries = _copies(collection.queries, times, "id")
-    return Collection(docs, queries, _copies(collection.qrels, times, "query_id", "doc_id"), {"split": "test"})
+    docs = _repeated_rows(collection.docs, times, "id", "origin")
+    queries = _repeated_rows(collection.queries, times, "id")
+    return Collection(docs, queries, _repeated_rows(collection.qrels, times, "query_id", "doc_id"), {"split": "test"})
 
 
 def repeated_run(run: Run, many: Collection, times: int, depth: int) -> Run:
@@ -47,12 +47,12 @@ def repeated_run(run: Run, many: Collection, times: int, depth: int) -> Run:
     scores = run.scores[entry] - np.where(each[entry] > 1, fall, 0)  # copies are not tied
     shift = (np.arange(times)[:, None] + copy) % times * (many.docs.height // times)
     offsets = np.concatenate([[0], np.cumsum(np.tile(np.diff(ends), times))])
-    names = _copies(pl.DataFrame({"id": run.queries}), times, "id")["id"]
+    names = _repeated_rows(pl.DataFrame({"id": run.queries}), times, "id")["id"]
     docs = (run.docs[entry] + shift).ravel().astype(np.int32)
     return Run(tuple(names), offsets, docs, np.tile(scores, times), many.ids, run.spec)
 
 
-def _copies(rows: pl.DataFrame, times: int, *names: str) -> pl.DataFrame:
+def _repeated_rows(rows: pl.DataFrame, times: int, *names: str) -> pl.DataFrame:
     others = (pl.lit(number) for number in range(1, times))
     return pl.concat(
         [rows, *(rows.with_columns(pl.format("{}#{}", name, n).alias(name) for name in names) for n in others)]
