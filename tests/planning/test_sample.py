@@ -64,6 +64,10 @@ def test_a_repeated_collection_is_as_much_work_with_the_same_words() -> None:
     assert before
     assert [tilt.value for tilt in after] == pytest.approx([tilt.value for tilt in before], nan_ok=True)
     assert repeated(whole, 1) is whole
+    renamed = whole.docs["id"].replace(whole.docs["id"][1], f"{whole.docs['id'][0]}#1")  # what a copy would be called
+    assert (
+        repeated(Collection(whole.docs.with_columns(renamed), whole.queries, whole.qrels.head(0)), 2).docs.height == 928
+    )
 
 
 def test_lists_of_a_repeated_collection_grow_up_to_the_depth() -> None:

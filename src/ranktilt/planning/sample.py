@@ -28,9 +28,16 @@ def repeated(collection: Collection, times: int) -> Collection:
     """All documents, queries and judgments so many times: a larger one's work, but for new words."""
     if times == 1:
         return collection
-    docs = _repeated_rows(collection.docs, times, "id", "origin")
-    queries = _repeated_rows(collection.queries, times, "id")
-    return Collection(docs, queries, _repeated_rows(collection.qrels, times, "query_id", "doc_id"), {"split": "test"})
+    names, mark = pl.concat([collection.docs["id"], collection.docs["origin"], collection.queries["id"]]), "#"
+    while names.str.contains(mark, literal=True).any():
+        mark += "#"
+
+    def copied(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        copies = ([(pl.col(name) + f"{mark}{n}").alias(name) for name in columns] for n in range(1, times))
+        return pl.concat([rows, *map(rows.with_columns, copies)])
+
+    docs, queries = copied(collection.docs, "id", "origin"), copied(collection.queries, "id")
+    return Collection(docs, queries, copied(collection.qrels, "query_id", "doc_id"), {"split": "test"})
 
 
 def repeated_run(run: Run, many: Collection, times: int, depth: int) -> Run:
@@ -40,23 +47,17 @@ def repeated_run(run: Run, many: Collection, times: int, depth: int) -> Run:
     lengths = np.diff(run.offsets)
     each = np.repeat(np.clip(depth // np.maximum(lengths, 1), 1, times), lengths)
     entry = np.repeat(np.arange(len(run.docs)), each)
-    copy = np.arange(len(entry)) - np.repeat(np.cumsum(each) - each, each)
+    which = np.arange(len(entry)) - np.repeat(np.cumsum(each) - each, each)
     ends = np.concatenate([[0], np.cumsum(each)])[run.offsets]
     rank = np.arange(len(entry)) - np.repeat(ends[:-1], np.diff(ends))
     fall = _STEP * float(np.abs(run.scores).max(initial=0.0)) * rank
     scores = run.scores[entry] - np.where(each[entry] > 1, fall, 0)  # copies are not tied
-    shift = (np.arange(times)[:, None] + copy) % times * (many.docs.height // times)
+    shift = (np.arange(times)[:, None] + which) % times * (many.docs.height // times)
     offsets = np.concatenate([[0], np.cumsum(np.tile(np.diff(ends), times))])
-    names = _repeated_rows(pl.DataFrame({"id": run.queries}), times, "id")["id"]
+    count, number = many.queries.height // times, {name: n for n, name in enumerate(many.queries["id"])}
+    names = many.queries["id"].gather([number[name] + copy * count for copy in range(times) for name in run.queries])
     docs = (run.docs[entry] + shift).ravel().astype(np.int32)
     return Run(tuple(names), offsets, docs, np.tile(scores, times), many.ids, run.spec)
-
-
-def _repeated_rows(rows: pl.DataFrame, times: int, *names: str) -> pl.DataFrame:
-    others = (pl.lit(number) for number in range(1, times))
-    return pl.concat(
-        [rows, *(rows.with_columns(pl.format("{}#{}", name, n).alias(name) for name in names) for n in others)]
-    )
 
 
 def _drawn_documents(docs: pl.DataFrame, count: int, rng: np.random.Generator) -> pl.DataFrame:
