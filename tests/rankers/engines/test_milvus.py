@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -544,6 +545,20 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(UserError, match="something answers there, but not as Milvus does"):
             Milvus(address, mode="bm25", timeout=0.5).rank(toy())
+
+
+def test_a_server_that_falls_silent_after_the_first_contact_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pymilvus.exceptions import MilvusException
+
+    def silent(*_: object) -> None:
+        raise MilvusException(code=2, message="Fail connecting to server")
+
+    monkeypatch.setattr("ranktilt.rankers.engines.milvus.client", lambda *_: nullcontext())
+    monkeypatch.setattr("ranktilt.rankers.engines.milvus._MilvusSearch.of", silent)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(UserError, match="something answers there, but not as Milvus does: MilvusException: Fail"):
+            Milvus(address, mode="bm25").rank(toy())
 
 
 def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

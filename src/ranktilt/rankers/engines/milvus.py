@@ -20,7 +20,7 @@ from ranktilt.rankers.dense.embedding_server import EmbeddingServer
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.engines.answers import Hits
 from ranktilt.rankers.engines.base import LiveEngine, Session
-from ranktilt.rankers.engines.client import error_summary, retry_policy
+from ranktilt.rankers.engines.client import retry_policy
 from ranktilt.rankers.engines.milvus_build import (
     CHUNK,
     PAUSE,
@@ -40,7 +40,7 @@ from ranktilt.rankers.engines.milvus_index import (
     client,
     cut_bytes,
     describe_index,
-    gone_server,
+    failure,
     is_address,
     require_place,
     stored_fields,
@@ -98,7 +98,7 @@ class Milvus(LiveEngine):
             except Exception as error:
                 if not type(error).__module__.startswith(("pymilvus", "grpc")):
                     raise
-                raise UserError(f"{self!r}: {gone_server(self.place) or error_summary(error)}") from error
+                raise UserError(f"{self!r}: {failure(self.place, error)}") from error
             limit = max(min(depth, collection.docs.height), 1)
             # Milvus Lite runs in this process, where calls at once would only slow each other down.
             concurrency = self.concurrency if is_address(self.place) else 1

@@ -25,6 +25,8 @@ LONGEST = 65_535
 """Bytes of text that a field of Milvus holds."""
 BUILDING = 120.0
 """Seconds that a call may take while an index is built or compared; the next run goes on with a build."""
+_NO_CONTACT = 2
+"""The code of pymilvus's errors where there is no connection."""
 SAMPLE = 64
 """Documents of somebody else's index that are looked at."""
 ALIKE = 0.9
@@ -65,7 +67,7 @@ def client(place: str, timeout: float) -> Iterator[Any]:
         try:
             milvus = library.MilvusClient(uri=place, token=token, timeout=min(timeout, 10.0))
         except Exception as error:
-            raise UserError(f"milvus:{place}: {_why(place, error, heard, token)}") from None
+            raise UserError(f"milvus:{place}: {_no_contact(place, error, heard)}") from None
         try:
             yield milvus
         finally:
@@ -123,11 +125,19 @@ def gone_server(place: str) -> str:
     return ""
 
 
-def _why(place: str, error: Exception, heard: Sequence[str], token: str) -> str:
+def failure(place: str, error: Exception) -> str:
+    """Say why a call failed, once there was a connection; of a server that is slow to answer, it may be the first."""
+    if is_address(place) and getattr(error, "code", None) == _NO_CONTACT:
+        return _no_contact(place, error)
+    return gone_server(place) or error_summary(error)
+
+
+def _no_contact(place: str, error: Exception, heard: Sequence[str] = ()) -> str:
     if not is_address(place):
         return f"Milvus Lite cannot open the file: {heard[-1] if heard else error_summary(error)}"
     if gone := gone_server(place):
         return gone
+    token = os.environ.get("MILVUS_TOKEN", "")
     hint = "does it take the token in MILVUS_TOKEN?" if token else "a server's token is read from MILVUS_TOKEN"
     reason = error_summary(error).replace(token, "…") if token else error_summary(error)
     return f"something answers there, but not as Milvus does: {reason} ({hint})"
