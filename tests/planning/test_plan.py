@@ -72,6 +72,21 @@ def test_rewrites_are_those_of_the_human_side_at_the_price_given(found: CostPlan
     assert found.total.price == rewrite.price
 
 
+def test_what_has_no_rewrites_yet_is_measured_with_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = rt.bundled().docs.filter(pl.col("source") == "human")
+    qrels = rt.bundled().qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
+    sources = list[list[str]]()
+    monkeypatch.setattr("ranktilt.planning.experiments.audit", lambda given, *_, **__: sources.append(given.sources))
+    monkeypatch.setattr("ranktilt.planning.measuring._PASSES", 1)
+    found = plan(Collection(docs, rt.bundled().queries, qrels), documents=1000, llm_price=(1, 1), seconds=0.1)
+    assert found.rewrites == 1000
+    assert all(list(some) == ["human", "planned rewrites"] for some in sources)
+    measured = [row.documents for row in found.measurements if row.step == "rewrite"]
+    assert 0 < max(measured) <= docs.height
+    words = sum(math.ceil(n / 4) for n in docs["text"].str.len_bytes())
+    assert found.steps[0].tokens_out.value == pytest.approx(1000 / docs.height * words, rel=0.1)
+
+
 def test_a_plan_is_saved_and_read_again(found: CostPlan, tmp_path: Path) -> None:
     again = CostPlan.load(found.save(tmp_path / "p.json"))
     assert again == found

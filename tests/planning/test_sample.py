@@ -6,7 +6,7 @@ import pytest
 
 import ranktilt as rt
 from ranktilt.collection import Collection
-from ranktilt.planning.sample import repeated, repeated_run, sample
+from ranktilt.planning.sample import repeated, repeated_run, sample, with_rewrites, without_rewrites
 
 
 @pytest.mark.parametrize(("documents", "queries"), [(40, 10), (200, 216), (464, 1)])
@@ -78,3 +78,18 @@ def test_lists_of_a_repeated_collection_grow_up_to_the_depth() -> None:
     assert (np.diff(deeper.offsets) == np.tile(lengths * np.minimum(14 // lengths, 3), 3)).all()
     found = zip(np.repeat(deeper.queries, np.diff(deeper.offsets)), deeper.docs.tolist(), strict=True)
     assert len(set(found)) == len(deeper.docs)
+
+
+def test_rewrites_that_are_planned_are_twins_and_go_without_a_trace() -> None:
+    docs = rt.bundled().docs.filter(pl.col("source") == "human")
+    qrels = rt.bundled().qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
+    human = Collection(docs, rt.bundled().queries, qrels)
+    both = with_rewrites(human, "planned")
+    pairs = both.pairs("human", "planned")
+    assert pairs.height == human.docs.height
+    assert both.qrels.height == 2 * human.qrels.height
+    text = dict(both.docs.select("id", "text").iter_rows())
+    assert all(len(text[b]) == max(len(text[a]) - 12, 0) for a, b in pairs.select("a", "b").iter_rows())
+    again = without_rewrites(both, "planned")
+    assert again.docs.equals(human.docs)
+    assert again.qrels.equals(human.qrels)

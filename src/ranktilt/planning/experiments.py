@@ -28,7 +28,7 @@ from ranktilt.llm.base import LLM
 from ranktilt.llm.estimate import time_of
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.planning.measuring import Experiment, Stopwatch, Taken, folder_size
-from ranktilt.planning.sample import repeated, repeated_run
+from ranktilt.planning.sample import repeated, repeated_run, without_rewrites
 from ranktilt.rankers.base import FirstStage, Ranker, stages_of
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.dense.search import InMemory, search
@@ -42,6 +42,8 @@ from ranktilt.run import Run
 
 DOCUMENTS, QUERIES, PRODUCT, RESULTS = "documents", "queries", "documents × queries", "results"
 VOCABULARY = "vocabulary"
+PLANNED = "planned rewrites"
+"""The source of documents that stand in for rewrites."""
 _TIMES, _POSTINGS, _NUMBERS, _RESULTS = 64, 1 << 23, 1 << 26, 1 << 20
 """How many times a sample's documents are searched; postings, numbers of vectors and results made of it at most."""
 _PARTS, _FEW, _QUERIES, _FEWER = 2, 3, 500, 4
@@ -126,7 +128,7 @@ class Rewrites:
     def __init__(self, llm: LLM, collection: Collection) -> None:
         self._llm = llm
         source = "human" if "human" in collection.sources else collection.sources[0]
-        self._how = Rewriting(of=source, source="planned rewrites")
+        self._how = Rewriting(of=source, source=PLANNED)
         self._most = min(collection.docs.height, _REWRITTEN), 1
         self.share = rewriting_plan(collection, llm, self._how).chosen / collection.docs.height
         """Documents that are rewritten, of all."""
@@ -138,6 +140,7 @@ class Rewrites:
     def _measure(self, given: Collection, watch: Stopwatch) -> None:
         if self._how.of not in given.sources:
             return
+        given = without_rewrites(given, PLANNED)
         with watch(self.step.key, given) as taken:
             found = estimate(rewriting_plan(given, self._llm, self._how), self._llm)
             _count(taken, found.tokens_in, found.tokens_out, found.seconds)

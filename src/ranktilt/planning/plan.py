@@ -19,6 +19,7 @@ from ranktilt.llm.estimate import counting, price_of
 from ranktilt.planning.experiments import (
     DOCUMENTS,
     LOAD,
+    PLANNED,
     PRODUCT,
     QUERIES,
     RESULTS,
@@ -31,6 +32,7 @@ from ranktilt.planning.experiments import (
 )
 from ranktilt.planning.measuring import Experiment, Stopwatch, carry_out
 from ranktilt.planning.result import QUANTITIES, Amount, CostPlan, Measurement, PlannedStep
+from ranktilt.planning.sample import with_rewrites
 from ranktilt.rankers.base import Ranker
 from ranktilt.rankers.lexical.bm25 import BM25
 from ranktilt.rankers.lexical.index import LARGE
@@ -136,17 +138,20 @@ def plan(
     if model is None and llm_price is not None:
         model = language_model(USUAL_LLM)
     rewrites = None if model is None else Rewrites(model, collection)
-    watch = Stopwatch(float(collection.docs.estimated_size() + collection.queries.estimated_size()))
+    ranked = collection
+    if rewrites is not None and len(collection.sources) == 1:  # the audit will be one of two sources
+        ranked = with_rewrites(collection, PLANNED)
+    watch = Stopwatch(float(ranked.docs.estimated_size() + ranked.queries.estimated_size()))
     asked = documents or collection.docs.height, queries or collection.judged.height
     added = 0 if rewrites is None else round(asked[0] * rewrites.share)
     works = [RankerSteps(one, asked[0] + added) for one in rankers]
     large = text_bytes(collection) / collection.docs.height * (asked[0] + added) >= LARGE
     with limited(MemoryLimits(index_files_from=0 if large else None)):  # as it will be done
-        experiments = [*load_experiments(collection, asked[0] + added, large=large)]
+        experiments = [*load_experiments(ranked, asked[0] + added, large=large)]
         experiments += rewrites.experiments() if rewrites is not None else ()
         for one in works:
-            experiments += one.experiments(collection)
-        _measure(collection, experiments, watch, seconds, seed)
+            experiments += one.experiments(ranked)
+        _measure(ranked, experiments, watch, seconds, seed)
     scale = _Scale(*asked, added, machines, llm_price, seed)
     steps = list(_steps(scale, works, rewrites, watch.measurements))
     return CostPlan(

@@ -8,7 +8,7 @@ import polars as pl
 from ranktilt.collection import Collection
 from ranktilt.run import Run
 
-_STEP = 1e-9
+_STEP, _SHORTER = 1e-9, 12
 
 
 def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
@@ -28,9 +28,7 @@ def repeated(collection: Collection, times: int) -> Collection:
     """All documents, queries and judgments so many times: a larger one's work, but for new words."""
     if times == 1:
         return collection
-    names, mark = pl.concat([collection.docs["id"], collection.docs["origin"], collection.queries["id"]]), "#"
-    while names.str.contains(mark, literal=True).any():
-        mark += "#"
+    mark = _unused_mark(collection)
 
     def copied(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
         copies = ([(pl.col(name) + f"{mark}{n}").alias(name) for name in columns] for n in range(1, times))
@@ -38,6 +36,32 @@ def repeated(collection: Collection, times: int) -> Collection:
 
     docs, queries = copied(collection.docs, "id", "origin"), copied(collection.queries, "id")
     return Collection(docs, queries, copied(collection.qrels, "query_id", "doc_id"), {"split": "test"})
+
+
+def with_rewrites(collection: Collection, source: str) -> Collection:
+    """A collection with a twin of each document, a little shorter, as a stand-in for rewrites that are yet to come."""
+    renamed = pl.col("id") + _unused_mark(collection)
+    text = pl.col("text").str.head(pl.col("text").str.len_chars().cast(pl.Int64) - _SHORTER)
+    twins = collection.docs.with_columns(renamed, text, source=pl.lit(source))
+    qrels = collection.qrels.with_columns(pl.col("doc_id") + _unused_mark(collection))
+    return Collection(
+        pl.concat([collection.docs, twins]), collection.queries, pl.concat([collection.qrels, qrels]), {"split": "test"}
+    )
+
+
+def without_rewrites(collection: Collection, source: str) -> Collection:
+    """What was there before `with_rewrites`."""
+    docs = collection.docs.filter(pl.col("source") != source)
+    qrels = collection.qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
+    return Collection(docs, collection.queries, qrels, {"split": "test"})
+
+
+def _unused_mark(collection: Collection) -> str:
+    """What no id holds."""
+    names, mark = pl.concat([collection.docs["id"], collection.docs["origin"], collection.queries["id"]]), "#"
+    while names.str.contains(mark, literal=True).any():
+        mark += "#"
+    return mark
 
 
 def repeated_run(run: Run, many: Collection, times: int, depth: int) -> Run:
