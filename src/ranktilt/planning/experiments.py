@@ -78,8 +78,10 @@ class Step:
 
     @property
     def disk_terms(self) -> tuple[str, ...]:
-        """What it writes: of a run, its results and nothing else."""
-        return (RESULTS,) if RESULTS in self.terms else self.terms
+        """What it writes: of a run its results and nothing else, and queries beside documents are no part of it."""
+        if RESULTS in self.terms:
+            return (RESULTS,)
+        return tuple(term for term in self.terms if term != QUERIES or DOCUMENTS not in self.terms)
 
     @property
     def key(self) -> str:
