@@ -83,6 +83,7 @@ def test_lists_of_a_repeated_collection_grow_up_to_the_depth() -> None:
 def test_rewrites_that_are_planned_are_twins_and_go_without_a_trace() -> None:
     docs = rt.bundled().docs.filter(pl.col("source") == "human")
     qrels = rt.bundled().qrels.join(docs, left_on="doc_id", right_on="id", how="semi")
+    docs = docs.with_columns(text=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("a few words")).otherwise("text"))
     human = Collection(docs, rt.bundled().queries, qrels)
     both = with_rewrites(human, "planned")
     pairs = both.pairs("human", "planned")

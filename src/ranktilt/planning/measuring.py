@@ -25,6 +25,7 @@ _PAUSE = 0.004
 """Seconds between two looks at the memory."""
 _FRACTIONS = (1 / 8, 1 / 4, 1 / 2, 1.0)
 _MANY = (1 / 2, 1.0)
+"""Shares of many documents that are measured once; what is left of the time goes to the last."""
 _FEWER_QUERIES = 4
 _PASSES = 5
 _LEAST = 8

@@ -9,6 +9,7 @@ from ranktilt.collection import Collection
 from ranktilt.run import Run
 
 _STEP, _SHORTER = 1e-9, 12
+"""How far scores fall between copies, as a share of the largest; characters that a stand-in for a rewrite lacks."""
 
 
 def sample(collection: Collection, documents: int, queries: int, *, seed: int) -> Collection:
@@ -40,10 +41,10 @@ def repeated(collection: Collection, times: int) -> Collection:
 
 def with_rewrites(collection: Collection, source: str) -> Collection:
     """A collection with a twin of each document, a little shorter, as a stand-in for rewrites that are yet to come."""
-    renamed = pl.col("id") + _unused_mark(collection)
-    text = pl.col("text").str.head(pl.col("text").str.len_chars().cast(pl.Int64) - _SHORTER)
-    twins = collection.docs.with_columns(renamed, text, source=pl.lit(source))
-    qrels = collection.qrels.with_columns(pl.col("doc_id") + _unused_mark(collection))
+    mark = _unused_mark(collection)
+    shorter = pl.col("text").str.head(-_SHORTER)
+    twins = collection.docs.with_columns(pl.col("id") + mark, shorter, source=pl.lit(source))
+    qrels = collection.qrels.with_columns(pl.col("doc_id") + mark)
     return Collection(
         pl.concat([collection.docs, twins]), collection.queries, pl.concat([collection.qrels, qrels]), {"split": "test"}
     )
