@@ -7,7 +7,8 @@ The blocks of a page run in order in one empty folder: `python` blocks as progra
 `console` blocks in a shell. What they print is compared with what the page shows: the lines below a command, and a
 `text` block right below a `python` block. A line `...` stands for any lines; where nothing is shown, nothing is
 compared. A command must succeed unless its line ends in a comment such as `# exit 1`. Not run are blocks with
-`<!-- no-test: reason -->` above, lines that end in `# planned`, and lines about data that is not in the repository.
+`<!-- no-test: reason -->` above and lines that end in `# planned`. `../shared/data` is the folder of shared data sets;
+lines that name it are not run where it is absent.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = "../shared/data"
+DATA = Path(os.environ.get("RANKTILT_TEST_DATA") or ROOT / SHARED)
 GAP = "..."
 WIDTH = 116
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -101,7 +103,7 @@ def _commands(block: Block) -> Iterator[Step]:
         while lines[last].endswith("\\\n"):
             last += 1
         command = "".join(lines[number : last + 1])[2:].rstrip("\n")
-        if command.endswith("# planned") or SHARED in command:
+        if command.endswith("# planned") or (SHARED in command and not DATA.is_dir()):
             continue
         before, code = code, int(stated[1]) if (stated := EXIT.search(command)) else 0
         place = f"{block.place.rpartition(':')[0]}:{first_line + 1 + number}"
@@ -111,7 +113,7 @@ def _commands(block: Block) -> Iterator[Step]:
 
 
 def refreshed(text: str, file: str, folder: Path) -> str:
-    """Run a page in an empty folder, and return it with what it prints now.
+    """Run a page in an empty folder below `folder`, and return it with what it prints now.
 
     Raises
     ------
@@ -119,8 +121,13 @@ def refreshed(text: str, file: str, folder: Path) -> str:
         If something ends with another exit status than stated, or prints lines of another kind than shown.
     """
     parts, done = [], 0
+    here = folder / "page"
+    here.mkdir(exist_ok=True)
+    if SHARED in text and DATA.is_dir():
+        (folder / "shared").mkdir()
+        (folder / "shared" / "data").symlink_to(DATA.resolve(), target_is_directory=True)
     for step in steps(text, file):
-        printed = output(step, folder)
+        printed = output(step, here)
         shown = text[step.shown]
         if shown.strip():
             parts += [text[done : step.shown.start], brought_up(shown, printed, step.place)]

@@ -9,7 +9,8 @@ import pytest
 
 from ranktilt.datasets.bundled.reader import bundled
 from ranktilt.measures.base import Measure, every_estimand
-from scripts.refresh_docs import Mistake, blocks, brought_up, pages, refreshed, steps
+from scripts import refresh_docs
+from scripts.refresh_docs import DATA, SHARED, Mistake, blocks, brought_up, pages, refreshed, steps
 from tests.house import tree
 
 MEASURES = tree.ROOT / "docs" / "measures"
@@ -40,6 +41,8 @@ def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> No
     if spec["matched"] != spec["pairs"]:
         pytest.skip(f"shows the whole bundled collection; here are {spec['matched']} of {spec['pairs']} pairs")
     text = page.read_text(encoding="utf-8")
+    if SHARED in text and not DATA.is_dir():
+        pytest.skip(f"needs {SHARED}")
     assert refreshed(text, named(page), tmp_path) == text, "if this is meant: python scripts/refresh_docs.py"
 
 
@@ -180,7 +183,8 @@ def test_a_python_block_that_fails_or_warns_is_a_mistake(tmp_path: Path) -> None
             refreshed(page_of("```python", code, "```"), "a.md", tmp_path)
 
 
-def test_some_lines_are_not_run() -> None:
+def test_some_lines_are_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(refresh_docs, "DATA", tmp_path / "absent")
     text = page_of(
         "<!-- no-test: needs a key -->", "```python", "key", "```", "```console", "$ ranktilt later  # planned",
         "$ ranktilt audit ../shared/data/x", "$ cat a \\", "  b", "shown", "```",
@@ -189,6 +193,13 @@ def test_some_lines_are_not_run() -> None:
     assert [step.argv[-1] for step in found] == ["(exit 0)\ncat a \\\n  b"]
     assert [text[step.shown] for step in found] == ["shown\n"]
     assert found[0].place == "a.md:8"
+
+
+def test_a_page_sees_the_shared_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "sets" / "tiny").mkdir(parents=True)
+    monkeypatch.setattr(refresh_docs, "DATA", tmp_path / "sets")
+    text = page_of("```console", "$ ls ../shared/data", "tiny", "```")
+    assert refreshed(text, "a.md", tmp_path) == text
 
 
 def test_text_further_down_belongs_to_no_block() -> None:
