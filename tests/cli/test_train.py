@@ -165,7 +165,7 @@ def test_a_place_that_cannot_be_written_is_refused(cli: Cli, folder: Path, tiny:
         (("--minutes", "-1"), "expected minutes above 0, got -1.0"),
         (("--negatives", "0"), "expected negatives of at least 1, got 0"),
         (("--seed", "-4"), "expected a seed of at least 0, got -4"),
-        (("--precision", "int8"), "unknown precision 'int8' (valid: auto, float32, bfloat16)"),
+        (("--precision", "int8"), "unknown precision 'int8' (valid: float32, bfloat16)"),
     ],
 )
 def test_options_out_of_range_are_refused(

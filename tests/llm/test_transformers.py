@@ -255,20 +255,20 @@ def test_a_model_is_known_by_its_content(known: Path, own: Path) -> None:
     assert first.identity == f"transformers:{first.revision}"
     assert (first.name, Transformers(str(own) + "/").name) == ("model", "own")
     assert first.spec == {
-        "llm": first.identity, "model": "model", "revision": first.revision, "precision": "auto",
+        "llm": first.identity, "model": "model", "revision": first.revision, "precision": "float32",
     }  # fmt: skip
     (own / "README.md").write_text("words for people")
     assert Transformers(own).identity == first.identity
-    assert Transformers(own, precision="float32").identity == f"{first.identity}:float32"
+    assert Transformers(own, precision="bfloat16").identity == f"{first.identity}:bfloat16"
     edit(own / "config.json", rms_norm_eps=1e-6)
     assert Transformers(own).identity != first.identity
 
 
-@pytest.mark.parametrize(
-    ("precision", "expected"), [("float32", "float32"), ("bfloat16", "bfloat16"), ("auto", "float32")]
-)
-def test_the_precision_is_that_of_the_weights(known: Path, precision: str, expected: str) -> None:
-    assert Transformers(known, precision=precision)._model.dtype == getattr(torch, expected)
+def test_weights_are_float32_unless_another_precision_is_named(own: Path) -> None:
+    edit(own / "config.json", dtype="bfloat16")
+    assert Transformers(own)._model.dtype == torch.float32
+    for name in ("bfloat16", "float16"):
+        assert Transformers(own, precision=name)._model.dtype == getattr(torch, name)
 
 
 # What is wrong with it
@@ -346,8 +346,8 @@ def test_a_device_that_is_not_there_is_an_error(known: Path, device: str) -> Non
 def test_options_are_checked() -> None:
     with pytest.raises(UserError, match="batch must be 1 or more, got 0"):
         Transformers("x", batch=0)
-    with pytest.raises(UserError, match="unknown precision of transformers 'float16'"):
-        Transformers("x", precision="float16")
+    with pytest.raises(UserError, match="unknown precision of transformers 'auto'"):
+        Transformers("x", precision="auto")
     with pytest.raises(UserError, match="x is no folder"):
         _ = Transformers("x").identity
 

@@ -98,7 +98,17 @@ def test_queries_and_documents_have_their_own_prompts(tiny: Path, tmp_path: Path
 
 
 @neural
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_weights_kept_in_half_compute_in_float32(tiny: Path, own_cache: Path, tmp_path: Path) -> None:
+    low = tmp_path / "low"
+    library = pytest.importorskip("sentence_transformers").SentenceTransformer
+    rounded = library(str(tiny), device="cpu").bfloat16()
+    rounded.save_pretrained(str(low))
+    expected = rounded.float().encode(TEXTS)
+    assert encoded(found(low), TEXTS) == pytest.approx(expected, abs=1e-5)
+
+
+@neural
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_neither_company_nor_order_nor_what_was_cached_changes_a_bit(
     tiny: Path, own_cache: Path, tmp_path: Path, precision: str
 ) -> None:

@@ -35,7 +35,7 @@ Layouts = StrEnum("Layouts", ["beir", "cocktail"])
 Documents = StrEnum("Documents", ["all", "judged"])
 OnInconclusive = StrEnum("OnInconclusive", {"fail_": "fail", "pass_": "pass"})
 Titles = StrEnum("Titles", ["text", "field"])
-Precisions = StrEnum("Precisions", ["auto", "float32", "bfloat16"])
+Precisions = StrEnum("Precisions", ["float32", "bfloat16"])
 
 Rankers = Annotated[
     list[str] | None,

@@ -72,7 +72,7 @@ class _Trainings(options.OptionGroup):
     rate: RerankerRate = None
     max_query_tokens: QueryTokens = None
     max_document_tokens: DocumentTokens = None
-    precision: Precision = options.Precisions.auto
+    precision: Precision = options.Precisions.float32
 
     def study_options(self, **more: Any) -> StudyOptions:
         """As the study takes them; `more` are those of other groups."""

@@ -40,7 +40,9 @@ Minutes = Annotated[
     float | None, typer.Option("--minutes", metavar="M", help="As many batches as fit into about so many minutes.")
 ]
 _Rate = Annotated[float, typer.Option("--learning-rate", metavar="X", help="Highest learning rate.")]
-Precision = Annotated[options.Precisions, typer.Option("--precision", help="auto takes bfloat16 where it is fast.")]
+Precision = Annotated[
+    options.Precisions, typer.Option("--precision", help="Precision of the arithmetic; weights stay in float32.")
+]
 QueryTokens = Annotated[
     int | None, typer.Option("--max-query-tokens", metavar="N", help="Cut queries there (default: 30).")
 ]
@@ -97,7 +99,7 @@ class _Learning(options.OptionGroup):
             help="The source that the constraint compares (default: the first with versions).",
         ),
     ] = None
-    precision: Precision = options.Precisions.auto
+    precision: Precision = options.Precisions.float32
     seed: _Seed = 0
 
     def given(self) -> dict[str, Any]:
@@ -331,7 +333,7 @@ def lora(
         float, typer.Option("--share", metavar="X", help="Of the queries that are learned from; the rest is held out.")
     ] = 0.8,
     passage_tokens: Annotated[int, typer.Option("--passage-tokens", metavar="N", help="Cut documents there.")] = 300,
-    precision: Precision = options.Precisions.auto,
+    precision: Precision = options.Precisions.float32,
     split: options.Split = None,
     seed: _Seed = 0,
     neural: _Reading,

@@ -49,9 +49,8 @@ class Transformers(Portable, LLM):
     What a message says is text: a control token in it, such as the end of a turn, is broken by a blank, so that no
     document can end the user's turn. No code of the model's own is run.
 
-    `device` is torch's name (by default a GPU where there is one), `batch` prompts
-    are answered together, and the precision ``auto`` is that of the folder's weights. What is wrong with the folder is
-    found by `check`.
+    `device` is torch's name (by default a GPU where there is one), `batch` prompts are answered together, and weights
+    and arithmetic are float32 unless `precision` says otherwise. What is wrong with the folder is found by `check`.
     """
 
     neural = True
@@ -62,7 +61,7 @@ class Transformers(Portable, LLM):
         *,
         device: str | None = None,
         batch: int = BATCH,
-        precision: str = "auto",
+        precision: str = "float32",
         adapter: str | Path | None = None,
     ) -> None:
         if batch < 1:
@@ -82,8 +81,10 @@ class Transformers(Portable, LLM):
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]
-        """``transformers:`` and the hash of the folder's files, wherever it lies; with the precision if one is set."""
-        return ":".join(["transformers", self.revision, *([] if self._precision == "auto" else [self._precision])])
+        """``transformers:`` and the hash of the folder's files, wherever it lies; with a precision below float32."""
+        return ":".join(
+            ["transformers", self.revision, *([] if self._precision == PRECISIONS[0] else [self._precision])]
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -251,7 +252,7 @@ class Transformers(Portable, LLM):
         set_threads()
         with checkpoint.loading(f"{self.folder}: cannot be loaded on device {self._device!r}", for_="transformers"):
             kind = "AutoModelForCausalLM"
-            model = checkpoint.load(self.folder, kind, for_="transformers", torch_dtype=self._precision)
+            model = checkpoint.load(self.folder, kind, for_="transformers", dtype=self._precision)
             model = model.to(self._device)
             if self.adapter is not None:
                 model = with_adapter(model, self.adapter)

@@ -291,13 +291,18 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
 
 
-def load(folder: Path, auto_class: str, *, for_: str, check: Callable[..., None] | None = None, **options: Any) -> Any:
+def load(
+    folder: Path, auto_class: str, *, for_: str, dtype: str = "float32", check: Callable[..., None] | None = None,
+    **options: Any,
+) -> Any:  # fmt: skip
     """Load a model with a class of transformers, such as ``AutoModelForCausalLM``, all of its weights from the folder.
+
+    In float32, whatever the folder holds, unless `dtype` names another precision.
 
     `check` takes the model and what ``from_pretrained`` says of its weights; see `require_weights`, the default.
     """
     kind = getattr(transformers(for_=for_), auto_class)
-    safe = {"trust_remote_code": False, "local_files_only": True, "output_loading_info": True}
+    safe = {"trust_remote_code": False, "local_files_only": True, "output_loading_info": True, "dtype": dtype}
     model, info = kind.from_pretrained(str(folder), **safe, **options)
     (check or require_weights)(folder, model, info)
     return model.eval()

@@ -21,7 +21,7 @@ from ranktilt.models import checkpoint
 from ranktilt.models.batching import RESULTS_VERSION, BatchJob, BatchShapes, Ints, Part, compute_missing, compute_parts
 from ranktilt.models.batching import pad as padded
 from ranktilt.models.checkpoint import read_json
-from ranktilt.models.device import choose_precision, inference
+from ranktilt.models.device import inference
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
 from ranktilt.optional import need
 
@@ -201,7 +201,7 @@ class Encoder(Portable, TextEncoder):
             model.max_seq_length = self.max_tokens
         if self.pooling != "auto":
             self._replace_pooling(model)
-        return model.eval()
+        return model.float().eval()
 
     @property
     def _pooler_is_used(self) -> bool:
@@ -230,8 +230,7 @@ def _moved(value: Any, device: Any) -> Any:
 
 
 def encoder(model: str, *, precision: str, device: str | None, **options: Any) -> Encoder:
-    """Find a model by folder, short name or hub name; nothing is loaded. `precision` may be ``auto``; see `Encoder`."""
-    precision = choose_precision(precision, device=device)
+    """Find a model by folder, short name or hub name; nothing is loaded; see `Encoder`."""
     folder = checkpoint.find(model, for_=f"dense:{model}")
     _refuse_reranker(folder)
     checkpoint.require_settings(folder)

@@ -19,7 +19,7 @@ from ranktilt.executing.memory_limits import vector_folder
 from ranktilt.io.cache import VectorCache, content_keys
 from ranktilt.models import checkpoint
 from ranktilt.models.batching import TOKENS, BatchJob, BatchShapes, Ints, compute_missing
-from ranktilt.models.device import choose_precision, inference
+from ranktilt.models.device import PRECISIONS, inference
 from ranktilt.models.token_counts import NO_LIMIT
 from ranktilt.optional import need
 
@@ -76,7 +76,7 @@ class Likelihood(Portable):
         ``auto`` goes by the class that the model's configuration names.
     every : int
         A masked model masks every so manieth token at once, in as many passes; 0 is exact, one token at a time.
-    precision : {"auto", "float32", "bfloat16"}
+    precision : {"float32", "bfloat16", "float16"}
         Of the forward pass; log-probabilities are always computed in float32.
     device : str, optional
         Torch's name of where to compute; a GPU where there is one, else the processor, by default.
@@ -87,7 +87,7 @@ class Likelihood(Portable):
     folder: Path
     kind: str = "auto"
     every: int = EVERY
-    precision: str = "auto"
+    precision: str = "float32"
     device: str | None = None
     model_name: str = ""
 
@@ -100,6 +100,8 @@ class Likelihood(Portable):
         checkpoint.require_embeddings(self.folder)
         if self.kind not in ("auto", *CLASSES):
             raise unknown("kind of language model", self.kind, ("auto", *CLASSES))
+        if self.precision not in PRECISIONS:
+            raise unknown("precision of perplexity", self.precision, PRECISIONS)
         if not isinstance(self.every, int):
             raise UserError(f"perplexity: every must be a whole number, got {self.every}")
         if self.every < 0 or self.every == 1:
@@ -121,16 +123,8 @@ class Likelihood(Portable):
     def fingerprint(self) -> str:
         """Hash of the model's files and of what else decides the values."""
         every = self.every if self.resolved_kind == "masked" else 0
-        options = _RESULTS_VERSION, self.resolved_kind, every, self._precision
+        options = _RESULTS_VERSION, self.resolved_kind, every, self.precision
         return checkpoint.fingerprint(self.folder, *options)
-
-    def made_of(self) -> dict[str, Any]:
-        """Return the fields, with the precision that it has here; see `Portable.made_of`."""
-        return {**super().made_of(), "precision": self._precision}
-
-    @cached_property
-    def _precision(self) -> str:
-        return choose_precision(self.precision, for_="perplexity", device=self.device)
 
     # Values
 
@@ -156,7 +150,7 @@ class Likelihood(Portable):
 
     def distributions(self, text: str, given: str = "") -> npt.NDArray[np.float32]:
         """Return ln P over the whole vocabulary at each scored token of a text, shape (n_tokens, n_vocabulary)."""
-        with inference(self._model.device, self._precision):
+        with inference(self._model.device, self.precision):
             parts = [self._log_probabilities([row]) for row in self._rows([(text, given)])[0]]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
@@ -281,7 +275,7 @@ class Likelihood(Portable):
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
-        with inference(self._model.device, self._precision):
+        with inference(self._model.device, self.precision):
             yield
 
     def _forward(self, texts: list[list[TokenRow]]) -> npt.NDArray[np.float32]:
@@ -412,7 +406,7 @@ class Likelihood(Portable):
         torch = need("torch", extra="neural", for_="perplexity")
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         with checkpoint.loading(f"{self.folder}: cannot be loaded as a language model", for_="perplexity"):
-            model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity").float().to(device)
+            model = checkpoint.load(self.folder, CLASSES[self.resolved_kind], for_="perplexity").to(device)
         model.config.get_text_config().use_cache = False  # keys and values are of use to generation only
         return model
 
@@ -428,7 +422,7 @@ class Likelihood(Portable):
 
     @property
     def _about(self) -> dict[str, Any]:
-        options = {"kind": self.resolved_kind, "every": self.every, "precision": self._precision}
+        options = {"kind": self.resolved_kind, "every": self.every, "precision": self.precision}
         return {
             "model": self.model_name or str(self.folder), "folder": str(self.folder.absolute()), "options": options
         }  # fmt: skip

@@ -165,7 +165,7 @@ class PairScorer(Portable, ABC):
         where = f" on device {self.device!r}" if self.device else ""
         failure = f"{self.folder}: cannot be loaded as a model for {self.ranker}{where}"
         with checkpoint.loading(failure, for_=self.ranker):
-            return self.load().float().to(self._device)
+            return self.load().to(self._device)
 
     @cached_property
     def _tokenizer(self) -> Any:

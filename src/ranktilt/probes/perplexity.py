@@ -53,7 +53,7 @@ class PerplexityProbe(TextProbe):
 
     def __init__(
         self, lm: str = NGRAM, *, kind: str = "auto", every: int = EVERY, given: str | None = None,
-        precision: str = "auto", device: str | None = None, seed: int = 0,
+        precision: str = "float32", device: str | None = None, seed: int = 0,
     ) -> None:  # fmt: skip
         if given not in (None, "origin"):
             raise UserError(f"perplexity: given must be origin, got {given!r}")

@@ -20,7 +20,6 @@ import numpy as np
 from ranktilt._version import __version__
 from ranktilt.collection import Collection
 from ranktilt.models.checkpoint import fingerprint
-from ranktilt.models.device import choose_precision
 from ranktilt.optional import need
 from ranktilt.training.batches import Batch, Batches
 from ranktilt.training.directory import TrainingDirectory
@@ -76,10 +75,9 @@ def train_cross_encoder(
     need("transformers", extra="neural", for_=FOR)
     directory = TrainingDirectory(Path(folder))
     device = device_of(options.device, FOR)
-    precision = choose_precision(options.precision, for_=FOR, device=device)
     packages = {name: version(name) for name in _PACKAGES}
     hardware = {"body": fingerprint(find_base_model(str(model))), "device": device.partition(":")[0]}
-    spec = {"kind": "cross-encoder", **options.spec(), **hardware, "precision": precision, "packages": packages}
+    spec = {"kind": "cross-encoder", **options.spec(), **hardware, "packages": packages}
     directory.require_same(spec)
     found = training_set(
         collection, sources=options.sources, depth=options.depth, text=options.text, constrained=options.alpha > 0,
@@ -91,7 +89,7 @@ def train_cross_encoder(
         directory.clear()
         return Trained(directory.folder, directory.record, directory.record["figures"]["steps"])
     with torch.random.fork_rng(devices=[]):
-        groups = _Groups.of(found, TrainableModel.load(str(model), device, options.seed), options, precision)
+        groups = _Groups.of(found, TrainableModel.load(str(model), device, options.seed), options)
     loop = TrainingLoop(
         groups.model.model, groups.batches, groups.loss, lambda batch: batch.documents.size, options.rate, FOR
     )
@@ -132,7 +130,7 @@ class _Groups:
     binary: bool
 
     @classmethod
-    def of(cls, found: TrainingSet, model: TrainableModel, options: Training, precision: str) -> _Groups:
+    def of(cls, found: TrainingSet, model: TrainableModel, options: Training) -> _Groups:
         limit = model.limit(options.max_query_tokens, options.max_document_tokens)
         label = f"{FOR}: reading"
         queries, query_tokens = model.cut(
@@ -142,7 +140,7 @@ class _Groups:
         drawn = (options.positives, options.negatives, options.groups, options.seed)
         batches = Batches(found, query_tokens, document_tokens, *drawn)
         weight = (found.twins, options.alpha, options.groups, options.loss == "binary")
-        return cls(model, queries, documents, batches, limit, precision == "bfloat16", *weight)
+        return cls(model, queries, documents, batches, limit, options.precision == "bfloat16", *weight)
 
     def loss(self, batch: Batch) -> Any:
         """The cross-entropy of choosing each group's positive, and the debiased constraint on its twin."""

@@ -26,7 +26,6 @@ from ranktilt.io.files import cannot_write
 from ranktilt.llm.base import Prompt
 from ranktilt.llm.transformers import Transformers
 from ranktilt.models import checkpoint
-from ranktilt.models.device import choose_precision
 from ranktilt.optional import need
 from ranktilt.rankers.base import readable_texts
 from ranktilt.rankers.llm.base import Task
@@ -34,7 +33,7 @@ from ranktilt.rankers.llm.pairwise import Pairwise
 from ranktilt.run import codes
 from ranktilt.training.directory import TrainingDirectory
 from ranktilt.training.loop import TrainingLoop, device_of
-from ranktilt.training.options import Trained, require_schedule
+from ranktilt.training.options import Trained, require_precision, require_schedule
 from ranktilt.training.training_set import origin_of
 
 Ints = npt.NDArray[np.int64]
@@ -91,11 +90,12 @@ class LoraTraining:
     text: str = "title+text"
     passage_tokens: int = 300
     seed: int = 0
-    precision: str = "auto"
+    precision: str = "float32"
     device: str | None = None
 
     def __post_init__(self) -> None:
         require_schedule(self, ("pairs", "rank", "batch", "steps"))
+        require_precision(self.precision)
         if not 0 < self.share < 1:
             raise UserError(f"training: expected a share of the queries above 0 and below 1, got {self.share:g}")
 
@@ -201,7 +201,6 @@ def train_lora(
     torch, peft = (need(name, extra=extra, for_=FOR) for name, extra in (("torch", "neural"), ("peft", "train")))
     directory = TrainingDirectory(Path(folder))
     device = device_of(options.device, FOR)
-    precision = choose_precision(options.precision, for_=FOR, device=device)
     ranker = Pairwise(
         llm=f"transformers:{model}", prompt=options.prompt, attribute=options.attribute, text=options.text,
         passage_tokens=options.passage_tokens,
@@ -210,7 +209,7 @@ def train_lora(
     chat = Transformers(model, device=device)
     spec = {
         "kind": "lora", **asdict(options), "by": by, "protected": protected, "body": chat.revision,
-        "precision": precision, "device": device.partition(":")[0],
+        "device": device.partition(":")[0],
         "packages": {name: version(name) for name in _PACKAGES},
     }  # fmt: skip
     directory.require_same(spec)
@@ -224,7 +223,7 @@ def train_lora(
     tokens = _Examples.of(chat, found, options)
     adapted = _adapted(torch, peft, chat, options)
     loop = TrainingLoop(
-        adapted, tokens, lambda batch: _loss(torch, adapted, tokens, batch, precision), len, options.rate, FOR
+        adapted, tokens, lambda batch: _loss(torch, adapted, tokens, batch, options.precision), len, options.rate, FOR
     )
     resumed = loop.complete(directory, spec, options, began)
     record = {
@@ -286,7 +285,7 @@ class _Examples:
 def _adapted(torch: Any, peft: Any, chat: Transformers, options: LoraTraining) -> Any:
     """The model with new matrices beside those of its attention; nothing else of it is trained."""
     with checkpoint.loading(f"{chat.folder}: cannot be loaded", for_=FOR):
-        model = checkpoint.load(chat.folder, "AutoModelForCausalLM", for_=FOR, dtype=torch.float32)
+        model = checkpoint.load(chat.folder, "AutoModelForCausalLM", for_=FOR)
     names = [
         name
         for name, module in model.named_modules()

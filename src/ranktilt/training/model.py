@@ -43,7 +43,7 @@ class TrainableModel:
         torch.manual_seed(seed)
         # Dropout on a processor costs half of the speed (it bars the fast attention kernels), and a run that is over
         # before many epochs has little to overfit.
-        options = {"num_labels": 1, "dtype": torch.float32, **_without_dropout(folder)}
+        options: dict[str, Any] = {"num_labels": 1, **_without_dropout(folder)}
         kind = "AutoModelForSequenceClassification"
         with checkpoint.loading(f"{found}: cannot be made a cross-encoder", for_=FOR):
             tokenizer = checkpoint.load_tokenizer(folder, for_=FOR)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from ranktilt.collection import TEXT_CHOICES
 from ranktilt.errors import UserError, unknown
-from ranktilt.models.device import PRECISIONS
+from ranktilt.models.device import TRAINING_PRECISIONS
 
 MINING = ("in-batch", "bm25", "ann", "cross")
 REFERENCES = ("paper", "code")
@@ -57,6 +57,12 @@ class Schedule(Protocol):
     @property
     def seed(self) -> int:
         """Of every draw."""
+
+
+def require_precision(precision: str) -> None:
+    """Refuse what gradients are not computed in here; float16 would need them scaled."""
+    if precision not in TRAINING_PRECISIONS:
+        raise unknown("precision of training", precision, TRAINING_PRECISIONS)
 
 
 def require_schedule(asked: Schedule, counts: Sequence[str]) -> None:
@@ -111,8 +117,8 @@ class Training:
         Of the head's first weights and of every draw; at least 0.
     max_query_tokens, max_document_tokens : int, optional
         Tokens after which queries and documents are cut.
-    precision : {"auto", "float32", "bfloat16"}, optional
-        Of forward and backward pass; ``auto`` is bfloat16 where the device has it. Weights are kept in float32.
+    precision : {"float32", "bfloat16"}, optional
+        Of forward and backward pass. Weights are kept in float32.
     device : str, optional
         Torch's name of the device; the first GPU where there is one, else the processor.
     alpha : float, optional
@@ -141,7 +147,7 @@ class Training:
     seed: int = 0
     max_query_tokens: int = 30
     max_document_tokens: int = 200
-    precision: str = "auto"
+    precision: str = "float32"
     device: str | None = None
     alpha: float = 0.0
     twins: str | None = None
@@ -163,8 +169,7 @@ class Training:
             raise UserError("training: expected at least one source, got none")
         if self.text not in TEXT_CHOICES:
             raise unknown("text choice of training", self.text, TEXT_CHOICES)
-        if self.precision not in PRECISIONS:
-            raise unknown("precision of training", self.precision, PRECISIONS)
+        require_precision(self.precision)
 
     @classmethod
     def of_preset(cls, name: str | None, **given: Any) -> Self:

@@ -18,12 +18,11 @@ from ranktilt.errors import UserError, unknown
 from ranktilt.io.cache import Vectors
 from ranktilt.io.files import cannot_write
 from ranktilt.models import checkpoint
-from ranktilt.models.device import choose_precision, set_threads
+from ranktilt.models.device import set_threads
 from ranktilt.models.encoder import Encoder, Kind
 from ranktilt.optional import need
 from ranktilt.progress import report
 from ranktilt.rankers.base import Ranker
-from ranktilt.rankers.dense.embedding_server import PREFIX
 from ranktilt.rankers.dense.retriever import Dense
 from ranktilt.rankers.spec import parse_stages
 from ranktilt.training.directory import TrainingDirectory
@@ -104,11 +103,10 @@ def train_retriever(
     _require_fit(options, teacher, dev)
     directory = TrainingDirectory(Path(folder))
     device = device_of(options.device, FOR)
-    precision = choose_precision(options.precision, for_=FOR, device=device)
     base, encoder = _starting_model(model, device)
     spec = {
         "kind": "retriever", **asdict(options), "teacher": None if teacher is None else repr(teacher),
-        "body": encoder.fingerprint, "device": device.partition(":")[0], "precision": precision,
+        "body": encoder.fingerprint, "device": device.partition(":")[0],
         "packages": {name: version(name) for name in _PACKAGES},
     }  # fmt: skip
     directory.require_same(spec)
@@ -121,7 +119,7 @@ def train_retriever(
     set_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
-        trainable = _Trainable(base, encoder, found, options, precision == "bfloat16")
+        trainable = _Trainable(base, encoder, found, options)
         trainable.prepare(directory, teacher)
     loop = TrainingLoop(
         trainable.module, trainable.batches, trainable.loss, lambda batch: batch.documents.size, options.rate, FOR,
@@ -154,15 +152,11 @@ def score_scale(collection: Collection, model: str | Path, options: RetrieverTra
     """Return the mean absolute score of relevant documents before training: the scale that alpha is on."""
     device = device_of(options.device, FOR)
     base, encoder = _starting_model(model, device)
-    precision = choose_precision(options.precision, for_=FOR, device=device)
-    return _Trainable(
-        base, encoder, shared_set(collection, options), options, precision == "bfloat16"
-    ).positive_scores()
+    return _Trainable(base, encoder, shared_set(collection, options), options).positive_scores()
 
 
 def _starting_model(model: str | Path, device: str) -> tuple[Dense, Encoder]:
-    precision = "auto" if str(model).startswith(PREFIX) else "float32"
-    base = Dense(str(model), device=device, precision=precision)
+    base = Dense(str(model), device=device)
     if not isinstance(base.encoder, Encoder):
         raise UserError(f"{FOR}: {model} is a server's model; only one on this machine can be trained")
     return base, base.encoder
@@ -212,11 +206,12 @@ def _value(text: str) -> Any:
 class _Trainable:
     """The encoder, what it learns from, and the loss of a batch."""
 
-    def __init__(self, base: Dense, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining, low: bool) -> None:
-        self.base, self.encoder, self.found, self.asked, self.low = base, encoder, found, asked, low
+    def __init__(self, base: Dense, encoder: Encoder, found: RetrieverSet, asked: RetrieverTraining) -> None:
+        self.base, self.encoder, self.found, self.asked = base, encoder, found, asked
+        self.low = asked.precision == "bfloat16"
         self.queries = found.queries
         # For inference: without dropout, which costs speed. Gradients flow all the same.
-        self.module = encoder.module.float()
+        self.module = encoder.module
         self.module.similarity_fn_name = "cosine" if base.cosine else "dot"
         prompts: dict[Kind, str] = {"query": encoder.prefix("query"), "document": encoder.prefix("document")}
         self.module.prompts = {**(self.module.prompts or {}), **prompts}

@@ -192,7 +192,7 @@ def test_a_similarity_of_another_kind_is_refused(tmp_path: Path) -> None:
         ),
         (
             {"precision": "bfloat"},
-            "unknown precision of dense 'bfloat'; did you mean 'bfloat16'? (valid: auto, float32, bfloat16)",
+            "unknown precision of dense 'bfloat'; did you mean 'bfloat16'? (valid: float32, bfloat16, float16)",
         ),
         ({"store": "float"}, "unknown store of dense 'float'; did you mean 'float32'? (valid: float32, float16)"),
         (

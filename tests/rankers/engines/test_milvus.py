@@ -207,14 +207,7 @@ def reference(folder: Path, collection: Collection, *, cosine: bool) -> np.ndarr
     return sides[0] @ sides[1].T
 
 
-@pytest.fixture
-def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compute as the reference does, whatever this processor has."""
-    monkeypatch.setattr("ranktilt.models.device._has_bfloat16", lambda: False)
-
-
 @pytest.mark.neural
-@pytest.mark.usefixtures("full_precision")
 @pytest.mark.parametrize(("metric", "name"), [("auto", "COSINE"), ("ip", "IP")])
 def test_dense_search_is_exact(place: str, tiny: Path, metric: str, name: str) -> None:
     collection = toy()
@@ -229,7 +222,6 @@ def test_dense_search_is_exact(place: str, tiny: Path, metric: str, name: str) -
 
 
 @pytest.mark.neural
-@pytest.mark.usefixtures("full_precision")
 def test_hybrid_fuses_the_ranks_of_both(place: str, tiny: Path) -> None:
     collection = toy()
     parts = [ids(Milvus(place, mode=mode, model=str(tiny)).rank(collection)) for mode in ("bm25", "dense")]
@@ -321,7 +313,6 @@ def vectors(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.neural
-@pytest.mark.usefixtures("full_precision")
 def test_vectors_that_are_there_are_searched(place: str, tiny: Path) -> None:
     filled(place, vectors(tiny), metric="COSINE")
     live, own = (Milvus(place, model=str(tiny), collection=name).rank(toy()) for name in ("mine", None))
@@ -330,7 +321,6 @@ def test_vectors_that_are_there_are_searched(place: str, tiny: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.usefixtures("full_precision")
 def test_an_index_that_compares_otherwise_is_refused_unless_asked_for(place: str, tiny: Path) -> None:
     filled(place, vectors(tiny), metric="L2")
     with pytest.raises(UserError) as caught:
@@ -348,7 +338,6 @@ def test_an_index_that_compares_otherwise_is_refused_unless_asked_for(place: str
 
 
 @pytest.mark.neural
-@pytest.mark.usefixtures("full_precision")
 def test_vectors_of_another_model_are_refused(place: str, tiny: Path) -> None:
     rows = vectors(tiny)
     for row, vector in zip(rows, np.random.default_rng(0).standard_normal((len(rows), 32)), strict=True):
@@ -361,7 +350,6 @@ def test_vectors_of_another_model_are_refused(place: str, tiny: Path) -> None:
 
 
 @pytest.mark.neural
-@pytest.mark.usefixtures("full_precision")
 def test_vectors_of_another_length_are_refused(place: str, tiny: Path) -> None:
     filled(place, [{"name": name, "meaning": [1.0, 2.0]} for name in toy().ids], metric="COSINE")
     with pytest.raises(UserError, match=r"'mine': its vectors have 2 dimensions, the model's 32"):

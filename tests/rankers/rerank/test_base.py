@@ -181,11 +181,11 @@ def test_the_run_says_how_it_was_made(shared: Shared, tmp_path: Path) -> None:
     collection = toy()
     first = run_of(collection, {"q1": {"d1-llm": 1.0}}, ranker="mine", own_documents_dropped=2, seed=3)
     (tmp_path / "config.json").write_text("{}")
-    spec = replace(shared, precision="float32", k=5).rank(collection, first).spec
-    assert spec["ranker"] == f"shared:{tmp_path}(precision=float32)@5"
+    spec = replace(shared, precision="bfloat16", k=5).rank(collection, first).spec
+    assert spec["ranker"] == f"shared:{tmp_path}(precision=bfloat16)@5"
     assert spec["model"]["folder"] == str(tmp_path)
     assert spec["candidates"] == {"ranker": "mine", "own_documents_dropped": 2, "seed": 3}
-    assert (spec["own_documents_dropped"], spec["precision"]) == (2, "float32")
+    assert (spec["own_documents_dropped"], spec["precision"]) == (2, "bfloat16")
     (tmp_path / "config.json").write_text("{ }")
     assert shared.rank(collection, first).spec["model"]["fingerprint"] != spec["model"]["fingerprint"]
 
@@ -262,7 +262,7 @@ def test_numbers_come_before_a_named_limit(shared: Shared, options: dict[str, An
         ({"limits": "papers"}, "unknown limits of monot5 'papers'; did you mean 'paper'? (valid: model, paper)"),
         (
             {"precision": "bf16"},
-            "unknown precision of monot5 'bf16'; did you mean 'bfloat16'? (valid: auto, float32, bfloat16)",
+            "unknown precision of monot5 'bf16'; did you mean 'bfloat16'? (valid: float32, bfloat16, float16)",
         ),
         ({"max_query_tokens": 0}, "monot5: expected max_query_tokens of at least 1, got 0"),
         ({"max_document_tokens": -3}, "monot5: expected max_document_tokens of at least 1, got -3"),

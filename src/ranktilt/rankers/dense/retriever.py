@@ -49,7 +49,7 @@ class Dense(TemplatedQueries, FirstStage):
 
     Texts are cut after `max_tokens`; by default at the model's own limit, of ``openai:MODEL`` (where a token is taken
     for four bytes) nowhere: a text that the server finds too long is an error. The similarity ``auto`` is the model's
-    own, the precision ``auto`` bfloat16 where the processor has it, the pooling ``auto`` the model's own way, for a
+    own, the pooling ``auto`` the model's own way, for a
     bare transformer the model table's, else the mean; so are the prefixes by default. ``store=float16`` halves the
     cache and rounds the vectors. `tail` and a `k` of None (1,000 documents searched, or all candidates kept) are those
     of a re-ranker.
@@ -66,7 +66,7 @@ class Dense(TemplatedQueries, FirstStage):
     model: str
     similarity: str = field(default="auto", kw_only=True)
     max_tokens: int | None = field(default=None, kw_only=True)
-    precision: str = field(default="auto", kw_only=True)
+    precision: str = field(default="float32", kw_only=True)
     device: str | None = field(default=None, kw_only=True)
     store: str = field(default="float32", kw_only=True)
     pooling: str = field(default="auto", kw_only=True)
@@ -149,8 +149,8 @@ class Dense(TemplatedQueries, FirstStage):
         )
 
     def _embedding_server(self) -> EmbeddingServer:
-        for name in ("precision", "pooling"):
-            if getattr(self, name) != "auto":
+        for name, default in (("precision", PRECISIONS[0]), ("pooling", POOLINGS[0])):
+            if getattr(self, name) != default:
                 raise UserError(f"dense:{self.model}: {name} is for a model on this machine; here the server decides")
         return EmbeddingServer(
             model=llm(self.model, base_url=self.base_url, rpm=self.rpm, tpm=self.tpm),

@@ -18,6 +18,7 @@ from ranktilt.llm.journal import journalled
 from ranktilt.llm.likelihood import LikelihoodServer
 from ranktilt.llm.openai import OpenAI
 from ranktilt.llm.prompts import fill
+from ranktilt.models.device import PRECISIONS
 from ranktilt.models.likelihood import Likelihood
 from ranktilt.rankers.base import require_choices
 from ranktilt.rankers.llm.answers import OK, UNANSWERED, Reading, read_yes_no
@@ -173,7 +174,7 @@ class Pointwise(LLMRanker):
         folder = getattr(model, "folder", None)
         if folder is None:
             raise UserError(f"{self!r}: query likelihood needs an openai: or transformers: model")
-        precision = self.precision or "auto"
+        precision = self.precision or PRECISIONS[0]
         found = Likelihood(folder=folder, model_name=model.name, device=self.device, precision=precision)
         found.check()
         if found.resolved_kind != "causal":

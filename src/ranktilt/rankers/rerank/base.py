@@ -11,7 +11,7 @@ import numpy as np
 
 from ranktilt.collection import TEXT_CHOICES, Collection
 from ranktilt.models.checkpoint import find
-from ranktilt.models.device import PRECISIONS, choose_precision
+from ranktilt.models.device import PRECISIONS
 from ranktilt.models.pairs import TextPairs
 from ranktilt.models.scorer import PairScorer
 from ranktilt.models.token_counts import NO_LIMIT, Tokens
@@ -38,8 +38,7 @@ class ReRanker(TemplatedQueries):
     `model` is a local folder, a short name of the model table, or a hub name; custom code in a model is never run. `k`
     candidates are kept, all by default, and with ``tail=keep`` those that the stage before ranked below its ``@k`` are
     appended. Query and document are cut after their tokens, special ones not counted, by default so that they fit; the
-    limits ``paper`` are 30 and 200, and numbers given beside them come first. The precision ``auto`` is bfloat16 where
-    the processor or GPU computes in it; `device` is torch's name.
+    limits ``paper`` are 30 and 200, and numbers given beside them come first. `device` is torch's name.
     """
 
     argument: ClassVar[str | None] = "model"
@@ -51,7 +50,7 @@ class ReRanker(TemplatedQueries):
     max_query_tokens: int | None = field(default=None, kw_only=True)
     max_document_tokens: int | None = field(default=None, kw_only=True)
     limits: str = field(default="model", kw_only=True)
-    precision: str = field(default="auto", kw_only=True)
+    precision: str = field(default="float32", kw_only=True)
     device: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -73,8 +72,7 @@ class ReRanker(TemplatedQueries):
         query, document = LIMITS[self.limits]
         folder = find(self.model, for_=f"{self.name}:{self.model}")
         query, document = self.max_query_tokens or query, self.max_document_tokens or document
-        precision = choose_precision(self.precision, for_=self.name, device=self.device)
-        return replace(self.scorer_of(folder, query, document, precision), model_name=self.model)
+        return replace(self.scorer_of(folder, query, document, self.precision), model_name=self.model)
 
     def check(self) -> None:
         """Find out without loading the model whether it can re-rank; see `scorer`."""
