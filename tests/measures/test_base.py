@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ranktilt.errors import UserError
 from ranktilt.measures.average_precision import AP
-from ranktilt.measures.base import Measure, measure
+from ranktilt.measures.base import Measure, measure, rounded, signed
 from ranktilt.measures.ndcg import nDCG
 from ranktilt.measures.precision import P
 from ranktilt.measures.recall import R
@@ -144,3 +144,9 @@ def test_python_refuses_the_same(wrong: object) -> None:
 def test_a_cutoff_is_a_whole_number(cutoff: Any) -> None:
     with pytest.raises(UserError, match="measure nDCG: expected a whole number as cutoff"):
         nDCG @ cutoff
+
+
+def test_last_bits_decide_no_printed_digit() -> None:
+    near = [40.75 - 1e-14, 40.75, 40.75 + 1e-14]
+    assert {rounded(value) for value in near} == {"40.8"}
+    assert {signed(-value) for value in near} == {"−40.8"}

@@ -194,7 +194,7 @@ class Estimand:
         if value != value:
             return "–"
         value, shown = self.scale * value, self.signed if sign is None else sign
-        text = signed(value, self.digits) if shown else f"{value:.{self.digits}f}"
+        text = signed(value, self.digits) if shown else rounded(value, self.digits)
         return re.sub(r"^([+−]?)0\.", r"\1.", text) if self.digits > 2 else text
 
     def answer(self, value: float) -> str:
@@ -492,7 +492,12 @@ def _whole(value: str, what: str) -> int:
     return int(value)
 
 
+def rounded(value: float, digits: int = 1, form: str = "") -> str:
+    """Print a number with so many decimals; its last bits, in which machines differ, decide nothing."""
+    return f"{float(f'{value:.12g}'):{form}.{digits}f}"
+
+
 def signed(value: float, digits: int = 1) -> str:
     """Print a number with its sign; what rounds to nothing has none."""
-    text = f"{value:+.{digits}f}"
+    text = rounded(value, digits, "+")
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")

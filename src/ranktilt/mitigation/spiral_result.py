@@ -10,7 +10,7 @@ from ranktilt.auditing.effects import ALPHA
 from ranktilt.auditing.verdict import bounds
 from ranktilt.errors import UserError, counted, join_words
 from ranktilt.io.artifact import Result
-from ranktilt.measures.base import signed
+from ranktilt.measures.base import rounded, signed
 
 
 class QueryMean(NamedTuple):
@@ -23,7 +23,7 @@ class QueryMean(NamedTuple):
     @property
     def text(self) -> str:
         """In percent, with the interval: ``41.2 % [39.0, 43.1]``."""
-        value, low, high = (f"{100 * one:.1f}" for one in self)
+        value, low, high = (rounded(100 * one) for one in self)
         return f"{value} % [{low}, {high}]"
 
     @property

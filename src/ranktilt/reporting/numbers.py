@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ranktilt.auditing.verdict import probability
 from ranktilt.auditing.verdict import signed as with_sign
 from ranktilt.errors import counted
+from ranktilt.measures.base import rounded
 
 DASH = "–"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -16,7 +17,7 @@ _DAY = 86_400
 
 def decimal(value: float, digits: int = 1) -> str:
     """Print a number with so many decimals: ``1,234.5``."""
-    return DASH if value != value else f"{value:,.{digits}f}".replace("-", "−")
+    return DASH if value != value else rounded(value, digits, ",").replace("-", "−")
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -26,12 +27,12 @@ def signed(value: float, digits: int = 1) -> str:
 
 def fixed(value: float, digits: int = 2, undefined: str = DASH) -> str:
     """Print a number with so many decimals and nothing between its thousands: ``1234.50``."""
-    return undefined if value != value else f"{value:.{digits}f}".replace("-", "−")
+    return undefined if value != value else rounded(value, digits).replace("-", "−")
 
 
 def always_signed(value: float, digits: int = 2) -> str:
     """Print a number with its sign, also where it rounds to nothing: ``+0.00``."""
-    return DASH if value != value else f"{value:+.{digits}f}".replace("-", "−")
+    return DASH if value != value else rounded(value, digits, "+").replace("-", "−")
 
 
 def percent(mean: float) -> str:
