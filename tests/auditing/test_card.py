@@ -394,12 +394,6 @@ class TestTheCall:
         with pytest.raises(UserError, match=r"^the card needs a column to group by; leave --by none out$"):
             audit(toy(), run_of(toy(), SCORES), "nDCG@1", by=None, card=True)
 
-    def test_page_is_the_former_name_of_depth(self) -> None:
-        run = run_of(toy(), SCORES)
-        with pytest.warns(DeprecationWarning, match="is called depth"):
-            found = audit(toy(), run, "nDCG@1", card=True, page=3, resamples=100)
-        assert found.estimates == audit(toy(), run, "nDCG@1", card=True, depth=3, resamples=100).estimates
-
     def test_a_depth_needs_a_rank(self) -> None:
         with pytest.raises(UserError, match=r"^expected a depth of at least 1 rank, got 0$"):
             audit(toy(), run_of(toy(), SCORES), "nDCG@1", card=True, depth=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -36,6 +35,7 @@ from ranktilt.auditing.notes import (
     twin_notes,
     without_fitted,
 )
+from ranktilt.auditing.numerical_noise import NumericalNoise, hanging, numerical_noise
 from ranktilt.auditing.options import check_choices, check_resamples, files_of_runs
 from ranktilt.auditing.random_band import Shuffles, Task, enough, exchange_p, null_deltas, relevant_clusters
 from ranktilt.auditing.result import PAIR_COUNTS, Audit, QueryAnswers
@@ -75,7 +75,6 @@ def audit(
     resamples: int = RESAMPLES,
     seed: int = 0,
     heads: int = HEADS,
-    page: int | None = None,
 ) -> Audit:
     """Measure each group of documents on the same rankings, and compare the groups.
 
@@ -118,8 +117,6 @@ def audit(
     heads : int, optional
         Ranks that the audit keeps of every list, for its reports; fewer where runs hold over half a million results
         together. 0 keeps none.
-    page : int, optional
-        The former name of `depth`; goes in the next version.
 
     Returns
     -------
@@ -141,7 +138,7 @@ def audit(
     check_choices(**options)
     _check(asked, runs)
     collection, fitted = without_fitted(collection, runs)
-    depth = _check_numbers(resamples, level, depth, page)
+    _check_numbers(resamples, level, depth)
     if by is None and (card or others or pairs is not None):
         what = "the card needs" if card else f"{others[0]!r} needs" if others else "pairs of groups need"
         raise UserError(f"{what} a column to group by; leave --by none out")
@@ -165,15 +162,15 @@ def audit(
     for one, numbers in zip(aligned, values, strict=True):
         numbers[:, :, one.left_out(missing)] = np.nan
     found_tilts = effects(work.samples(aligned, values), how)
+    noise = work.noise(aligned, values, found_tilts)
     counts, answers = [pl.DataFrame(schema=PAIR_COUNTS)], list[tuple[Place, Sample]]()
     for number, one in enumerate(aligned):
         lists = work.twin_lists(one, missing)
         counts += work.pair_counts(one.run.name, lists)
         answers += work.asked.of_twins(number, one, lists)
     estimates, kept = work.card(aligned, answers, found_tilts if card else ())
-    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed}
-    if others and asked[0] is others[0]:
-        spec["primary"] = repr(asked[0])
+    primary = {"primary": repr(asked[0])} if others and asked[0] is others[0] else {}
+    spec = {"by": by, "level": level, **options, "resamples": resamples, "seed": seed, **primary}
     return Audit(
         {**spec, **audit_provenance(collection, [run.spec for run in runs])},
         tuple(r.name for r in runs),
@@ -183,12 +180,13 @@ def audit(
         values,
         found_tilts,
         pl.concat(counts),
-        (*fitted, *work.notes(aligned, values, found_tilts, missing)),
+        (*fitted, *work.notes(aligned, values, found_tilts, missing), *hanging(noise, found_tilts, level)),
         estimates,
         work.confounds(collection, runs) if confounds and by == "source" else (),
         repeated={one.run.name: one.repeated for one in aligned if one.repeated},
         heads=Heads.of(runs, heads) if heads else None,
         query_answers=kept,
+        noise=noise,
     )
 
 
@@ -211,17 +209,13 @@ def _estimands(given: str | Estimand | Iterable[str | Estimand] | None, *, judge
     return found
 
 
-def _check_numbers(resamples: int, level: float, depth: int, page: int | None) -> int:
-    """Refuse numbers out of range; return the depth, whose former name is `page`."""
-    if page is not None:
-        warnings.warn("audit(page=…) is called depth", DeprecationWarning, stacklevel=3)
-        depth = page
+def _check_numbers(resamples: int, level: float, depth: int) -> None:
+    """Refuse numbers out of range."""
     check_resamples(resamples)
     if not level >= 0:
         raise UserError(f"expected a level of at least 0, got {level:g}")
     if depth < 1:
         raise UserError(f"expected a depth of at least 1 rank, got {depth}")
-    return depth
 
 
 def _check(measures: Sequence[Estimand], runs: Sequence[Run]) -> None:
@@ -325,6 +319,16 @@ class _AuditPlan:
         for place, nulls in zip(uneven, null_deltas(tasks, self.measures, self.shuffles), strict=True):
             found[place] = [sample.among(null) for sample, null in zip(found[place], nulls, strict=True)]
         return [sample for of_pair in found for sample in of_pair]
+
+    def noise(
+        self, aligned: Sequence[Aligned], values: np.ndarray, tilts: Sequence[Effect]
+    ) -> tuple[NumericalNoise, ...]:
+        """How far Relative Δ on the primary measure moves within the resolution of each run's scores."""
+        found = list[NumericalNoise]()
+        for one, of_run in zip(aligned, values, strict=True) if self.measures else ():
+            first = [t for t in tilts if (t.run, t.measure) == (one.run.name, repr(self.measures[0]))]
+            found += numerical_noise(one, self.measures[0], self.groups, first, of_run[0], seed=self.how.seed)
+        return tuple(found)
 
     def _exchanged(self, aligned: Aligned, measure: Measure, numbers: tuple[int, int], sample: Sample) -> Sample:
         """Hold a comparison of twins against exchanged labels too."""

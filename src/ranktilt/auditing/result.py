@@ -18,6 +18,7 @@ from ranktilt.auditing.effects import CARD_COLUMNS, LEVEL, TABLE_COLUMNS, Effect
 from ranktilt.auditing.groups import ALL, Pair
 from ranktilt.auditing.heads import Heads
 from ranktilt.auditing.notes import informative_queries
+from ranktilt.auditing.numerical_noise import NumericalNoise
 from ranktilt.auditing.options import require_spec
 from ranktilt.auditing.verdict import Verdict, judge, judge_card
 from ranktilt.errors import UserError, shorten, unknown
@@ -116,6 +117,8 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
         older versions.
     query_answers : tuple of QueryAnswers
         What the card's answers about groups are made of, for `ranktilt.compare`; none in files of older versions.
+    noise : tuple of NumericalNoise
+        How far Relative Δ on the primary measure moves within the resolution of the scores, of each run that has one.
     """
 
     spec: Mapping[str, Any]
@@ -133,6 +136,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
     repeated: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     heads: Coded[Heads] | None = None
     query_answers: tuple[QueryAnswers, ...] = ()
+    noise: tuple[NumericalNoise, ...] = ()
 
     def __post_init__(self) -> None:
         """Give the values their shape, which lists do not tell where an axis is empty."""
@@ -362,7 +366,7 @@ class Audit(Result, format="ranktilt-audit", version=2, noun="an audit", command
 def _require_rows(audit: Audit) -> None:
     """Rows speak of the audit's runs, measures and groups; one Relative Δ for each run, pair and measure."""
     measures, queries = tuple(map(repr, audit.measures)), set(audit.queries)
-    rows: list[Any] = [*audit.estimates, *audit.confounds, *audit.controls, *audit.query_answers]
+    rows: list[Any] = [*audit.estimates, *audit.confounds, *audit.controls, *audit.query_answers, *audit.noise]
     effects = [*audit.tilts, *(tilt for one in audit.controls for tilt in one.tilts)]
     named = [("run", row.run, audit.runs) for row in (*rows, *effects) if row.run or not isinstance(row, Confound)]
     named += [(side, getattr(row, side), audit.groups) for row in (*rows, *effects) for side in ("a", "b")]

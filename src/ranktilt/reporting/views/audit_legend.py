@@ -115,10 +115,21 @@ def table_legend(audit: Audit) -> list[str]:
         if False in kinds:
             which = "Groups that are not twins" if True in kinds else "Groups are not twins"
             lines.append(f"{which}: level is the random band (labels shuffled within each query), not 0.")
+        lines += noise_legend(audit)
     elif audit.estimates:
         wide = _widened(audit, False)
         lines.append(f"Intervals: bootstrap over queries, {spec['resamples']:,} resamples{wide}. Ties: averaged.")
     return lines
+
+
+def noise_legend(audit: Audit) -> list[str]:
+    """Say what each run was computed in, and how far that leaves Relative Δ on the primary measure open."""
+    many = len(audit.tilted_pairs) > 1
+    said = [
+        f"{one.run}{f' ({one.a} | {one.b})' if many else ''} ±{one.points:.1f} points ({one.resolution})"
+        for one in audit.noise
+    ]
+    return [f"Numerical noise of Relative Δ {audit.measures[0]!r}: {', '.join(said)}."] if said else []
 
 
 def _widened(audit: Audit, twins: bool) -> str:

@@ -1,0 +1,205 @@
+"""Numerical noise: how far Relative Δ would move if scores moved within the resolution of what made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ranktilt.auditing.alignment import Aligned
+from ranktilt.auditing.effects import Effect
+from ranktilt.auditing.groups import Groups
+from ranktilt.measures.base import Measure
+from ranktilt.measures.contrast import relative_delta
+from ranktilt.measures.ranking import Ranking
+from ranktilt.measures.relevance import values
+from ranktilt.run import Run
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+ROUNDOFF = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
+"""Unit roundoff: the largest relative error of rounding one number."""
+EXACT = "exact"
+"""What spec says of scores that are the same to the last bit on every machine."""
+DRAWS = 40
+_QUANTILE = 0.95
+_DECIMALS = 9
+"""A score with more digits after the point is a float as it is, and not a rounded one."""
+
+
+@dataclass(frozen=True)
+class NumericalNoise:
+    """How far one run's Relative Δ on the primary measure moves within the resolution of its scores.
+
+    Parameters
+    ----------
+    run, a, b : str
+        The run and the groups.
+    resolution : str
+        What limits the scores: ``float32``, ``bfloat16``, ``float16``, or a number of decimals.
+    points : float
+        95 % of the draws moved Relative Δ by no more, in points.
+    """
+
+    run: str
+    a: str
+    b: str
+    resolution: str
+    points: float
+
+
+class Resolution(NamedTuple):
+    """How finely scores are known: each lies within ±`half` of what it says."""
+
+    name: str
+    half: Floats
+    """Of each query."""
+    ties: bool
+    """Whether equal scores stand for unequal ones, too: printed digits hide that, an arithmetic gives equals equal."""
+
+
+def resolution(run: Run, ranking: Ranking) -> Resolution | None:
+    """Say how finely a run's scores are known; None for whole numbers and for scores without such a limit.
+
+    An arithmetic resolves a list's scores to its unit roundoff times the largest of them in size. A run that says
+    nothing of its arithmetic has the digits that its scores are printed with.
+    """
+    scores, named = ranking.scores, precision(run.spec)
+    if named == EXACT or not len(scores) or (scores == np.round(scores)).all():
+        return None
+    decimals = _decimals(scores)
+    if named is None and decimals is None and (scores == scores.astype(np.float32)).all():
+        named = "float32"
+    if named in ROUNDOFF:
+        largest = np.zeros(len(ranking.offsets) - 1)
+        np.maximum.at(largest, ranking.query, np.abs(scores))
+        return Resolution(named, ROUNDOFF[named] * largest, ties=False)
+    if decimals is None:
+        return None
+    half = np.full(len(ranking.offsets) - 1, 0.5 * 10.0**-decimals)
+    return Resolution("1 decimal" if decimals == 1 else f"{decimals} decimals", half, ties=True)
+
+
+def precision(spec: Mapping[str, Any]) -> str | None:
+    """Return what a run's scores were computed in, as its spec says; None where it does not."""
+    found = spec.get("precision")
+    return found if isinstance(found, str) else None
+
+
+def _decimals(scores: Floats) -> int | None:
+    """Digits after the point with which all scores are printed; None where these are more than a few."""
+    return next((n for n in range(1, _DECIMALS + 1) if (np.round(scores, n) == scores).all()), None)
+
+
+def numerical_noise(
+    aligned: Aligned, measure: Measure, groups: Groups, tilts: Sequence[Effect], counted: Floats, *, seed: int
+) -> Iterator[NumericalNoise]:
+    """Move a run's scores within their resolution, again and again, and see what becomes of each Relative Δ.
+
+    Parameters
+    ----------
+    aligned : Aligned
+        The run.
+    measure : Measure
+        The primary one.
+    groups : Groups
+        What is compared.
+    tilts : sequence of Effect
+        The run's Relative Δ on this measure, one a pair of groups.
+    counted : ndarray of float64, shape (1 + n_groups, n_queries)
+        The measure as it is; NaN where a query does not count.
+    seed : int
+        Of the draws.
+
+    Yields
+    ------
+    NumericalNoise
+        One a pair; nothing where scores have no such limit.
+    """
+    before = before_activation(aligned)
+    limit = resolution(aligned.run, before)
+    if limit is None or not tilts:
+        return
+    near, entries = _in_reach(before, limit.half, measure.cutoff)
+    rng, draws = np.random.default_rng(seed), [(near, np.arange(len(near.scores)))]
+    draws += [_moved(near, limit, rng) for _ in range(DRAWS)]
+    drawn = dict[str, Floats]()
+    for name in {side for tilt in tilts for side in (tilt.a, tilt.b)}:
+        group = groups.names.index(name)
+        gains, judged = aligned.gains(group, entries), aligned.judgments.of_group(group)
+        drawn[name] = np.stack([values(measure, ranking, gains[order], judged) for ranking, order in draws])
+    for tilt in tilts:
+        counts = ~np.isnan(counted[[groups.names.index(side) + 1 for side in (tilt.a, tilt.b)]]).any(axis=0)
+        if np.isnan(tilt.value) or not counts.any():
+            continue
+        deltas = relative_delta(*(drawn[side][:, counts].mean(axis=1) for side in (tilt.a, tilt.b)))
+        moves = np.abs(deltas[1:] - deltas[0])
+        points = float(np.nanquantile(moves, _QUANTILE, method="higher"))
+        yield NumericalNoise(tilt.run, tilt.a, tilt.b, limit.name, points)
+
+
+def before_activation(aligned: Aligned) -> Ranking:
+    """Scores before the function that brings them to probabilities, which is where a model's arithmetic ends."""
+    ranking = aligned.ranking
+    activation = aligned.run.spec.get("activation")
+    if activation not in ("Sigmoid", "Tanh"):
+        return ranking
+    with np.errstate(divide="ignore"):
+        wide = _logit(ranking.scores) if activation == "Sigmoid" else np.arctanh(ranking.scores)
+    return Ranking(ranking.offsets, np.clip(wide, -_WIDEST, _WIDEST))
+
+
+_WIDEST = 750.0
+"""Beyond, the logistic function is 0 or 1 in float64."""
+
+
+def _logit(scores: Floats) -> Floats:
+    found: Floats = np.log(scores) - np.log1p(-scores)
+    return found
+
+
+def _in_reach(ranking: Ranking, half: Floats, cutoff: int | None) -> tuple[Ranking, npt.NDArray[np.bool_]]:
+    """The part of each list that could come above the cutoff, and the mask of its entries."""
+    lengths = np.diff(ranking.offsets)
+    if cutoff is None or not len(ranking.scores):
+        return ranking, np.ones(len(ranking.scores), dtype=bool)
+    last = np.minimum(ranking.offsets[:-1] + np.minimum(lengths, cutoff) - 1, len(ranking.scores) - 1)
+    lowest = ranking.scores[np.maximum(last, 0)] - 2 * half
+    keep = np.asarray(ranking.scores >= lowest[ranking.query])
+    kept = np.bincount(ranking.query[keep], minlength=len(lengths))
+    return Ranking(np.concatenate([[0], np.cumsum(kept)]), ranking.scores[keep]), keep
+
+
+def _moved(ranking: Ranking, limit: Resolution, rng: np.random.Generator) -> tuple[Ranking, Ints]:
+    """Move each score within its resolution; returns the new lists and the entries in their new order."""
+    if limit.ties:
+        moves = rng.uniform(-1, 1, len(ranking.scores))
+    else:
+        moves = np.repeat(rng.uniform(-1, 1, len(ranking.starts)), ranking.sizes)
+    scores = ranking.scores + moves * limit.half[ranking.query]
+    order = np.lexsort((-scores, ranking.query))
+    return Ranking(ranking.offsets, scores[order]), order
+
+
+def hanging(noise: Sequence[NumericalNoise], tilts: Sequence[Effect], level: float) -> Iterator[str]:
+    """Name the verdicts that hang on numerical noise; `tilts` begin with those of the primary measure."""
+    first = {(t.run, t.a, t.b): t for t in reversed(tilts)}
+    for one in noise:
+        tilt = first[one.run, one.a, one.b]
+        moved = [
+            replace(tilt, value=tilt.value + by, low=tilt.low + by, high=tilt.high + by)
+            for by in (-one.points, one.points)
+        ]
+        if {_kind(each, level) for each in moved} != {_kind(tilt, level)}:
+            yield (
+                f"warning: {one.run}: the verdict on {one.a} and {one.b} hangs on numerical noise: scores known to "
+                f"{one.resolution} leave Relative Δ on {tilt.measure} open by ±{one.points:.1f} points"
+            )
+
+
+def _kind(tilt: Effect, level: float) -> tuple[str, bool]:
+    """Which side the interval lies on, and whether it counts as level."""
+    return tilt.leans, tilt.verdict(level) == "level"
