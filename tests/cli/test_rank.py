@@ -52,6 +52,7 @@ def test_the_sidecar_says_how_it_was_made(cli: Cli, toy_folder: Path, tmp_path: 
     spec = json.loads((tmp_path / "run.trec.json").read_text())
     assert spec == {
         "ranker": "bm25(text=title)@2",
+        "precision": "exact",
         "ranktilt": __version__,
         "collection": str(toy_folder),
         "command": shlex.join(["ranktilt", *arguments]),
