@@ -44,11 +44,8 @@ PAIRS, QUICK_PAIRS, DEPTH = 1_000, 12, 100
 WARM = [("one query to warm up", "a document"), ("and another one", "a longer document that is read before the clock")]
 MINUTES, DOCUMENT_TOKENS = 18.0, 128
 CUTOFFS = (1, 3, 5)
-LABELS = {
-    "ranktilt": "cross-encoder: (default precision: {})",
-    "ranktilt-float32": "cross-encoder:(precision=float32)",
-    "sentence-transformers": "sentence-transformers, default predict (float32)",
-}
+PRECISIONS = ("float32", "bfloat16")
+LABELS = {"ranktilt": "cross-encoder:(precision={})", "library": "sentence-transformers, predict in {}"}
 
 
 def quick(folder: Path) -> bool:
@@ -133,31 +130,21 @@ def ours(folder: Path, precision: str) -> Measured:
         with watch("score"):
             scores = scored(pairs)
     np.save(folder / f"ranktilt-{precision}.npy", scores)
-    return {**watch.parts, "pairs": len(pairs), "low": float(scorer.precision == "bfloat16")}
+    return {**watch.parts, "pairs": len(pairs)}
 
 
-def default(folder: Path, given: argparse.Namespace) -> Measured:
-    """Score with RankTilt at its default precision."""
-    return ours(folder, "auto")
-
-
-def float32(folder: Path, given: argparse.Namespace) -> Measured:
-    """Score with RankTilt at full precision."""
-    return ours(folder, "float32")
-
-
-def library(folder: Path, given: argparse.Namespace) -> Measured:
-    """Score with sentence-transformers' defaults."""
+def library(folder: Path, precision: str) -> Measured:
+    """Score with sentence-transformers, its weights in this precision."""
     from sentence_transformers import CrossEncoder
 
     pairs, watch = shared(folder), Watch()
     with watch("load"):
-        model = CrossEncoder(str(folder / "untrained"))
+        model = CrossEncoder(str(folder / "untrained"), model_kwargs={"dtype": precision})
         model.predict(WARM)
     with watch("score"):
         scores = model.predict(pairs)
-    np.save(folder / "library.npy", scores)
-    return {**watch.parts, "pairs": len(pairs), "low": 0.0}
+    np.save(folder / f"library-{precision}.npy", scores)
+    return {**watch.parts, "pairs": len(pairs)}
 
 
 def trained(folder: Path, given: argparse.Namespace) -> Measured:
@@ -179,13 +166,13 @@ def trained(folder: Path, given: argparse.Namespace) -> Measured:
 
 
 def audited(folder: Path, given: argparse.Namespace) -> Measured:
-    """Audit the trained model on the test split, at both precisions; rows go to a file."""
+    """Audit the trained model on the test split, in both precisions; rows go to a file."""
     import ranktilt as rt
 
     os.environ.setdefault("RANKTILT_CACHE", str(folder / "cache"))
     place = given.model or folder / "trained"
-    stages = [f"bm25@{DEPTH}>>cross-encoder:{place}{more}" for more in ("", "(precision=float32)")]
-    specs = dict(zip(("tfidf", "bm25", "cross-encoder", "float32"), ("tfidf", "bm25", *stages), strict=True))
+    stages = [f"bm25@{DEPTH}>>cross-encoder:{place}{more}" for more in ("", "(precision=bfloat16)")]
+    specs = dict(zip(("tfidf", "bm25", "cross-encoder", "bfloat16"), ("tfidf", "bm25", *stages), strict=True))
     whole = collection(folder, "test")
     measures = [f"nDCG@{k}" for k in (*CUTOFFS, 10)]
     a, b = whole.sources[:2]
@@ -211,7 +198,7 @@ def audited(folder: Path, given: argparse.Namespace) -> Measured:
     gain = gain[~np.isnan(gain)]
     (folder / "audit.json").write_text(json.dumps(rows), encoding="utf-8")
     half = 1.96 * float(gain.std(ddof=1)) / len(gain) ** 0.5
-    correlation = agreement(runs["cross-encoder"], runs["float32"])
+    correlation = agreement(runs["cross-encoder"], runs["bfloat16"])
     return {"gain": float(gain.mean()), "half": half, "queries": len(gain), "correlation": correlation}
 
 
@@ -230,9 +217,8 @@ def agreement(one: Any, two: Any) -> float:
 
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
-    "ranktilt": default,
-    "ranktilt-float32": float32,
-    "sentence-transformers": library,
+    **{f"ranktilt-{one}": lambda folder, given, one=one: ours(folder, one) for one in PRECISIONS},
+    **{f"library-{one}": lambda folder, given, one=one: library(folder, one) for one in PRECISIONS},
     "train": trained,
     "audit": audited,
 }
@@ -241,23 +227,23 @@ CONTENDERS: dict[str, Contender] = {
 def speed(folder: Path, what: str, rounds: int) -> str:
     """Measure all scorers and compare."""
     count = int(fresh(__file__, "prepare", folder)["pairs"])
-    found = alternating(__file__, tuple(LABELS), folder, rounds)
+    names = [f"{side}-{precision}" for precision in PRECISIONS for side in LABELS]
+    found = alternating(__file__, names, folder, rounds)
     pace = {name: m["pairs"] / m["score"] for name, m in found.items()}
-    peer = pace["sentence-transformers"]
-    low = "bfloat16" if found["ranktilt"]["low"] else "float32"
-    rows = [
-        [LABELS[n].format(low), f"{pace[n]:.1f}", f"{pace[n] / peer:.2f}×", seconds(m["load"]), memory(m["peak"])]
-        for n, m in found.items()
-    ]
-    theirs, full = np.load(folder / "library.npy"), np.load(folder / "ranktilt-float32.npy")
-    header = ["contender", "pairs a second", "ratio", "load and warm up (s)", "peak memory"]
+    rows, targets = [], list[str]()
+    for precision in PRECISIONS:
+        peer = pace[f"library-{precision}"]
+        for side, label in LABELS.items():
+            name = f"{side}-{precision}"
+            load, peak = seconds(found[name]["load"]), memory(found[name]["peak"])
+            rows.append([label.format(precision), f"{pace[name]:.1f}", f"{pace[name] / peer:.2f}×", load, peak])
+        ratio = pace[f"ranktilt-{precision}"] / peer
+        targets.append(target(f"{precision}: ranktilt / sentence-transformers", ratio, at_least=1.3, unit="×"))
+    theirs, full = (np.load(folder / f"{side}-float32.npy") for side in ("library", "ranktilt"))
+    header = ["contender", "pairs a second", "ratio in one precision", "load and warm up (s)", "peak memory"]
     lines = [f"### Speed: {count} pairs of {what}, median of {rounds}", "", table(header, rows), ""]
-    lines.append(f"Largest difference of a score in float32 from the library's: {np.abs(theirs - full).max():.1e}.")
-    if low == "bfloat16" and not quick(folder):
-        lines.append(
-            "\n" + target("default beside the library's default", pace["ranktilt"] / peer, at_least=1.7, unit="×")
-        )
-    return "\n".join(lines)
+    lines += [f"Largest difference of a score in float32 from the library's: {np.abs(theirs - full).max():.1e}.", ""]
+    return "\n".join([*lines, *targets])
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -276,7 +262,7 @@ def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
         "tfidf": "tfidf",
         "bm25": "bm25",
         "cross-encoder": f"bm25@{DEPTH}>>cross-encoder:",
-        "float32": f"bm25@{DEPTH}>>cross-encoder:(precision=float32)",
+        "bfloat16": f"bm25@{DEPTH}>>cross-encoder:(precision=bfloat16)",
     }
     cells = [
         [
@@ -288,7 +274,7 @@ def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
         for name, label in names.items()
     ]
     header = ["ranker", "nDCG@10, human only", "nDCG@10, mixed", *(f"Relative Δ nDCG@{k} (%)" for k in CUTOFFS)]
-    one, two = rows["cross-encoder"], rows["float32"]
+    one, two = rows["cross-encoder"], rows["bfloat16"]
     change = abs(one["mixed"] - two["mixed"])
     tilt = max(abs(x[1] - y[1]) for x, y in zip(one["tilts"], two["tilts"], strict=True))
     lines = [
@@ -301,13 +287,13 @@ def quality(folder: Path, what: str, given: argparse.Namespace) -> str:
         table(header, cells),
         "",
         f"Re-ranked beside BM25, human only: nDCG@10 {signed(found['gain'], 4)} ± {found['half']:.4f} (95 %, "
-        f"{found['queries']:.0f} queries). Default precision beside float32: Relative Δ changes by "
+        f"{found['queries']:.0f} queries). bfloat16 beside float32: Relative Δ changes by "
         f"{tilt:.2f} points at most; Spearman's rank correlation of the candidates is "
         f"{found['correlation']:.5f} in the mean.",
     ]
     if not quick(folder):
         lines += ["", target("gain over BM25, nDCG@10 human only", found["gain"], at_least=0.0, unit="")]
-        lines.append(target("change of nDCG@10 by the default precision", change, at_most=0.001, unit=""))
+        lines.append(target("change of nDCG@10 by bfloat16", change, at_most=0.001, unit=""))
     return "\n".join(lines)
 
 

@@ -47,7 +47,6 @@ LABELS = {
     "ranktilt": "ranktilt, float32",
     "trainer": "SentenceTransformerTrainer",
     "trainer-no-dropout": "SentenceTransformerTrainer, dropout 0",
-    "ranktilt-bfloat16": "ranktilt, bfloat16",
 }
 
 
@@ -142,11 +141,6 @@ def float32(folder: Path, given: argparse.Namespace) -> Measured:
     return ours(folder, "float32")
 
 
-def bfloat16(folder: Path, given: argparse.Namespace) -> Measured:
-    """RankTilt at half the precision."""
-    return ours(folder, "bfloat16")
-
-
 def library(folder: Path, *, dropout: bool) -> Measured:
     """Train with sentence-transformers' trainer for an epoch, without and with the constraint."""
     import torch
@@ -239,7 +233,6 @@ def mined(folder: Path, given: argparse.Namespace) -> Measured:
 CONTENDERS: dict[str, Contender] = {
     "prepare": prepare,
     "ranktilt": float32,
-    "ranktilt-bfloat16": bfloat16,
     "trainer": trainer,
     "trainer-no-dropout": without_dropout,
     "mining": mined,
@@ -248,12 +241,10 @@ CONTENDERS: dict[str, Contender] = {
 
 def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
     """All contenders, and their ratios."""
-    from ranktilt.models.device import choose_precision
     from ranktilt.training import loop
 
-    low = choose_precision("auto", device="cpu") == "bfloat16"
     made, rounds = fresh(__file__, "prepare", folder), 1 if quick(folder) else given.rounds
-    found = alternating(__file__, [n for n in LABELS if low or n != "ranktilt-bfloat16"], folder, rounds)
+    found = alternating(__file__, tuple(LABELS), folder, rounds)
     rows = [
         [
             f"{LABELS[name]}: {label}",
@@ -276,18 +267,11 @@ def speed(folder: Path, what: str, given: argparse.Namespace) -> str:
         for peer in ("trainer", "trainer-no-dropout"):
             ratio = found[peer][loss] / found["ranktilt"][loss]
             lines.append(target(f"{label}: ranktilt / {LABELS[peer]}, float32", ratio, at_least=1, unit="×"))
-        if low:
-            ratio = found["trainer"][loss] / found["ranktilt-bfloat16"][loss]
-            lines.append(target(f"{label}: ranktilt in bfloat16 / the trainer", ratio, at_least=1.5, unit="×"))
     checkpoint = found["ranktilt"]["checkpoint"]
     share = f"{100 * checkpoint / loop.CHECKPOINT_EVERY:.1f} %"
     lines.append(
         f"- a checkpoint, each {loop.CHECKPOINT_EVERY:.0f} s, is left out above: {seconds(checkpoint)} s, {share}"
     )
-    if not low:
-        lines.append(
-            "- bfloat16 (asked ≥ 1.5×): not measured: this processor has no AMX, and is no faster in it than in float32"
-        )
     return "\n".join(lines)
 
 
