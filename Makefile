@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage lint bundled bench clean
+.PHONY: help demo test test-journeys test-numeric test-long coverage lint bundled bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -17,15 +17,24 @@ demo: .venv/.stamp-demo ## Audit the bundled collection, without network
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 8
 # A worker that is done takes tests from the others.
 test: .venv/.stamp-dev ## Run the tests that take seconds
-	$(PYTEST) --dist worksteal -m "not slow"
+	$(PYTEST) --dist worksteal -m "not long"
 
-# A slow file stays with one worker, and with it what is encoded or drawn once for its tests.
-test-all: .venv/.stamp-dev ## Run every test: browsers, models, docs, benchmarks and kills too
-	$(PYTEST) --dist worksteal -m "not slow"
-	$(PYTEST) --dist loadfile --no-loadscope-reorder -m slow
+# A file of journeys stays with one worker, and with it what is encoded or drawn once for its tests.
+test-journeys: .venv/.stamp-dev ## Read a report in a browser, encode with a real model, run README and the tutorials
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m journey
+
+# Nothing may depend on what a processor can do, or on how many cores it has.
+NUMERIC := tests/measures tests/models tests/rankers/dense tests/rankers/lexical tests/rankers/rerank tests/statistics \
+  tests/training tests/reporting/test_printed.py
+test-numeric: .venv/.stamp-dev ## Run the numeric tests as a lesser processor would
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(PYTEST) --dist worksteal -m "not long" $(NUMERIC)
+
+test-long: .venv/.stamp-dev bundled ## Run what takes minutes: all pages and docs, benchmarks, clusters, kills, golden numbers
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m long
 
 coverage: .venv/.stamp-dev ## Run the quick tests with coverage, which doubles their time
-	$(PYTEST) --dist worksteal -m "not slow" --cov
+	$(PYTEST) --dist worksteal -m "not long" --cov
 
 lint: .venv/.stamp-dev ## Check format, style and types
 	$(BIN)/ruff format --check .

@@ -275,7 +275,7 @@ def reached(copy: Copy, tests: Sequence[str], jobs: int) -> Reached:
     outcomes, settings = copy.root / "mutants-outcomes.jsonl", copy.root / "mutants-coverage.ini"
     settings.write_text(f"[run]\nsource = {copy.package}\nconcurrency = multiprocessing,thread\nparallel = false\n")
     copy.pytest(
-        *tests, "-m", "not slow", "-n", str(jobs if jobs > 1 else 0), "-p", "mutants", "--cov", "--cov-context=test",
+        *tests, "-m", "not long", "-n", str(jobs if jobs > 1 else 0), "-p", "mutants", "--cov", "--cov-context=test",
         "--cov-report=", f"--cov-config={settings}", "--cov-fail-under=0", f"--basetemp={copy.root / 'tmp'}",
         seconds=7200, MUTANTS_OUTCOMES=str(outcomes), COVERAGE_FILE=str(copy.root / ".coverage"),
     )  # fmt: skip

@@ -27,9 +27,9 @@ LONGEST = ("test_minilm.py", "test_benchmarks.py", "test_docs.py")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take long, so that no worker is left alone with one at the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    long = {item.path for item in items if item.get_closest_marker("long")}
     order = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: (order.get(item.path.name, len(order)), item.path not in slow))
+    items.sort(key=lambda item: (order.get(item.path.name, len(order)), item.path not in long))
 
 
 @pytest.fixture(scope="session", autouse=True)

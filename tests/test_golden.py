@@ -334,7 +334,7 @@ class TestSciFact:
         found = audit(scifact, ranker("bm25(k1=0.9,b=0.4)").rank(scifact), ["nDCG@10", "R@100"], by=None, ties=ties)
         assert means(found) == pytest.approx([0.6789, 0.9253], abs=0.006)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("text", "expected", "published"),
         [

@@ -86,7 +86,7 @@ def test_near_and_quick_tests_come_first_as_many_as_fit() -> None:
     assert known.tests(mutant, 10) == ["tests/io/test_a.py::z", "tests/cli/test_c.py::y"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_pass_kills_what_tests_see_and_goes_on_where_it_stopped(
     checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

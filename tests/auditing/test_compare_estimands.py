@@ -389,7 +389,7 @@ def worlds(of: dict[str, Sample], new: str, **options: Any) -> Iterator[Change]:
         yield contrast_changes([task], resamples=400, seed=0, **options)[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("measure", COVERED)
 def test_intervals_cover_the_populations_difference(measure: str, population: dict[str, dict[str, Sample]]) -> None:
     of = population[measure]
@@ -399,7 +399,7 @@ def test_intervals_cover_the_populations_difference(measure: str, population: di
     assert 0.93 <= share <= 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("measure", COVERED[:3])
 def test_prompts_that_move_nothing_are_seldom_said_to(measure: str, population: dict[str, dict[str, Sample]]) -> None:
     share = np.mean([c.p < 0.05 for c in worlds(population[measure], "again")])

@@ -25,7 +25,7 @@ def test_bm25_can_hardly_tell_the_wordings_apart(wordings: rt.Collection) -> Non
     assert tilt.low < 0 < tilt.high
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_minilm_tells_them_apart_and_117_queries_are_too_few_to_say_which_it_favours(wordings: rt.Collection) -> None:
     found = rt.audit(wordings, [rt.ranker("dense:minilm").rank(wordings)], ["nDCG@1"], by="gender")

@@ -295,7 +295,7 @@ class TestPrinted:
         assert found.verdict("r").sentence.startswith("r: nearer to the target than random rankings: AWRF@3 ")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.data
 def test_trec_fair_by_gender(shared_data: Path) -> None:
     """44 topics with at least 200 people: lists in random order lie inside every band, women first outside."""

@@ -107,7 +107,7 @@ def test_what_decides(look: Look, until: float, decision: str) -> None:
     assert decided(look, until) == decision
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_thousand_audits_without_a_tilt_and_with_some() -> None:
     """Looked at after every batch: at no tilt at most 5 % are called tilted; at 20 points nearly all are, and soon."""
     ends = {raised: _simulated(raised) for raised in (0.0, 5.0, 10.0, 20.0)}

@@ -273,7 +273,7 @@ def online(hub: Hub, folder: Path, name: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_data_set_is_fetched_and_then_found_offline(tmp_path: Path) -> None:
     image = {"pictures/one.png": b"\x89PNG" * 100}
     with Hub({"IR-Cocktail/scifact": {**cocktail_zip(), "README.md": "# Card\n", **image}}) as hub:
@@ -284,7 +284,7 @@ def test_a_data_set_is_fetched_and_then_found_offline(tmp_path: Path) -> None:
     assert again.stdout == done.stdout, again.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -32,7 +32,7 @@ from tests.models.tiny_language_models import make
 from tests.rankers.tiny_rerankers import tiny_classifier
 from tests.refusals import refused
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 WORDS = ["river", "stone", "lake", "cloud", "ember", "moss", "pine", "dusk", "fern", "gale"]
 

@@ -57,7 +57,7 @@ def url(log: Path) -> Iterator[str]:
         server.terminate()
 
 
-@pytest.fixture(params=[("rewrite", 120), *(pytest.param(work, marks=pytest.mark.slow) for work in _LONGER)])
+@pytest.fixture(params=[("rewrite", 120), *(pytest.param(work, marks=pytest.mark.long) for work in _LONGER)])
 def work(request: pytest.FixtureRequest) -> tuple[str, int]:
     """The verb, and how many documents it is to make."""
     verb, count = request.param

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,13 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages(), ids=named)
+def marked(page: Path) -> Any:
+    """Tutorials are read first, so CI runs them."""
+    marks = [pytest.mark.long, *([pytest.mark.journey] if page.parent.name == "tutorials" else [])]
+    return pytest.param(page, id=named(page), marks=marks)
+
+
+@pytest.mark.parametrize("page", map(marked, pages()))
 def test_a_page_runs_and_shows_what_is_printed(page: Path, tmp_path: Path) -> None:
     spec = bundled().spec
     if spec["matched"] != spec["pairs"]:

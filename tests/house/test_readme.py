@@ -64,7 +64,8 @@ def of(language: str, *pages: Path) -> list[Any]:
     return [pytest.param(block, id=block.place) for block in found if block.language == language]
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.journey
 @pytest.mark.parametrize("block", of("python", README))
 def test_python_block_runs(block: Block, tmp_path: Path) -> None:
     if block.untested:

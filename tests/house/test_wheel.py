@@ -10,7 +10,7 @@ import pytest
 
 from tests.house import tree
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -23,7 +23,7 @@ from tests.llm.stories import END, SENTENCES, STEPS
 
 for package in ("openai", "transformers", "fastapi", "uvicorn"):
     pytest.importorskip(package)
-pytestmark = [pytest.mark.neural, pytest.mark.data, pytest.mark.slow]
+pytestmark = [pytest.mark.neural, pytest.mark.data, pytest.mark.long]
 
 PATIENCE = 120.0
 START = "Once upon a time"

@@ -231,7 +231,7 @@ def test_what_is_undefined_is_not_level() -> None:
     assert json.loads(found.to_json())["outcome"] == "tilted"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_boost_of_one_source_on_a_real_collection(shared_data: Path) -> None:
     """BM25 with points added to human documents: the tilt rises, and only the mixed ranking changes."""
     nfcorpus = load(shared_data / "cocktail-nfcorpus")

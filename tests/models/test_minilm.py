@@ -1,6 +1,5 @@
 """Golden numbers of all-MiniLM-L6-v2 on real collections; each is encoded once, by one worker."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,10 @@ import pytest
 from ranktilt import Collection, Run, audit, load, ranker
 from ranktilt.models.encoder import Encoder
 
-pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.slow]
+pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.long]
 TOLERANCE = 0.003
 SHORT = "dense:minilm(max_tokens=32)"
 """A tenth of the time: encoding whole documents takes minutes."""
-LONG = pytest.mark.skipif("RANKTILT_TEST_LONG" not in os.environ, reason="five minutes; RANKTILT_TEST_LONG=1 runs it")
 LLM = "llama-2-7b-chat-tmp0.2"
 
 
@@ -63,6 +61,7 @@ def ndcg(collection: Collection, run: Run) -> tuple[float, int]:
     return row["mean"], row["queries"]
 
 
+@pytest.mark.journey
 def test_nfcorpus_human_only_by_its_beginnings(
     mixed: Run, nfcorpus: Collection, only_cached: Callable[[str], Any]
 ) -> None:
@@ -73,7 +72,6 @@ def test_nfcorpus_human_only_by_its_beginnings(
     assert mean == pytest.approx(0.3017, abs=TOLERANCE)
 
 
-@LONG
 def test_nfcorpus_human_only(nfcorpus: Collection) -> None:
     collection = human(nfcorpus)
     mean, queries = ndcg(collection, ranker("dense:minilm").rank(collection))
@@ -81,7 +79,6 @@ def test_nfcorpus_human_only(nfcorpus: Collection) -> None:
     assert mean == pytest.approx(0.3159, abs=TOLERANCE)
 
 
-@LONG
 def test_scifact(scifact: tuple[Collection, Run]) -> None:
     mean, queries = ndcg(*scifact)
     assert queries == 300

@@ -190,7 +190,7 @@ def test_what_nothing_is_known_of_has_a_dash_and_no_part_in_the_headline() -> No
     assert "machines" not in document.headline
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_models_are_measured_stage_by_stage_and_shared_work_counts_once(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ def found(shared_data: Path) -> Explanation:
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_documented_numbers_are_those_of_the_probes(found: Explanation) -> None:
     page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
     documented = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ") and "[" in line}

@@ -106,7 +106,7 @@ def test_a_wrong_text_is_one_line(text: str, message: str) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_nfcorpus_by_trigrams(shared_data: Path) -> None:
     """Llama-2's rewrites are more predictable than the originals, to trigrams of the originals."""
     (effect,) = PerplexityProbe()(load(shared_data / "cocktail-nfcorpus")).effects

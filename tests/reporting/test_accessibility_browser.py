@@ -17,7 +17,7 @@ from tests.reporting.browser import Browser, Chromium
 from tests.reporting.studies import toy_study
 from tests.toy import run_of, toy
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 KINDS = ("audit", "alone", "validation", "study", "combined")
 VIEWS = ("audit", "query", "pair")
@@ -121,6 +121,7 @@ def test_axe_finds_nothing_serious_in_the_explorer(
     assert browser.axe() == []
 
 
+@pytest.mark.journey
 def test_axe_finds_nothing_serious_where_everything_is_unfolded(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["audit"], policy=False)
     browser.run(UNFOLD)

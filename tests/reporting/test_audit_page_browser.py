@@ -14,7 +14,7 @@ from tests.reporting.browser import Browser
 from tests.reporting.openings import alone, audit_page, colours, hostile, many, opened, sources, ungrouped, unjudged
 from tests.reporting.results import controlled as made
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 WHOLE = {
     "opened": opened, "unjudged": unjudged, "ungrouped": ungrouped, "many": lambda: many(12), "colours": colours,

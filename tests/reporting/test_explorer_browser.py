@@ -11,7 +11,7 @@ import pytest
 from tests.reporting.browser import Browser, Chromium
 from tests.reporting.explorables import QUERIES, TEXTS, UNDEFINED, block, lists, page, part
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 OPEN = ".explorer .open"
 QUERY = "[data-query='0']"
@@ -267,6 +267,7 @@ def test_neighbours_are_those_of_the_order_shown(enter: Callable[..., Browser]) 
     assert focused(browser) == "Next \u203a"
 
 
+@pytest.mark.journey
 def test_everything_works_by_keyboard_alone(enter: Callable[..., Browser]) -> None:
     browser = enter()
     browser.run("document.querySelector('.explorer input').focus()")

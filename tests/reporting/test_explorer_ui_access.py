@@ -16,7 +16,7 @@ from tests.reporting.explored import opened
 from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
 from tests.reporting.test_page_browser import contrast
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 VIEWS: dict[str, Callable[[Browser], None]] = {"queries": lambda browser: None, "list": open_query, "pair": open_pair}
 

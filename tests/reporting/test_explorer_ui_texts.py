@@ -14,7 +14,7 @@ from tests.reporting.browser import Browser, Chromium
 from tests.reporting.explorables import TEXTS, block, lists, page
 from tests.reporting.test_explorer_browser import open_pair, open_query, rows, show
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'><a href=https://example.org>x</a>"
 HOSTILE = f"{ATTACK} {{{{7*7}}}} ${{7*7}} \u202egpj.exe\u2066 \0 &lt;b&gt; <b onmouseover='window.run=3'>y</b>"

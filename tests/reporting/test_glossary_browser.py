@@ -11,7 +11,7 @@ from tests.reporting.audits import small
 from tests.reporting.browser import Browser
 from tests.reporting.openings import audit_page
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 WORD = "#tilt a.term[href='#measure-relative-delta']"
 TARGET = "document.getElementById('measure-relative-delta')"

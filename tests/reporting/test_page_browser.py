@@ -21,7 +21,7 @@ from tests.reporting.browser import FLAGS, Browser, Chromium, program
 from tests.reporting.screen import html
 from tests.reporting.studies import toy_study
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ATTACK = "</script><script>window.run=1</script><img src=x onerror='window.run=2'>"
 ATTACKS = (
@@ -90,6 +90,7 @@ def test_figures_follow_the_window(browser: Browser, pages: dict[str, Path]) -> 
     assert browser.run("document.documentElement.scrollWidth") == 500
 
 
+@pytest.mark.journey
 def test_hostile_texts_run_nothing(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "hostile.html"
     path.write_text(html(hostile()), encoding="utf-8")
@@ -183,6 +184,7 @@ def luminance(colour: str) -> float:
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
+@pytest.mark.journey
 def test_page_reads_without_scripts(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["validation"], scripts=False)
     browser.call("Emulation.setScriptExecutionDisabled", value=False)

@@ -35,7 +35,7 @@ def test_every_picture_is_shown() -> None:
     assert [picture.name for picture in IMAGES.iterdir() if f"images/{picture.name}" not in said] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.neural
 def test_both_pictures_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program()

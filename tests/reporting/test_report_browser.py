@@ -16,7 +16,7 @@ import pytest
 
 from tests.reporting.browser import Browser
 
-pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.slow]
+pytestmark = [pytest.mark.data, pytest.mark.neural, pytest.mark.long, pytest.mark.journey]
 
 RANKERS = ("tfidf", "bm25", "bm25(k1=0.9,b=0.4)", "dense:minilm(max_tokens=16)")
 """The last one reads the beginning of each document only, which takes a tenth of the time."""

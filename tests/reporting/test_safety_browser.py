@@ -19,7 +19,7 @@ from ranktilt.reporting.report import report_page
 from tests.reporting.browser import Browser, Chromium
 from tests.toy import collection_of, run_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ATTACKS = (
     "</script><script>window.run=1</script>",
@@ -158,6 +158,7 @@ def harm(browser: Browser, path: Path) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value not in (None, False, [])}
 
 
+@pytest.mark.journey
 def test_nothing_runs_and_the_page_is_whole(browser: Browser, pages: Pages) -> None:
     browser.open(pages.plain)
     wanted = shape(browser)

@@ -36,7 +36,7 @@ def drawn(
     return TRUE[0] + x @ TRUE[1:] + shared + errors(count), x, query, origin
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("of_query", "of_origin", "rough", "least"),
     [(0.5, 0.5, False, 920), (0, 0, False, 920), (1, 0, False, 920), (0, 1, False, 915), (0.5, 0.5, True, 905)],

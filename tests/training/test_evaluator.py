@@ -151,7 +151,7 @@ def test_the_constraint_turns_a_model_in_an_unmodified_trainer(mixed: Collection
     assert deltas[30] > deltas[0] + 5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_example_trains(tiny: Path, tmp_path: Path) -> None:
     pytest.importorskip("datasets")
     pytest.importorskip("accelerate")

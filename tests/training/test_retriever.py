@@ -194,7 +194,7 @@ train_retriever(marked(), sys.argv[1], sys.argv[2], options=options)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_kills_change_nothing(tiny: Path, tmp_path: Path) -> None:
     kills = 0
     checkpoint = tmp_path / "model" / ".training" / "checkpoint.pt"
@@ -313,7 +313,7 @@ def planted() -> Collection:
     return collection_of(docs, {f"q-{word}": word for word in TWO}, grades)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_constraint_turns_a_planted_tilt_towards_human_text(tiny: Path, tmp_path: Path) -> None:
     """A model that learned from LLM texts alone favours them; the more the constraint weighs, the less it does."""
     mixed = planted()

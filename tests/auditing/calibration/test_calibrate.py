@@ -90,7 +90,7 @@ def right() -> Calibration:
     return found(pairs(), "bm25", "tfidf")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_estimands_of_groups_are_tested_where_a_right_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POPULATION", 400)
     monkeypatch.setattr(module, "SCHEMES", SCHEMES[:2])
@@ -127,7 +127,7 @@ class TestRightInstrument:
         assert first.tests == 2 * (len(STEPS) - 1)
         assert first.expected == "rises with δ"
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("measures", [None, ["nDCG@3", "RR", "P@2", "R@4", "AP(rel=2)"]])
     def test_bundled_collection(self, measures: list[str] | None) -> None:
         made = found(bundled(), "tfidf", "bm25", measures=measures, depths=(1, 7, 100), sample=150)

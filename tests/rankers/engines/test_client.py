@@ -233,7 +233,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_interruption_ends_a_wait_for_engines_that_hang() -> None:
     done = subprocess.run([sys.executable, "-c", _INTERRUPTED], timeout=120, check=False)
     assert done.returncode == 42

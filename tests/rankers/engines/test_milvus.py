@@ -573,7 +573,7 @@ def test_a_server_that_goes_away_fails_its_queries(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.data
 @pytest.mark.neural
-@pytest.mark.slow
+@pytest.mark.long
 def test_nfcorpus_is_ranked_as_dense_does(shared_data: Path, tmp_path: Path) -> None:
     from ranktilt import load
 

@@ -19,7 +19,7 @@ from tests.toy import write_beir
 QUERIES, DEPTH = 50, 7
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_kills_over_2000_faulty_requests_ask_nothing_twice_that_was_answered(
     tmp_path: Path, url: str, log: Path
 ) -> None:

@@ -124,7 +124,7 @@ def test_calls_that_do_not_follow_are_counted_and_those_in_doubt_left_out() -> N
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["rankvicuna7b-aug-top100", "rankvicuna7b-aug-top20", "vicuna13b-top100", "vicuna7bv15-top100"]
 )
