@@ -17,11 +17,11 @@ _NEURAL = {
     "dense:tas-b": "TAS-B",
     "dense:contriever": "Contriever",
     "cross-encoder:minilm": "MiniLM",
-    "cross-encoder:tinybert": "TinyBERT",
     "monot5:base": "monoT5",
     "monobert:large": "MonoBERT",
 }
-"""Not BERM: no checkpoint of it is published, and a stand-in keeps its own name."""
+"""Not BERM, of which no checkpoint is published, nor the TinyBERT of Askari et al., whose checkpoint we do not know: a
+stand-in keeps its own name."""
 _DEFAULT = {"monot5": "base", "monobert": "large"}
 _MEASURES = {"nDCG": "NDCG", "AP": "MAP", "RR": "MRR", "R": "Recall"}
 _MEASURE = re.compile(r"(nDCG|AP|RR|R)(?=[@(]|$)")
