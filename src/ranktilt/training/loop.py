@@ -115,13 +115,15 @@ class TrainingLoop(Generic[B]):
 
     def complete(self, directory: TrainingDirectory, spec: Mapping[str, Any], asked: Schedule, began: float) -> int:
         """Make all steps, as many as an unfinished training began with; returns the number of the first one made."""
-        steps = directory.steps or asked.steps or self.steps_in(asked.minutes, began)
-        directory.begin(spec, steps)
-        if self.warmup is not None and self.warmup >= steps:
-            note = f"the learning rate is still rising when it ends: {self.warmup:,} steps of warm-up, {steps:,} in all"
-            warnings.warn(f"{self.label}: {note} (--warmup-steps)", DataWarning, stacklevel=2)
         torch = need("torch", extra="neural", for_=self.label)
         with torch.random.fork_rng(enabled=self.dropout_seed is not None):
+            steps = directory.steps or asked.steps or self.steps_in(asked.minutes, began)
+            directory.begin(spec, steps)
+            if self.warmup is not None and self.warmup >= steps:
+                note = f"{self.warmup:,} steps of warm-up, {steps:,} in all (--warmup-steps)"
+                warnings.warn(
+                    f"{self.label}: the learning rate is still rising when it ends: {note}", DataWarning, stacklevel=2
+                )
             return self.run(directory, steps)
 
     def run(self, directory: TrainingDirectory, steps: int) -> int:
